@@ -1,0 +1,107 @@
+"""Synthetic tables under differential privacy, or without it, and measures of how good and private they are.
+
+Examples:
+    >>> import syntabula
+    >>> frame = syntabula.datasets.census(n_rows=500)
+    >>> release = syntabula.MST(epsilon=1.0).fit(frame, syntabula.datasets.schema_of("census"))
+    >>> synthetic = release.sample(100)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from syntabula._version import __version__
+
+if TYPE_CHECKING:
+    from syntabula import datasets as datasets
+    from syntabula import errors as errors
+    from syntabula._registry import MethodInfo as MethodInfo
+    from syntabula._registry import list_synthesizers as list_synthesizers
+    from syntabula._registry import synthesizer as synthesizer
+    from syntabula.discretize.rare import RareCategories as RareCategories
+    from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
+    from syntabula.privacy.budget import Budget as Budget
+    from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
+    from syntabula.synthesizers.independent import Independent as Independent
+    from syntabula.synthesizers.marginal import Marginal as Marginal
+    from syntabula.synthesizers.mst import MST as MST
+    from syntabula.synthesizers.plan import Plan as Plan
+    from syntabula.synthesizers.release import Release as Release
+    from syntabula.synthesizers.release import load as load
+    from syntabula.table.columns import Boolean as Boolean
+    from syntabula.table.columns import Categorical as Categorical
+    from syntabula.table.columns import Date as Date
+    from syntabula.table.columns import Datetime as Datetime
+    from syntabula.table.columns import Identifier as Identifier
+    from syntabula.table.columns import Numeric as Numeric
+    from syntabula.table.draft import draft_schema as draft_schema
+    from syntabula.table.schema import Schema as Schema
+
+# Where each public name lives; a module is imported when its name is first used.
+_HOMES = {
+    "Boolean": "table.columns",
+    "Budget": "privacy.budget",
+    "Categorical": "table.columns",
+    "Date": "table.columns",
+    "Datetime": "table.columns",
+    "Identifier": "table.columns",
+    "Independent": "synthesizers.independent",
+    "MST": "synthesizers.mst",
+    "Marginal": "synthesizers.marginal",
+    "MethodInfo": "_registry",
+    "NO_PRIVACY": "privacy.budget",
+    "Numeric": "table.columns",
+    "Plan": "synthesizers.plan",
+    "PrivacyStatement": "privacy.statement",
+    "RareCategories": "discretize.rare",
+    "Release": "synthesizers.release",
+    "Schema": "table.schema",
+    "draft_schema": "table.draft",
+    "list_synthesizers": "_registry",
+    "load": "synthesizers.release",
+    "synthesizer": "_registry",
+}
+_MODULES = ("datasets", "errors")
+
+__all__ = [
+    "Boolean",
+    "Budget",
+    "Categorical",
+    "Date",
+    "Datetime",
+    "Identifier",
+    "Independent",
+    "MST",
+    "Marginal",
+    "MethodInfo",
+    "NO_PRIVACY",
+    "Numeric",
+    "Plan",
+    "PrivacyStatement",
+    "RareCategories",
+    "Release",
+    "Schema",
+    "__version__",
+    "datasets",
+    "draft_schema",
+    "errors",
+    "list_synthesizers",
+    "load",
+    "synthesizer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"syntabula.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(f"syntabula.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'syntabula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,70 @@
+"""Which synthesizers there are: a static table for our own, an entry-point group for those of others."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from typing import Any
+
+from syntabula.errors import ArgumentError
+
+ENTRY_POINTS = "syntabula.synthesizers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodInfo:
+    """A synthesizer that can be named in any command.
+
+    Attributes:
+        key: Its lower-case name.
+        name: The paper's spelling.
+        summary: What it does, in one sentence.
+        paper: Where it comes from.
+        home: Module and class, "module:Class".
+    """
+
+    key: str
+    name: str
+    summary: str
+    paper: str
+    home: str
+
+
+_BUILT_IN = (
+    MethodInfo(
+        key="independent",
+        name="Independent",
+        summary="Every column on its own: the baseline.",
+        paper="HISTOGRAM in Du and Li, SynMeter",
+        home="syntabula.synthesizers.independent:Independent",
+    ),
+    MethodInfo(
+        key="mst",
+        name="MST",
+        summary="A maximum spanning tree of pairs, estimated by Private-PGM: fast and robust.",
+        paper="McKenna, Miklau, Sheldon 2021",
+        home="syntabula.synthesizers.mst:MST",
+    ),
+)
+
+
+def list_synthesizers() -> list[MethodInfo]:
+    """Return all synthesizers, ours first; nothing heavy is imported."""
+    plugged = [
+        MethodInfo(key=point.name, name=point.name, summary="Plug-in.", paper="", home=point.value)
+        for point in metadata.entry_points(group=ENTRY_POINTS)
+    ]
+    return [*_BUILT_IN, *plugged]
+
+
+def synthesizer(key: str) -> type[Any]:
+    """Return the class of a synthesizer by its key; raises ArgumentError, with near misses, if there is none."""
+    known = {info.key: info for info in list_synthesizers()}
+    if not isinstance(key, str) or key.lower() not in known:
+        near = difflib.get_close_matches(str(key).lower(), known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"there is no method {key!r}; methods are {', '.join(sorted(known))}{hint}")
+    module, _, name = known[key.lower()].home.partition(":")
+    found: type[Any] = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,1 @@
+"""From raw columns to bins and merged categories."""

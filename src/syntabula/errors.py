@@ -1,0 +1,72 @@
+"""Every error and warning of syntabula.
+
+SyntabulaError
+├── ArgumentError(ValueError)      an argument is off; raised before data is read
+├── SchemaError(ValueError)        a schema is off, or does not fit the table
+├── DataError(ValueError)          a table cannot be read as its schema says
+├── BudgetError(ValueError)        a budget makes no sense
+├── BudgetExceededError            a spend was refused by the ledger, before any noise was drawn
+├── ObservedDomainError            a domain read off the data was not explicitly allowed
+├── ResourceError(MemoryError)     the plan does not fit the stated memory
+├── MissingExtraError(ImportError) an optional library is needed
+├── ReleaseFileError(ValueError)   a release file is truncated, altered, foreign or newer
+└── DatasetError(LookupError)      a named dataset cannot be had
+
+No message carries a cell's value: errors are kept by log collectors for ever.
+"""
+
+
+class SyntabulaError(Exception):
+    """Root of all errors that syntabula raises on purpose."""
+
+
+class ArgumentError(SyntabulaError, ValueError):
+    """An argument is wrong; the message names it, what was given and what is allowed."""
+
+
+class SchemaError(SyntabulaError, ValueError):
+    """A schema is inconsistent, or does not fit the table that it is used with."""
+
+
+class DataError(SyntabulaError, ValueError):
+    """A table cannot be read as its schema says."""
+
+
+class BudgetError(SyntabulaError, ValueError):
+    """A privacy budget makes no sense."""
+
+
+class BudgetExceededError(SyntabulaError):
+    """The ledger refused a spend; nothing was drawn and nothing was spent."""
+
+
+class ObservedDomainError(SyntabulaError):
+    """A domain was read off the sensitive data without the explicit word of the user."""
+
+
+class ResourceError(SyntabulaError, MemoryError):
+    """A step would need more memory than allowed; raised before anything is allocated."""
+
+
+class MissingExtraError(SyntabulaError, ImportError):
+    """An optional library is missing; the message gives the install line."""
+
+
+class ReleaseFileError(SyntabulaError, ValueError):
+    """A release file cannot be trusted or understood."""
+
+
+class DatasetError(SyntabulaError, LookupError):
+    """A named dataset is unknown or cannot be had here."""
+
+
+class SyntabulaWarning(UserWarning):
+    """Root of all warnings."""
+
+
+class CoercionWarning(SyntabulaWarning):
+    """Cells outside the schema's domain were clipped, read as missing, or their record left out."""
+
+
+class PrivacyWarning(SyntabulaWarning):
+    """A choice weakens the guarantee, though it is allowed."""

@@ -1,0 +1,1 @@
+"""Domains, cliques, measurements and exact counting."""

@@ -1,0 +1,91 @@
+"""The shape of an encoded table: its columns and how many codes each has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from syntabula.errors import SchemaError
+
+Clique = tuple[str, ...]
+"""A set of columns, written as a tuple of names; arrays of a clique have one axis per name, in its order."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Column names and their number of codes, in order.
+
+    Attributes:
+        columns: Distinct column names.
+        sizes: Number of codes of each column, at least 1; codes run from 0 to size - 1.
+
+    Raises:
+        SchemaError: If a name is repeated, or a size is not a positive integer.
+
+    Examples:
+        >>> domain = Domain(("age", "sex"), (10, 2))
+        >>> domain.cells(("sex", "age"))
+        20
+    """
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "sizes", tuple(self.sizes))
+        if len(self.columns) != len(self.sizes):
+            raise SchemaError(f"{len(self.columns)} columns but {len(self.sizes)} sizes were given")
+        if len(set(self.columns)) != len(self.columns):
+            repeated = sorted({c for c in self.columns if self.columns.count(c) > 1})
+            raise SchemaError(f"columns {repeated} are named more than once; give each column its own name")
+        for column, size in zip(self.columns, self.sizes, strict=True):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise SchemaError(f"column {column!r} has size {size!r}; a size is an integer of at least 1")
+        object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})
+
+    @classmethod
+    def from_sizes(cls, sizes: Mapping[str, int]) -> Domain:
+        """Make a domain from a mapping of column names to sizes."""
+        return cls(tuple(sizes), tuple(sizes.values()))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __contains__(self, column: object) -> bool:
+        return column in self._position  # type: ignore[attr-defined]
+
+    def index(self, column: str) -> int:
+        """Return the position of a column; raises SchemaError if there is none of that name."""
+        try:
+            return self._position[column]  # type: ignore[attr-defined, no-any-return]
+        except KeyError:
+            raise SchemaError(f"there is no column {column!r}; columns are {list(self.columns)}") from None
+
+    def size(self, column: str) -> int:
+        """Return the number of codes of one column."""
+        return self.sizes[self.index(column)]
+
+    def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
+        """Return the shape of a clique's marginal: one axis per column, in the clique's order."""
+        return tuple(self.size(c) for c in clique)
+
+    def cells(self, clique: Iterable[str]) -> int:
+        """Return the number of cells of a clique's marginal (exact, any magnitude)."""
+        return math.prod(self.shape(clique))
+
+    def canonical(self, clique: Iterable[str]) -> Clique:
+        """Return the clique with its columns in the order of the domain; raises SchemaError on repeats."""
+        members = tuple(clique)
+        if len(set(members)) != len(members):
+            raise SchemaError(f"clique {members} names a column twice")
+        return tuple(sorted(members, key=self.index))
+
+    def project(self, clique: Iterable[str]) -> Domain:
+        """Return the domain of some columns, in the order given."""
+        members = tuple(clique)
+        return Domain(members, self.shape(members))

@@ -1,0 +1,26 @@
+"""What counts sensitive tables: the seam behind which a table may be in memory, on disk or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.domain import Clique, Domain
+
+CountArray = NDArray[np.int64]
+
+
+class CountingEngine(Protocol):
+    """Exact counts of an encoded table. Called by the Curator alone."""
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of the table that is counted."""
+        ...
+
+    def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
+        """Return the exact marginal of each clique: one axis per column, in the clique's order."""
+        ...

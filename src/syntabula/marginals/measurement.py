@@ -1,0 +1,52 @@
+"""A noisy marginal, as released by the Curator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Noisy counts of one clique.
+
+    Attributes:
+        clique: The columns that were counted.
+        values: Noisy counts, one axis per column of the clique.
+        sigma: Standard deviation of the noise: one number for all cells, or an array of the shape of
+            `values` where cells were summed after the draw. 0 only where privacy was switched off.
+
+    Raises:
+        ArgumentError: If values or sigma are not finite, shapes disagree, or sigma is negative.
+    """
+
+    clique: Clique
+    values: FloatArray
+    sigma: float | FloatArray
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float64)
+        sigma = np.asarray(self.sigma, dtype=np.float64)
+        if values.ndim != len(self.clique):
+            raise ArgumentError(f"values of clique {self.clique} have {values.ndim} axes, not {len(self.clique)}")
+        if not np.isfinite(values).all():
+            raise ArgumentError(f"values of clique {self.clique} must be finite")
+        if sigma.ndim and sigma.shape != values.shape:
+            raise ArgumentError(f"sigma of clique {self.clique} must be a number or have the shape of values")
+        if not np.isfinite(sigma).all() or (sigma < 0).any():
+            raise ArgumentError(f"sigma of clique {self.clique} must be finite and not negative")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "sigma", sigma if sigma.ndim else float(sigma))
+
+    @property
+    def variances(self) -> FloatArray:
+        """Noise variance of each cell, in the shape of `values`; 1 everywhere if no noise was added."""
+        variances = np.broadcast_to(np.square(np.asarray(self.sigma)), self.values.shape)
+        return np.where(variances == 0, 1.0, variances)

@@ -1,0 +1,54 @@
+"""The seam of all models that are fitted to noisy marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray, Measurement
+
+
+class MarginalModel(Protocol):
+    """A distribution over a domain that is fitted to noisy marginals, answers marginals and is sampled.
+
+    A model is made with its options alone; `over` binds it to a domain.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        ...
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model (uniform, total 1) with the same options over a domain."""
+        ...
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model fitted to all given measurements, started from this one's state."""
+        ...
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique: one axis per column, in the clique's order."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally."""
+        ...
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: JSON-able facts and named arrays. Nothing but post-processed noise."""
+        ...
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        ...

@@ -1,0 +1,1 @@
+"""Private-PGM: a factor graph over a junction tree."""

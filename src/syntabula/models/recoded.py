@@ -1,0 +1,95 @@
+"""A model over merged codes that answers and samples in the codes of the original domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import MarginalModel
+
+
+class RecodedModel:
+    """A fitted model seen through a recoding.
+
+    Args:
+        inner: A model fitted over the recoding's target domain.
+        recoding: How original codes were merged.
+    """
+
+    def __init__(self, inner: MarginalModel, recoding: Recoding) -> None:
+        if inner.domain != recoding.target:
+            raise ArgumentError("the model's domain is not the target of the recoding")
+        self.inner = inner
+        self.recoding = recoding
+
+    @property
+    def domain(self) -> Domain:
+        """The original domain."""
+        return self.recoding.domain
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self.inner.total
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model over a domain without merged codes."""
+        return type(self)(self.inner.over(domain), Recoding.identity(domain))
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Fit the inner model to measurements over the original domain."""
+        merged = [self.recoding.merge_measurement(m) for m in measurements]
+        return type(self)(self.inner.fit(merged), self.recoding)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts over original codes; a merged cell is divided by the recoding's shares."""
+        inner = self.inner.marginals(cliques)
+        return [self.recoding.expand_counts(c, m) for c, m in zip(cliques, inner, strict=True)]
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows and divide merged codes at random by the recoding's shares.
+
+        With `given`, its columns come back exactly as given.
+        """
+        if given is None:
+            return self.recoding.decode(self.inner.sample(n, rng), rng)
+        merged = self.recoding.project(given.domain.columns).encode(given)
+        rows = self.recoding.decode(self.inner.sample(n, rng, merged), rng)
+        columns = [
+            given.column(c) if c in given.domain else codes
+            for c, codes in zip(rows.domain.columns, rows.codes, strict=True)
+        ]
+        return EncodedTable(rows.domain, tuple(columns))
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return the inner model's state and the recoding's, side by side."""
+        from syntabula.models import model_state
+
+        inner_facts, inner_arrays = model_state(self.inner)
+        facts, arrays = self.recoding.state()
+        return (
+            {"inner": inner_facts, "recoding": facts},
+            {f"inner/{k}": v for k, v in inner_arrays.items()}
+            | {f"recoding/{k}": v for k, v in arrays.items()},
+        )
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild from `state`."""
+        from syntabula.models import model_from_state
+
+        def part(prefix: str) -> dict[str, np.ndarray]:
+            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+        try:
+            recoding = Recoding.from_state(facts["recoding"], part("recoding/"))
+            return cls(model_from_state(facts["inner"], part("inner/")), recoding)
+        except (KeyError, TypeError, ValueError):
+            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None

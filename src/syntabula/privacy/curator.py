@@ -1,0 +1,196 @@
+"""The only holder of exact counts: every answer it gives is noisy and paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.engines.base import CountingEngine
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma, laplace_scale
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.sensitive import Sensitive
+
+CACHED_CELLS = 50_000_000
+"""Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
+
+
+class Curator:
+    """Holds a sensitive table and a ledger; measures marginals and selects cliques under privacy.
+
+    Neighbouring tables differ by adding or removing one record. One record changes one cell of a
+    marginal by one, so k marginals that are measured together have L1 sensitivity k and squared L2
+    sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
+    sensitivities are computed here, from the query; no caller passes one in.
+
+    A cost is said as a share of the ledger's whole budget: a Fraction or float in (0, 1].
+
+    Args:
+        engine: Counts the encoded table exactly.
+        ledger: Pays for every answer, before the noise is drawn.
+        noise: Draws the noise.
+    """
+
+    def __init__(self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource) -> None:
+        self._engine = engine
+        self._ledger = ledger
+        self._noise = noise
+        self._recoding: Recoding | None = None
+        self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of the table as it is asked for."""
+        return self._recoding.target if self._recoding else self._engine.domain
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays."""
+        return self._ledger
+
+    def recoded(self, recoding: Recoding) -> Curator:
+        """Return a curator of the same table with codes merged, on the same ledger.
+
+        Merging codes maps each record on its own, so neighbours stay neighbours; the recoding itself
+        must come from public facts or released values.
+        """
+        if recoding.domain != self.domain:
+            raise ArgumentError("the recoding is for another domain than the curator's")
+        other = Curator(self._engine, self._ledger, self._noise)
+        other._recoding = self._recoding.then(recoding) if self._recoding else recoding
+        return other
+
+    def measure(self, cliques: Sequence[Clique], *, share: Fraction | float, step: str) -> list[Measurement]:
+        """Release noisy counts of some marginals, all with the same noise.
+
+        Args:
+            cliques: At least one clique; one that is named twice is measured (and paid for) twice.
+            share: Part of the whole budget that all of them together may cost.
+            step: What the ledger calls this spend.
+
+        Returns:
+            One measurement per clique, its values of the clique's shape.
+
+        Raises:
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        if not cliques:
+            raise ArgumentError("measure needs at least one clique")
+        event, sigma = self._counting_event(cliques, share)
+        token = self._ledger.spend(event, step=step)
+        exact = [self._exact(c) for c in cliques]
+        joined = Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
+        noisy = noisy_counts(token, self._noise, joined)
+        self._ledger.record_outcome(token, noisy)
+        ends = np.cumsum([self.domain.cells(c) for c in cliques])[:-1]
+        return [
+            Measurement(tuple(c), part.reshape(self.domain.shape(c)).astype(np.float64), sigma)
+            for c, part in zip(cliques, np.split(noisy, ends), strict=True)
+        ]
+
+    def noise_sigma(self, n_cliques: int, share: Fraction | float) -> float:
+        """Return the standard deviation that `measure` would use for so many cliques and this share. Free."""
+        return self._counting_noise(n_cliques, 0, share)[1]
+
+    def choose(
+        self,
+        candidates: Sequence[Clique],
+        estimates: Sequence[FloatArray],
+        *,
+        share: Fraction | float,
+        step: str,
+        weights: Sequence[float] | None = None,
+        penalties: Sequence[float] | None = None,
+    ) -> int:
+        """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
+
+        The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty);
+        its sensitivity is the largest weight.
+
+        Args:
+            candidates: At least one clique.
+            estimates: What a model believes of each: expected counts, of the clique's shape.
+            share: Part of the whole budget that this choice costs.
+            step: What the ledger calls this spend.
+            weights: One positive number per candidate; 1 by default.
+            penalties: One number per candidate, free of the data; 0 by default.
+
+        Returns:
+            The position of the chosen candidate.
+        """
+        if not candidates or len(candidates) != len(estimates):
+            raise ArgumentError("choose needs as many estimates as candidates, and at least one")
+        weight = np.ones(len(candidates)) if weights is None else np.asarray(weights, dtype=np.float64)
+        penalty = np.zeros(len(candidates)) if penalties is None else np.asarray(penalties, dtype=np.float64)
+        if weight.shape != (len(candidates),) or not np.isfinite(weight).all() or (weight <= 0).any():
+            raise ArgumentError("weights must be one positive number per candidate")
+        if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
+            raise ArgumentError("penalties must be one finite number per candidate")
+        event: Event
+        if self._ledger.budget.currency == "none":
+            event = ExactEvent("choice")
+        else:
+            epsilon = exponential_epsilon(self._cost(share), self._ledger.budget.currency)
+            event = ExponentialEvent(epsilon=epsilon, candidates=len(candidates))
+        token = self._ledger.spend(event, step=step)
+        self._fill_cache(candidates)
+        distances = [
+            np.abs(self._exact(c).reveal_inside_privacy() - e).sum()
+            for c, e in zip(candidates, estimates, strict=True)
+        ]
+        scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
+        chosen = choose(token, self._noise, scores, score_sensitivity=float(weight.max()))
+        self._ledger.record_outcome(token, np.asarray([chosen]))
+        return chosen
+
+    def _counting_event(self, cliques: Sequence[Clique], share: Fraction | float) -> tuple[Event, float]:
+        cells = sum(self.domain.cells(c) for c in cliques)
+        return self._counting_noise(len(cliques), cells, share)
+
+    def _counting_noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
+        """Return the event and the standard deviation of the noise for so many cliques counted together."""
+        currency = self._ledger.budget.currency
+        if currency == "none":
+            return ExactEvent("counts"), 0.0
+        if currency == "rho":
+            sigma = gaussian_sigma(self._cost(share), n_cliques)
+            return GaussianEvent(sigma=sigma, l2_sensitivity_squared=n_cliques, cells=cells), sigma
+        scale = laplace_scale(self._cost(share), n_cliques)
+        ratio = np.exp(-1 / scale)
+        sigma = float(np.sqrt(2 * ratio) / -np.expm1(-1 / scale))
+        return LaplaceEvent(scale=scale, l1_sensitivity=n_cliques, cells=cells), sigma
+
+    def _cost(self, share: Fraction | float) -> Fraction:
+        exact_share = Fraction(share)
+        if not 0 < exact_share <= 1:
+            raise ArgumentError("share is a part of the whole budget: above 0 and at most 1")
+        assert self._ledger.budget.total is not None
+        return exact_share * self._ledger.budget.total
+
+    def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
+        if clique not in self._cache:
+            self._fill_cache([clique])
+        return self._cache[clique]
+
+    def _fill_cache(self, cliques: Sequence[Clique]) -> None:
+        missing = [c for c in dict.fromkeys(cliques) if c not in self._cache]
+        if not missing:
+            return
+        kept = sum(self.domain.cells(c) for c in self._cache)
+        if kept + sum(self.domain.cells(c) for c in missing) > CACHED_CELLS:
+            self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
+        for clique, counts in zip(missing, self._engine.counts(missing), strict=True):
+            merged = self._recoding.merge_counts(clique, counts) if self._recoding else counts
+            self._cache[clique] = Sensitive(merged)
+
+    def __repr__(self) -> str:
+        return f"Curator({len(self.domain)} columns)"

@@ -1,0 +1,196 @@
+"""What a release says about its own privacy, in plain words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syntabula.privacy.budget import Budget
+
+_UNIT = "one record (one row of the table)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementLine:
+    """One step of a fit and what it cost.
+
+    Attributes:
+        step: Name of the step.
+        mechanism: What was run, with its parameters, in words.
+        share: Part of the whole budget, 0 .. 1; None where privacy was switched off.
+    """
+
+    step: str
+    mechanism: str
+    share: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyStatement:
+    """The guarantee of a release, what it rests on, and what it does not cover.
+
+    Attributes:
+        method: Name of the synthesizer.
+        budget: What was allowed.
+        epsilon_spent: Upper bound on what was spent, rounded up, at the budget's delta; None without privacy.
+        lines: What each step spent.
+        relation: Which tables count as neighbours.
+        noise: Which source the noise came from.
+        noise_is_private: Whether that source protects a release.
+        provenance: For each column, where its domain came from: public, private or observed.
+        version: Version of the library that made the release.
+    """
+
+    method: str
+    budget: Budget
+    epsilon_spent: float | None
+    lines: tuple[StatementLine, ...]
+    relation: str
+    noise: str
+    noise_is_private: bool
+    provenance: Mapping[str, str]
+    version: str
+
+    @property
+    def observed_columns(self) -> tuple[str, ...]:
+        """Columns whose domain was read off the sensitive table."""
+        return tuple(c for c, p in self.provenance.items() if p == "observed")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the whole release, domains included, holds the stated guarantee."""
+        return not self.reasons_against
+
+    @property
+    def reasons_against(self) -> tuple[str, ...]:
+        """Why the release does not hold the stated guarantee; empty if it does."""
+        reasons = []
+        if self.budget.kind == "none":
+            reasons.append("not private: privacy was switched off (epsilon is infinite)")
+        elif not self.noise_is_private:
+            reasons.append("not private: seeded noise; whoever learns or guesses the seed can remove it")
+        if self.observed_columns:
+            names = ", ".join(self.observed_columns)
+            reasons.append(
+                "not end-to-end private: bounds or categories were read off the sensitive table for "
+                f"{len(self.observed_columns)} of {len(self.provenance)} columns ({names})"
+            )
+        return tuple(reasons)
+
+    def text(self) -> str:
+        """Return the statement as plain text for a reader without training in statistics."""
+        parts = ["PRIVACY STATEMENT", "", *self._verdict(), "", "What it protects", *self._protection()]
+        parts += ["", "What was spent, step by step", *self._spending()]
+        parts += ["", "What is taken as public", *self._public()]
+        parts += ["", "What it does not cover", *self._limits()]
+        return "\n".join(parts) + "\n"
+
+    def _verdict(self) -> list[str]:
+        if self.reasons_against:
+            return [f"  WARNING: {reason}." for reason in self.reasons_against]
+        return [f"  This release is differentially private: {self._guarantee()}."]
+
+    def _guarantee(self) -> str:
+        if self.budget.kind == "none":
+            return "no limit was set"
+        if self.budget.kind == "pure":
+            return f"epsilon = {self.epsilon_spent:.6g} (pure)"
+        return f"epsilon = {self.epsilon_spent:.6g}, delta = {self.budget.delta:g}"
+
+    def _protection(self) -> list[str]:
+        if self.budget.kind == "none":
+            return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
+        lines = [
+            f"  Unit: {_UNIT}. Neighbouring tables: {self.relation}.",
+            "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
+            "  conclusion about whether a given record was in the table change by at most a factor of",
+            f"  exp(epsilon) = {_factor(self.epsilon_spent)}"
+            + (f", but for an event of probability delta = {self.budget.delta:g}." if self.budget.delta else "."),
+            "  The number of records is protected too: it is estimated from noisy counts.",
+            f"  Allowed: {self.budget.describe()}",
+            f"  Noise: {self.noise}.",
+        ]
+        if not self.noise_is_private or self.observed_columns:
+            lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
+        return lines
+
+    def _spending(self) -> list[str]:
+        width = max((len(line.step) for line in self.lines), default=0)
+        rows = []
+        for line in self.lines:
+            share = "   -  " if line.share is None else f"{line.share:6.1%}"
+            rows.append(f"  {share}  {line.step:<{width}}  {line.mechanism}")
+        if self.epsilon_spent is not None:
+            total = sum(line.share or 0.0 for line in self.lines)
+            rows.append(f"  {total:6.1%}  in all: {self._guarantee()}")
+        return rows
+
+    def _public(self) -> list[str]:
+        lines = [
+            "  Column names and types, the schema and the options of the method.",
+            "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
+            "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
+        ]
+        for origin, words in (
+            ("public", "stated by the custodian, independently of the data"),
+            ("private", "found under differential privacy, paid for above"),
+            ("observed", "READ OFF THE SENSITIVE TABLE, not protected"),
+        ):
+            names = [c for c, p in self.provenance.items() if p == origin]
+            if names:
+                lines.append(f"  Domains {words} ({len(names)}): {', '.join(names)}.")
+        return lines
+
+    def _limits(self) -> list[str]:
+        return [
+            "  Several releases from the same table add up: their epsilons must be added.",
+            "  A person with several records is protected less, in proportion to their number.",
+            "  Scores that compare the synthetic with the real table are not part of this release and are not",
+            "  private. Timing and memory of the computer that made the release are not covered.",
+            f"  Made by syntabula {self.version}, method {self.method}.",
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statement as JSON-able facts; `from_json` reads them back."""
+        return {
+            "method": self.method,
+            "budget": self.budget.to_json(),
+            "epsilon_spent": self.epsilon_spent,
+            "delta": self.budget.delta,
+            "steps": [{"step": x.step, "mechanism": x.mechanism, "share": x.share} for x in self.lines],
+            "unit": _UNIT,
+            "neighbouring_relation": self.relation,
+            "noise": self.noise,
+            "noise_is_private": self.noise_is_private,
+            "is_private": self.is_private,
+            "reasons_against": list(self.reasons_against),
+            "provenance": dict(self.provenance),
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> PrivacyStatement:
+        """Rebuild a statement; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
+        return cls(
+            method=str(facts["method"]),
+            budget=Budget.from_json(facts["budget"]),
+            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
+            lines=tuple(
+                StatementLine(step=str(x["step"]), mechanism=str(x["mechanism"]), share=x["share"])
+                for x in facts["steps"]
+            ),
+            relation=str(facts["neighbouring_relation"]),
+            noise=str(facts["noise"]),
+            noise_is_private=bool(facts["noise_is_private"]),
+            provenance={str(k): str(v) for k, v in facts["provenance"].items()},
+            version=str(facts["version"]),
+        )
+
+
+def _factor(epsilon: float | None) -> str:
+    if epsilon is None or epsilon > 50:
+        return "more than 10^21, which protects nobody"
+    import math
+
+    return f"{math.exp(epsilon):.3g}"

@@ -1,0 +1,1 @@
+"""Which marginals to measure."""

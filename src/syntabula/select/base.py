@@ -1,0 +1,53 @@
+"""The seam of all strategies that decide which marginals to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from syntabula.marginals.domain import Domain
+from syntabula.models.base import MarginalModel
+from syntabula.privacy.curator import Curator
+
+Progress = Callable[[str, float], None]
+"""Called with the name of a step and the part of the whole that is done, in 0 .. 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStep:
+    """One step that a strategy will take, known before any data is read.
+
+    Attributes:
+        name: What the ledger will call it.
+        share: Part of the strategy's budget that it costs.
+        cells: Upper bound on the number of cells that are counted and kept.
+        noisy_cells: Upper bound on the number of cells that noise is drawn for.
+        model_cells: Upper bound on the cells of the model after it.
+    """
+
+    name: str
+    share: Fraction
+    cells: int
+    noisy_cells: int
+    model_cells: int
+
+
+class Selector(Protocol):
+    """Decides which marginals to measure, and with what part of the budget."""
+
+    def plan(self, domain: Domain) -> list[PlannedStep]:
+        """Say what each step will cost for a domain, without data."""
+        ...
+
+    def select(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> MarginalModel:
+        """Measure, fit and return the fitted model, spending at most `share` of the whole budget."""
+        ...

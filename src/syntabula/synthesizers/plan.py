@@ -1,0 +1,136 @@
+"""What a fit will cost in budget, memory and time, known before any data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from syntabula.errors import ResourceError
+from syntabula.marginals.domain import Domain
+from syntabula.privacy.budget import Budget
+from syntabula.select.base import PlannedStep
+
+# Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
+_SECONDS_PER_NOISY_CELL = 2e-6
+_SECONDS_PER_ROW_AND_COLUMN = 1.5e-7
+_SECONDS_PER_MODEL_CELL = 4e-6
+_BYTES_PER_COUNTED_CELL = 8
+_BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
+_BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
+GUESSED_ROWS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStep:
+    """One step of a plan.
+
+    Attributes:
+        name: What will be done.
+        share: Part of the whole budget that it costs, 0 .. 1.
+        cost: The same in the budget's own unit (rho or epsilon); None without privacy.
+        memory_mb: Upper bound on what it takes beyond the table.
+        seconds: Rough time on two cores.
+    """
+
+    name: str
+    share: float
+    cost: float | None
+    memory_mb: float
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All steps of a fit, before any data is read.
+
+    Attributes:
+        method: Key of the synthesizer.
+        budget: What may be spent.
+        n_rows: Number of rows that was assumed (public or guessed, never read off the data).
+        table_mb: Memory for the table itself, raw and encoded.
+        steps: The steps in order.
+    """
+
+    method: str
+    budget: Budget
+    n_rows: int
+    table_mb: float
+    steps: tuple[PlanStep, ...]
+
+    @property
+    def memory_mb(self) -> float:
+        """Peak memory beyond the interpreter's own."""
+        return self.table_mb + max((s.memory_mb for s in self.steps), default=0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Rough time in all, on two cores."""
+        return sum(s.seconds for s in self.steps)
+
+    def check(self, memory_mb: float, domain: Domain) -> None:
+        """Raise ResourceError, with numbers and remedies, if a step needs more than the memory given."""
+        for step in self.steps:
+            if step.memory_mb > memory_mb:
+                widest = sorted(domain.columns, key=domain.size, reverse=True)[:3]
+                sizes = ", ".join(f"{c!r} has {domain.size(c):,} codes" for c in widest)
+                raise ResourceError(
+                    f"step {step.name!r} may need {step.memory_mb:,.0f} MB, above the limit of {memory_mb:,.0f} MB "
+                    f"({sizes}); use fewer bins, shorten or group the categories of these columns, or raise memory_mb"
+                )
+
+    def describe(self) -> str:
+        """Return the plan as a table in plain text."""
+        lines = [
+            f"Plan for method {self.method}, {self.budget.describe()}",
+            f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
+            "",
+            f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
+        ]
+        lines += [f"  {s.share:6.1%}  {s.memory_mb:9,.1f}  {s.seconds:7,.2f}  {s.name}" for s in self.steps]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON-able facts."""
+        return {
+            "method": self.method,
+            "budget": self.budget.to_json(),
+            "n_rows": self.n_rows,
+            "memory_mb": self.memory_mb,
+            "seconds": self.seconds,
+            "steps": [
+                {
+                    "name": s.name,
+                    "share": s.share,
+                    "cost": s.cost,
+                    "memory_mb": s.memory_mb,
+                    "seconds": s.seconds,
+                }
+                for s in self.steps
+            ],
+        }
+
+
+def make_plan(
+    *, method: str, budget: Budget, steps: Sequence[tuple[PlannedStep, Fraction]], n_rows: int, n_columns: int
+) -> Plan:
+    """Turn planned steps, each with its share of the whole budget, into memory, time and cost."""
+    total = budget.total
+    table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
+    made = []
+    for position, (step, share) in enumerate(steps):
+        counting = n_rows * n_columns * _SECONDS_PER_ROW_AND_COLUMN if position == 0 or step.cells else 0.0
+        made.append(
+            PlanStep(
+                name=step.name,
+                share=float(share),
+                cost=None if total is None else float(share * total),
+                memory_mb=(step.cells * _BYTES_PER_COUNTED_CELL + step.model_cells * _BYTES_PER_MODEL_CELL)
+                / 2**20,
+                seconds=counting
+                + step.noisy_cells * _SECONDS_PER_NOISY_CELL
+                + step.model_cells * _SECONDS_PER_MODEL_CELL,
+            )
+        )
+    return Plan(method=method, budget=budget, n_rows=n_rows, table_mb=table_mb, steps=tuple(made))

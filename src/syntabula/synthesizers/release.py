@@ -1,0 +1,148 @@
+"""What `fit` returns: a model with its codec and its privacy statement."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
+from syntabula.marginals.domain import Clique
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models import model_from_state, model_state
+from syntabula.models.base import MarginalModel
+from syntabula.privacy.statement import PrivacyStatement
+from syntabula.synthesizers.release_file import read_release, write_release
+from syntabula.table.codec import Codec
+from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.schema import Schema
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A fitted synthesizer, ready to be given away: everything in it is post-processing of noisy answers.
+
+    Attributes:
+        method: Key of the synthesizer that made it.
+        codec: Maps codes to values.
+        model: The fitted distribution over codes.
+        privacy: The guarantee, what was spent and what it rests on.
+        origin: Which kind of table was fitted, so that samples come back as the same kind.
+    """
+
+    method: str
+    codec: Codec
+    model: MarginalModel
+    privacy: PrivacyStatement
+    origin: Origin
+
+    @property
+    def schema(self) -> Schema:
+        """Columns and domains of the table."""
+        return self.codec.schema
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """For each column, where its domain came from: public, private or observed."""
+        return self.privacy.provenance
+
+    @property
+    def n_estimated(self) -> int:
+        """Noisy estimate of the number of records of the original."""
+        return max(0, round(self.model.total))
+
+    def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
+        """Draw a synthetic table of the same kind and types as the original.
+
+        Args:
+            n: Number of rows; the noisy estimate of the original's by default.
+            seed: Makes the draw repeatable; the guarantee does not rest on it.
+
+        Returns:
+            A pandas or polars data frame or an Arrow table, as was fitted; a data frame if a path was.
+
+        Raises:
+            ArgumentError: If n is not an integer of at least 0.
+        """
+        from syntabula.table.frames import to_frame
+
+        return to_frame(self.sample_columns(n, seed=seed), self.origin, categories=self._categories())
+
+    def sample_to(self, path: str | os.PathLike[str], n: int | None = None, *, seed: int | None = None) -> int:
+        """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
+
+        Raises:
+            ArgumentError: If n is not an integer of at least 0, or the suffix is unknown.
+            DataError: If the file cannot be written; an old file stays as it was.
+        """
+        from syntabula.table.files import write_table
+
+        rows = self.n_estimated if n is None else n
+        write_table(self.sample_columns(rows, seed=seed), path, self.origin)
+        return rows
+
+    def sample_columns(self, n: int | None = None, *, seed: int | None = None) -> dict[str, RawColumn]:
+        """Draw a synthetic table as raw columns, in schema order."""
+        rows = self.n_estimated if n is None else n
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+            raise ArgumentError("n must be an integer of at least 0: the number of rows to draw")
+        rng = np.random.default_rng(_checked_seed(seed))
+        return self.codec.decode(self.model.sample(int(rows), rng), rng, physical=self.origin.physical)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return the expected counts of codes for each clique: one axis per column, in the clique's order."""
+        return self.model.marginals(cliques)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to one file, whole or not at all; raises ReleaseFileError if that fails."""
+        facts, arrays = model_state(self.model)
+        content = {
+            "method": self.method,
+            "codec": self.codec.to_json(),
+            "origin": self.origin.to_json(),
+            "privacy": self.privacy.to_json(),
+            "model": facts,
+        }
+        write_release(path, content, arrays)
+
+    def _categories(self) -> dict[str, tuple[Any, ...]]:
+        return {
+            name: tuple(column.categories)
+            for name, column in self.schema.columns.items()
+            if hasattr(column, "categories")
+        }
+
+    def __repr__(self) -> str:
+        return f"Release(method={self.method!r}, columns={len(self.schema.columns)})"
+
+
+def load(path: str | os.PathLike[str]) -> Release:
+    """Read a release file; nothing in it is executed.
+
+    Raises:
+        ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
+    """
+    content, arrays = read_release(path)
+    try:
+        return Release(
+            method=str(content["method"]),
+            codec=Codec.from_json(content["codec"]),
+            model=model_from_state(content["model"], arrays),
+            privacy=PrivacyStatement.from_json(content["privacy"]),
+            origin=Origin.from_json(content["origin"]),
+        )
+    except ReleaseFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
+        raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
+
+
+def _checked_seed(seed: int | None) -> int | None:
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed must be an integer of at least 0, or None")
+    return int(seed)

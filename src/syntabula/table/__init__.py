@@ -1,0 +1,1 @@
+"""Schemas, tables in and out, and the codec between values and codes."""
