@@ -144,7 +144,7 @@ class Curator:
         token = self._ledger.spend(event, step=step)
         self._fill_cache(candidates)
         distances = [
-            np.abs(self._exact(c).reveal_inside_privacy() - e).sum()
+            np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
             for c, e in zip(candidates, estimates, strict=True)
         ]
         scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
@@ -192,5 +192,15 @@ class Curator:
             merged = self._recoding.merge_counts(clique, counts) if self._recoding else counts
             self._cache[clique] = Sensitive(merged)
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # shows no count, not even that of the rows
         return f"Curator({len(self.domain)} columns)"
+
+
+def _on_grid(estimate: FloatArray) -> FloatArray:
+    """Round expected counts to multiples of 2^-10.
+
+    The distance to integer counts is then an exact sum in float64 (up to 2^43 records), so that one record
+    changes it by at most one, without rounding errors of its own.
+    """
+    rounded: FloatArray = np.round(np.asarray(estimate, dtype=np.float64) * 1024) / 1024
+    return rounded

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.ledger import Ledger
 
 _UNIT = "one record (one row of the table)"
 
@@ -186,6 +188,32 @@ class PrivacyStatement:
             provenance={str(k): str(v) for k, v in facts["provenance"].items()},
             version=str(facts["version"]),
         )
+
+
+def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
+    """Say what each step of a ledger ran and cost, in order of its first spend."""
+    private = ledger.budget.total is not None
+    events: dict[str, list[Event]] = {}
+    for entry in ledger.entries:
+        events.setdefault(entry.step, []).append(entry.event)
+    return tuple(
+        StatementLine(step=step, mechanism=_in_words(events[step]), share=share if private else None)
+        for step, _, share in ledger.by_step()
+    )
+
+
+def _in_words(events: list[Event]) -> str:
+    first = events[0]
+    times = "" if len(events) == 1 else f"{len(events)} times "
+    match first:
+        case GaussianEvent():
+            return f"{times}discrete Gaussian noise, standard deviation {first.sigma:.4g}"
+        case LaplaceEvent():
+            return f"{times}discrete Laplace noise, scale {first.scale:.4g}"
+        case ExponentialEvent():
+            return f"{times}exponential mechanism, epsilon {first.epsilon:.4g}"
+        case ExactEvent():
+            return f"{times}exact {first.what}, no noise"
 
 
 def _factor(epsilon: float | None) -> str:

@@ -21,7 +21,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.statement import PrivacyStatement, StatementLine
+from syntabula.privacy.statement import PrivacyStatement, lines_of
 from syntabula.discretize.rare import RareCategories
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, make_plan
@@ -46,6 +46,7 @@ class Marginal:
         bins: Number of codes for a numeric or date column with more values than that.
         rare: How rare categories of large columns are merged under privacy before anything else; None for not.
         seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.
+        noise: Replaces the source of noise altogether, for audits; it says itself whether it is private.
         allow_observed: Allows domains that were read off the sensitive table; the statement says so.
         memory_mb: No step may need more; checked before data is read.
         journal: Path of a file to which every spend is written before its noise is drawn.
@@ -67,6 +68,7 @@ class Marginal:
     bins: int = 100
     rare: RareCategories | None = RareCategories()
     seed: int | None = None
+    noise: NoiseSource | None = None
     allow_observed: bool = False
     memory_mb: float = 4000.0
     journal: str | os.PathLike[str] | None = None
@@ -130,7 +132,7 @@ class Marginal:
         for sentence in coercions.describe():
             warnings.warn(CoercionWarning(sentence), stacklevel=3)
         ledger = Ledger(self.budget, None if self.journal is None else Journal(self.journal))
-        noise: NoiseSource = SecureNoise() if self.seed is None else SeededNoise(self.seed)
+        noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
         curator = Curator(MemoryEngine(encoded), ledger, noise)
 
         report("preprocess", 0.05)
@@ -222,15 +224,11 @@ class Marginal:
     def _statement(self, ledger: Ledger, noise: NoiseSource, schema: Schema) -> PrivacyStatement:
         assert self.budget is not None
         private = self.budget.kind != "none"
-        lines = tuple(
-            StatementLine(step=step, mechanism=mechanism, share=share if private else None)
-            for step, mechanism, share in ledger.describe_steps()
-        )
         return PrivacyStatement(
             method=self.key,
             budget=self.budget,
             epsilon_spent=ledger.epsilon_spent if private else None,
-            lines=lines,
+            lines=lines_of(ledger),
             relation=ledger.relation,
             noise=noise.name,
             noise_is_private=noise.is_private,

@@ -90,7 +90,7 @@ class Release:
         if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
             raise ArgumentError("n must be an integer of at least 0: the number of rows to draw")
         rng = np.random.default_rng(_checked_seed(seed))
-        return self.codec.decode(self.model.sample(int(rows), rng), rng, physical=self.origin.physical)
+        return self.codec.decode(self.model.sample(int(rows), rng), rng)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order."""

@@ -1,1 +1,1 @@
-"""What recorded events cost."""
+"""What recorded events cost, and how costs convert to (epsilon, delta)."""

@@ -1,0 +1,7 @@
+"""`python -m syntabula` is the command `syntabula`."""
+
+import sys
+
+from syntabula.cli import main
+
+sys.exit(main())

@@ -1,0 +1,50 @@
+"""`syntabula schema`: a first schema of a table, for a person to correct."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from syntabula.cli import options
+from syntabula.cli.console import Console
+from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.outputs import check_outputs, failures_of, whole_file
+
+
+def schema(
+    context: typer.Context,
+    table: options.Table,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); else it is printed.")
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Draft a schema of a TABLE. Every domain in it is read off the data, until a person replaces it."""
+    console: Console = context.obj
+    if out is not None and out.suffix.lower() not in (".yaml", ".yml", ".json"):
+        raise CommandError(f"--out {str(out)!r} must end in .yaml, .yml or .json", Exit.ARGUMENTS)
+    check_outputs({"--out": out}, inputs=(table,), force=force)
+    from syntabula import draft_schema
+
+    drafted, notes = draft_schema(table)
+    document = drafted.to_json()
+    if out is not None:
+        with whole_file(out) as temporary, failures_of(out):
+            drafted.to_yaml(temporary)
+        console.result(
+            f"wrote a draft with {len(drafted)} columns to {out}",
+            {"out": str(out), "schema": document, "notes": notes},
+        )
+    else:
+        import yaml
+
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        console.result(text, {"out": None, "schema": document, "notes": notes})
+    for note in notes:
+        console.note(f"note: {note}")
+    console.note(
+        "note: all bounds and categories were read off the table, so this draft is as sensitive as the table; replace "
+        "them by public facts and mark those columns `provenance: public`"
+    )

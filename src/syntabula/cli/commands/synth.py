@@ -1,0 +1,118 @@
+"""`syntabula synth`: a table in, a synthetic table and its privacy statement out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syntabula.cli import options
+from syntabula.cli.console import Console
+from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.outputs import Keeper, check_outputs, write_text
+from syntabula.cli.request import Request
+from syntabula.errors import DataError
+
+if TYPE_CHECKING:
+    from syntabula import PrivacyStatement, Release
+
+
+def synth(
+    context: typer.Context,
+    table: options.Table,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table (CSV or Parquet).")],
+    method: options.Method = "mst",
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    pure: options.Pure = False,
+    schema: options.SchemaFile = None,
+    observed_domain: options.Observed = False,
+    rows: options.Rows = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep the release, to draw more rows later.", metavar="RELEASE")
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option("--statement", help="Write the privacy statement (.json or text).", metavar="FILE"),
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option("--journal", help="Log each spend here before its noise is drawn.", metavar="FILE")
+    ] = None,
+    seed: options.NoiseSeed = None,
+    bins: options.Bins = None,
+    memory: options.Memory = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on values outside the schema; that failure is NOT private.")
+    ] = False,
+    force: options.Force = False,
+) -> None:
+    """Learn a sensitive TABLE once and write a synthetic one."""
+    console: Console = context.obj
+    request = Request(
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        pure=pure,
+        schema_file=schema,
+        observed=observed_domain,
+        bins=bins,
+        memory_mb=memory,
+        seed=seed,
+        journal=journal,
+    )
+    request.check_domains(table)
+    check_rows(rows)
+    check_table_file(out)
+    outputs = {"--out": out, "--save": save, "--statement": statement}
+    check_outputs(outputs, inputs=(table, schema, journal), force=force)
+
+    with console.progress() as progress:
+        release: Release = request.synthesizer(progress).fit(table, request.schema(), strict=strict)
+        progress("write", 1.0)
+        with Keeper(release=release, out=out, rows=rows, seed=seed) as keeper:
+            if save is not None:
+                release.save(save)
+                keeper.saved = save
+            drawn = write_rows(release, out, rows, seed)
+            if statement is not None:
+                _write_statement(release.privacy, statement)
+
+    facts = {
+        "out": str(out),
+        "rows": drawn,
+        "release": None if save is None else str(save),
+        "statement": release.privacy.to_json(),
+    }
+    console.result(release.privacy.text(), facts)
+    console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
+
+
+def write_rows(release: Release, out: Path, rows: int | None, seed: int | None) -> int:
+    """Draw rows into a file; a file that cannot be written is exit code 6."""
+    try:
+        return release.sample_to(out, rows, seed=seed)
+    except DataError as error:
+        raise CommandError(str(error), Exit.FILE) from None
+
+
+def check_rows(rows: int | None) -> None:
+    """Refuse a negative number of rows before anything is spent."""
+    if rows is not None and rows < 0:
+        raise CommandError("--rows must be at least 0", Exit.ARGUMENTS)
+
+
+def check_table_file(path: Path) -> None:
+    """Refuse a file name whose format is unknown before anything is spent."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise CommandError(f"--out {str(path)!r} must end in .csv or .parquet", Exit.ARGUMENTS)
+
+
+def _write_statement(privacy: PrivacyStatement, path: Path) -> None:
+    if path.suffix.lower() == ".json":
+        write_text(path, json.dumps(privacy.to_json(), ensure_ascii=False, indent=2) + "\n")
+    else:
+        write_text(path, privacy.text())

@@ -1,0 +1,91 @@
+"""What the command shows: results on standard output, progress and warnings on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from syntabula.errors import PrivacyWarning, SyntabulaWarning
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Console:
+    """How to speak to the user.
+
+    Attributes:
+        quiet: Leave out progress and notes; results, errors and privacy warnings stay.
+        as_json: Print results as one JSON document.
+    """
+
+    quiet: bool = False
+    as_json: bool = False
+
+    def result(self, text: str, facts: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Print a result to standard output, as text or as JSON."""
+        shown = json.dumps(facts, ensure_ascii=False, indent=2, allow_nan=False) if self.as_json else text.rstrip("\n")
+        print(shown)
+
+    def note(self, text: str) -> None:
+        """Print a remark to standard error."""
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show steps as a bar on a terminal, else as one plain line per step."""
+        if self.quiet:
+            yield lambda step, fraction: None
+        elif sys.stderr.isatty():
+            with _bar() as show:
+                yield show
+        else:
+            yield _plain_lines()
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Show our warnings as one line each; keep silent those of others, whose text may show a cell."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", SyntabulaWarning)
+            warnings.showwarning = self._show_warning
+            yield
+
+    def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if not self.quiet or issubclass(category, PrivacyWarning):
+            print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.percentage:>3.0f}%"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with RichProgress(*columns, console=RichConsole(stderr=True), transient=True) as bars:
+        task = bars.add_task("start", total=1.0)
+        yield lambda step, fraction: bars.update(task, description=step, completed=fraction)
+
+
+def _plain_lines() -> Progress:
+    last = None
+
+    def show(step: str, fraction: float) -> None:
+        nonlocal last
+        if step != last:
+            last = step
+            print(f"{fraction:4.0%}  {step}", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,39 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Table = Annotated[Path, typer.Argument(help="File with the sensitive table (CSV or Parquet).", metavar="TABLE")]
+ReleaseFile = Annotated[Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")]
+Method = Annotated[str, typer.Option("--method", "-m", help="Synthesizer; see `syntabula methods`.")]
+Epsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", "-e", help="Privacy budget; 1 if nothing is said. `inf` switches privacy off."),
+]
+Delta = Annotated[float | None, typer.Option("--delta", help="Delta; 1e-5 if nothing is said.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="Budget in zCDP, instead of --epsilon.")]
+Pure = Annotated[bool, typer.Option("--pure", help="Pure privacy: delta is 0.")]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", "-s", help="Schema file with public bounds and categories.", metavar="FILE"),
+]
+Observed = Annotated[
+    bool,
+    typer.Option("--observed-domain", help="Allow domains read off the table. NOT protected; the statement says so."),
+]
+Bins = Annotated[int | None, typer.Option("--bins", help="Codes of a wide numeric column; 100 if nothing is said.")]
+Memory = Annotated[float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")]
+NoiseSeed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Repeatable noise and rows, for experiments: the release is then NOT private."),
+]
+SampleSeed = Annotated[int | None, typer.Option("--seed", help="Makes the rows repeatable; costs no privacy.")]
+Rows = Annotated[
+    int | None,
+    typer.Option("--rows", "-n", help="Rows to draw; the noisy estimate of the original's if nothing is said."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]

@@ -1,0 +1,187 @@
+"""What one event costs, exactly, and the noise that a given cost buys.
+
+Costs are `Fraction`s computed from the parameters as they are, so three thirds are a whole. The inverse
+functions return the float next to the ideal parameter whose exact cost is not above what was given.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+from syntabula.errors import BudgetError
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+
+Currency = Literal["rho", "epsilon", "none"]
+
+
+def rho_of(event: Event) -> Fraction:
+    """Compute the exact cost of an event in zCDP.
+
+    Discrete Gaussian: Delta^2 / (2 sigma^2) (Canonne, Kamath and Steinke 2020, Theorem 4). Discrete Laplace:
+    pure epsilon = Delta / b, hence epsilon^2 / 2 (Bun and Steinke 2016, Proposition 1.4). Exponential
+    mechanism: epsilon^2 / 8, by bounded range (Cesar and Rogers 2021; Dong, Durfee and Rogers 2020).
+
+    Raises:
+        BudgetError: If the event is an exact answer.
+    """
+    match event:
+        case GaussianEvent():
+            return Fraction(event.l2_sensitivity_squared) / (2 * Fraction(event.sigma) ** 2)
+        case LaplaceEvent():
+            return (event.l1_sensitivity / Fraction(event.scale)) ** 2 / 2
+        case ExponentialEvent():
+            return Fraction(event.epsilon) ** 2 / 8
+    raise _no_cost(event, "zCDP")
+
+
+def epsilon_of(event: Event) -> Fraction:
+    """Compute the exact cost of an event in pure differential privacy.
+
+    Raises:
+        BudgetError: If the event is Gaussian, which has no pure cost, or an exact answer.
+    """
+    match event:
+        case LaplaceEvent():
+            return event.l1_sensitivity / Fraction(event.scale)
+        case ExponentialEvent():
+            return Fraction(event.epsilon)
+        case GaussianEvent():
+            raise BudgetError(
+                "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
+            )
+    raise _no_cost(event, "pure differential privacy")
+
+
+def cost_of(event: Event, currency: Currency) -> Fraction:
+    """Compute the exact cost of an event in a currency; 0 under no privacy, where nothing is counted.
+
+    Raises:
+        BudgetError: If the event has no cost in the currency.
+    """
+    if currency == "none":
+        return Fraction(0)
+    return rho_of(event) if currency == "rho" else epsilon_of(event)
+
+
+def gaussian_sigma(rho: Fraction | float, l2_sensitivity_squared: Fraction | int) -> float:
+    """Find the smallest float sigma whose exact cost is at most rho.
+
+    Args:
+        rho: What may be spent, in zCDP, above 0.
+        l2_sensitivity_squared: Square of the L2 sensitivity, above 0.
+
+    Raises:
+        BudgetError: If an argument is outside its range, or sigma would not be a finite float.
+    """
+    return _root_above(_exact("l2_sensitivity_squared", l2_sensitivity_squared) / (2 * _exact("rho", rho)))
+
+
+def laplace_epsilon(cost: Fraction | float, currency: Currency) -> Fraction:
+    """Find the pure epsilon that a Laplace draw may have for this cost.
+
+    In zCDP that is sqrt(2 rho), rounded down; in pure privacy the cost itself.
+
+    Raises:
+        BudgetError: If the cost is not above 0, or the currency is "none".
+    """
+    exact = _exact("cost", cost)
+    _require_counted(currency)
+    return exact if currency == "epsilon" else Fraction(_root_below(2 * exact))
+
+
+def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
+    """Find the smallest float scale whose exact pure epsilon is at most `epsilon`.
+
+    Args:
+        epsilon: Pure epsilon of the draw, above 0; from a cost in zCDP by `laplace_epsilon`.
+        l1_sensitivity: L1 sensitivity, at least 1.
+
+    Raises:
+        BudgetError: If an argument is outside its range, or the scale would not be a finite float.
+    """
+    ideal = _exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)
+    try:
+        scale = float(ideal)
+    except OverflowError:
+        raise BudgetError("the cost is too small: the noise it buys would be infinite") from None
+    return scale if Fraction(scale) >= ideal else _finite(math.nextafter(scale, math.inf))
+
+
+def exponential_epsilon(cost: Fraction | float, currency: Currency) -> float:
+    """Find the largest float parameter of the exponential mechanism whose exact cost is at most `cost`.
+
+    Args:
+        cost: What may be spent, above 0.
+        currency: "rho" gives sqrt(8 rho), "epsilon" gives the cost itself; both rounded down.
+
+    Raises:
+        BudgetError: If the cost is not above 0, the currency is "none", or the parameter would be 0 as a
+            float.
+    """
+    exact = _exact("cost", cost)
+    _require_counted(currency)
+    if currency == "rho":
+        return _root_below(8 * exact)
+    try:
+        epsilon = float(exact)
+    except OverflowError:
+        raise BudgetError("the cost is too large for a float") from None
+    return _nonzero(epsilon if Fraction(epsilon) <= exact else math.nextafter(epsilon, 0.0))
+
+
+def _no_cost(event: object, currency: str) -> BudgetError:
+    what = event.what if isinstance(event, ExactEvent) else type(event).__name__
+    return BudgetError(f"{what!r} has no cost in {currency}; exact answers need Budget.none()")
+
+
+def _require_counted(currency: Currency) -> None:
+    if currency not in ("rho", "epsilon"):
+        raise BudgetError(f"the currency is {currency!r}; noise is scaled only where a cost is counted")
+
+
+def _exact(name: str, value: Fraction | float) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
+    if (isinstance(value, float) and not math.isfinite(value)) or value <= 0:
+        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
+    return Fraction(value)
+
+
+def _near_root(square: Fraction) -> float:
+    """Square root as a float, off by a few units in the last place; the exponent is taken out first."""
+    half_exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scaled = square / Fraction(4) ** half_exponent
+    try:
+        return math.ldexp(math.sqrt(scaled), half_exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _root_above(square: Fraction) -> float:
+    """Smallest float whose square is at least `square`."""
+    root = _finite(_near_root(square))
+    while Fraction(root) ** 2 < square:
+        root = _finite(math.nextafter(root, math.inf))
+    while (lower := math.nextafter(root, 0.0)) > 0 and Fraction(lower) ** 2 >= square:
+        root = lower
+    return root
+
+
+def _root_below(square: Fraction) -> float:
+    """Largest float whose square is at most `square`."""
+    root = _root_above(square)
+    return root if Fraction(root) ** 2 == square else _nonzero(math.nextafter(root, 0.0))
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise BudgetError("the cost is too small: the noise it buys would be infinite")
+    return value
+
+
+def _nonzero(value: float) -> float:
+    if value <= 0:
+        raise BudgetError("the cost is too small: the parameter it buys is 0 as a float")
+    return value

@@ -1,0 +1,225 @@
+"""The privacy budget: what a release may cost in all."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+from syntabula.errors import BudgetError, PrivacyWarning
+from syntabula.privacy.accounting.costs import Currency
+from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
+
+Kind = Literal["approximate", "zcdp", "pure", "none"]
+Number = float | Fraction | Decimal
+
+_HIGH_EPSILON = 10.0
+_HIGH_DELTA = 1e-3
+_EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none()"
+_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """A total that a ledger enforces, for adding or removing one record.
+
+    `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy, kept in zCDP by the tight
+    conversion. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that are no
+    floats are rounded down, so no more is ever allowed than was asked for.
+
+    Attributes:
+        epsilon: Epsilon to report; infinite without privacy.
+        delta: Delta to report; 0 for pure privacy and without privacy.
+        kind: "approximate", "zcdp", "pure" or "none".
+        currency: In which unit spends are counted: "rho" (zCDP), "epsilon" (pure), or "none".
+        total: What may be spent in that unit, exact; None without privacy.
+
+    Examples:
+        >>> Budget(epsilon=1.0, delta=1e-5).currency
+        'rho'
+    """
+
+    epsilon: float
+    delta: float
+    kind: Kind
+    currency: Currency
+    total: Fraction | None
+
+    def __init__(self, epsilon: Number, delta: Number | None = None) -> None:
+        """Make an approximate budget; an infinite epsilon switches privacy off, as `Budget.none()` does.
+
+        Args:
+            epsilon: Above 0; int, float, Fraction, Decimal or a numpy number.
+            delta: Between 0 and 1, both excluded.
+
+        Raises:
+            BudgetError: If an argument is missing, outside its range, or no number.
+            PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
+        """
+        bound = _number("epsilon", epsilon, _EPSILON_ALLOWED)
+        if bound == math.inf:
+            if delta is not None and (isinstance(delta, bool) or delta != 0):
+                _delta(delta)
+            self._set(math.inf, 0.0, "none", "none", None)
+            return
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = _delta(delta)
+        self._set(bound, slack, "approximate", "rho", Fraction(rho_from_epsilon(bound, slack)))
+        self._warn_if_weak()
+
+    @classmethod
+    def zcdp(cls, rho: Number, delta: Number) -> Budget:
+        """Make a budget stated in zCDP; delta only serves to report an epsilon.
+
+        Args:
+            rho: Finite, above 0.
+            delta: Between 0 and 1, both excluded.
+
+        Raises:
+            BudgetError: If an argument is outside its range, or no number.
+        """
+        allowed = "a finite number above 0"
+        total = _number("rho", rho, allowed)
+        _require_positive("rho", total, allowed)
+        slack = _delta(delta)
+        budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
+        budget._warn_if_weak()
+        return budget
+
+    @classmethod
+    def pure(cls, epsilon: Number) -> Budget:
+        """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used.
+
+        Raises:
+            BudgetError: If epsilon is outside its range, or no number.
+        """
+        bound = _number("epsilon", epsilon, _EPSILON_ALLOWED)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
+        budget._warn_if_weak()
+        return budget
+
+    @classmethod
+    def none(cls) -> Budget:
+        """Switch privacy off: exact answers are allowed, and nothing is promised."""
+        return cls._of(math.inf, 0.0, "none", "none", None)
+
+    def describe(self) -> str:
+        """Say in one plain sentence what is promised."""
+        relation = "for adding or removing one record"
+        match self.kind:
+            case "approximate":
+                bounds = f"epsilon {self.epsilon:g} and delta {self.delta:g}"
+                return f"Differential privacy with {bounds}, {relation}."
+            case "zcdp":
+                return (
+                    f"Zero-concentrated differential privacy with rho {float(self.total or 0):g}, which is "
+                    f"epsilon {self.epsilon:.6g} at delta {self.delta:g}, {relation}."
+                )
+            case "pure":
+                return f"Pure differential privacy with epsilon {self.epsilon:g}, {relation}."
+        return "No differential privacy: exact answers were used and nothing is promised about any record."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the budget as values that JSON can hold."""
+        total = float(self.total or 0)
+        match self.kind:
+            case "approximate" | "zcdp":
+                return {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta, "rho": total}
+            case "pure":
+                return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Budget:
+        """Rebuild a budget from what `to_json` returned; derived numbers are computed anew, not believed.
+
+        Raises:
+            BudgetError: If the kind is unknown, or a number is missing or outside its range.
+        """
+        kind = record.get("kind")
+        with warnings.catch_warnings():
+            # The warning was given when the budget was chosen.
+            warnings.simplefilter("ignore", PrivacyWarning)
+            match kind:
+                case "approximate":
+                    return cls(record.get("epsilon"), record.get("delta"))  # type: ignore[arg-type]
+                case "zcdp":
+                    return cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
+                case "pure":
+                    return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
+                case "none":
+                    return cls.none()
+        raise BudgetError(f"budget kind is {kind!r}; it must be approximate, zcdp, pure or none")
+
+    @classmethod
+    def _of(
+        cls, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
+    ) -> Budget:
+        budget = object.__new__(cls)
+        budget._set(epsilon, delta, kind, currency, total)
+        return budget
+
+    def _set(
+        self, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
+    ) -> None:
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "currency", currency)
+        object.__setattr__(self, "total", total)
+
+    def _warn_if_weak(self) -> None:
+        if self.epsilon > _HIGH_EPSILON:
+            text = f"epsilon {self.epsilon:g} is above {_HIGH_EPSILON:g}: the guarantee is weak"
+            warnings.warn(text, PrivacyWarning, stacklevel=3)
+        if self.delta > _HIGH_DELTA:
+            text = (
+                f"delta {self.delta:g} is above {_HIGH_DELTA:g}: best is below one over the number of records"
+            )
+            warnings.warn(text, PrivacyWarning, stacklevel=3)
+
+
+NO_PRIVACY = Budget.none()
+
+
+def _number(name: str, value: object, allowed: str) -> float:
+    """Read a number as a float, rounded down; NaN, texts, bools and None are refused."""
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise BudgetError(f"{name} is {value!r}; it must be {allowed}")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}") from None
+    if math.isnan(number):
+        raise BudgetError(f"{name} is NaN; it must be {allowed}")
+    if not isinstance(value, (int, Fraction, Decimal)) or (
+        isinstance(value, Decimal) and value.is_infinite()
+    ):
+        return number
+    if math.isinf(number):
+        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}")
+    return number if Fraction(number) <= Fraction(value) else math.nextafter(number, -math.inf)
+
+
+def _require_positive(name: str, number: float, allowed: str) -> None:
+    if not (math.isfinite(number) and number > 0):
+        raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+
+
+def _delta(value: Number | None) -> float:
+    if value is None:
+        raise BudgetError(
+            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
+        )
+    number = _number("delta", value, _DELTA_ALLOWED)
+    if number == 0:
+        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
+    if not 0 < number < 1:
+        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
+    return number

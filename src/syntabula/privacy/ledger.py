@@ -1,0 +1,210 @@
+"""The ledger: every spend of a release, refused before the draw where the budget would not cover it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
+from syntabula.privacy.accounting.costs import cost_of
+from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import JournalProtocol, NoisyArray
+
+RELATION = "add or remove one record"
+
+_EVENTS = (GaussianEvent, LaplaceEvent, ExponentialEvent, ExactEvent)
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One spend.
+
+    Attributes:
+        step: Name of the step that spent.
+        event: What was drawn.
+        cost: Exact cost in the budget's currency; 0 without privacy, where nothing is counted.
+    """
+
+    step: str
+    event: Event
+    cost: Fraction
+
+
+class Token:
+    """The right to one draw of one event; only a ledger makes it.
+
+    Attributes:
+        step: Name of the step that spent.
+        event: What may be drawn.
+        number: Number of the spend in the journal, or in the ledger without one, counted from 0.
+    """
+
+    __slots__ = ("_lock", "_used", "event", "number", "step")
+
+    def __init__(self, step: str, event: Event, number: int) -> None:
+        self.step = step
+        self.event = event
+        self.number = number
+        self._used = False
+        self._lock = threading.Lock()
+
+    def consume(self) -> Event:
+        """Use the token up, just before the draw.
+
+        Returns:
+            The event that was paid for.
+
+        Raises:
+            BudgetError: If the token was used before.
+        """
+        with self._lock:
+            if self._used:
+                raise BudgetError(
+                    f"the token of step {self.step!r} was used before; each spend pays for one draw"
+                )
+            self._used = True
+        return self.event
+
+    def __reduce__(self) -> str:
+        # A copy would pay for a second draw.
+        raise TypeError("a token cannot be copied or pickled")
+
+
+class Ledger:
+    """Counts what is spent against a budget, exactly, by additive composition, which holds adaptively too.
+
+    Composition of zCDP and of pure privacy is additive also where later events are chosen after seeing
+    earlier answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
+    Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP).
+
+    Args:
+        budget: What may be spent in all.
+        journal: Where spends are written before their draw. Spends that it already holds are counted first.
+
+    Raises:
+        BudgetExceededError: If the journal already holds more than the budget allows.
+    """
+
+    relation = RELATION
+
+    def __init__(self, budget: Budget, journal: JournalProtocol | None = None) -> None:
+        if not isinstance(budget, Budget):
+            raise ArgumentError(f"budget is a {type(budget).__name__}; it must be a Budget")
+        self._budget = budget
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._entries: list[LedgerEntry] = []
+        self._spent = Fraction(0)
+        for record in journal.records if journal else ():
+            self._add(self._priced(record.event, record.step))
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        return self._budget
+
+    def spend(self, event: Event, *, step: str) -> Token:
+        """Charge one event before it is drawn.
+
+        Args:
+            event: What is about to be drawn.
+            step: Name of the step, for the statement of what was spent.
+
+        Returns:
+            A token for one draw. With a journal the spend is on disk by then.
+
+        Raises:
+            ArgumentError: If the event or the step is of the wrong type.
+            BudgetError: If the event has no cost in the budget's currency.
+            BudgetExceededError: If the budget does not cover the cost; nothing was changed.
+        """
+        if not isinstance(event, _EVENTS):
+            raise ArgumentError(
+                f"event is a {type(event).__name__}; it must be an event of syntabula.privacy.events"
+            )
+        if not isinstance(step, str) or not step:
+            raise ArgumentError("step must be a text that names the step")
+        with self._lock:
+            self._add(self._priced(event, step))
+            number = len(self._entries) - 1
+            if self._journal is not None:
+                # Counted first: if the write fails, its line may be on disk all the same.
+                number = self._journal.record_spend(step, event)
+            return Token(step, event, number)
+
+    def record_outcome(self, token: Token, values: NoisyArray) -> None:
+        """Write a noisy answer into the journal, if there is one, before it is handed on."""
+        if self._journal is not None:
+            self._journal.record_outcome(token.number, values)
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All spends, in order."""
+        with self._lock:
+            return tuple(self._entries)
+
+    @property
+    def spent(self) -> Fraction:
+        """Exact sum of the costs, in the budget's currency."""
+        with self._lock:
+            return self._spent
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """What may still be spent, exact; None without privacy."""
+        return None if self._budget.total is None else self._budget.total - self.spent
+
+    @property
+    def epsilon_spent(self) -> float:
+        """Epsilon of all spends so far at the budget's delta, rounded up, at most the budget's epsilon."""
+        if self._budget.currency == "none":
+            return math.inf if self.entries else 0.0
+        if self._budget.currency == "epsilon":
+            return min(float_above(self.spent), self._budget.epsilon)
+        # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
+        return min(epsilon_from_rho(self.spent, self._budget.delta), self._budget.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """Delta of the budget."""
+        return self._budget.delta
+
+    def by_step(self) -> list[tuple[str, Fraction, float]]:
+        """Sum the costs of each step, in order of first spend.
+
+        Returns:
+            Triples of step, exact cost, and share of the total (0 without privacy).
+        """
+        sums: dict[str, Fraction] = {}
+        for entry in self.entries:
+            sums[entry.step] = sums.get(entry.step, Fraction(0)) + entry.cost
+        total = self._budget.total
+        return [(step, cost, float(cost / total) if total else 0.0) for step, cost in sums.items()]
+
+    def _priced(self, event: Event, step: str) -> LedgerEntry:
+        """Work out the cost, and refuse it if it does not fit."""
+        cost = cost_of(event, self._budget.currency)
+        total = self._budget.total
+        if total is not None and self._spent + cost > total:
+            left = f"{_shown(total - self._spent)} of {_shown(total)} remains"
+            raise BudgetExceededError(
+                f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
+                "nothing was drawn or spent. Raise the budget, or measure less."
+            )
+        return LedgerEntry(step, event, cost)
+
+    def _add(self, entry: LedgerEntry) -> None:
+        self._entries.append(entry)
+        self._spent += entry.cost
+
+
+def _shown(value: Fraction) -> float:
+    """Cost as a float for messages."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

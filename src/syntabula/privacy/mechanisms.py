@@ -1,0 +1,139 @@
+"""Mechanisms: the only functions that turn an exact statistic into a released value.
+
+Each takes a one-time token of the ledger, so nothing is drawn that was not paid for and nothing is drawn
+twice. The token is used up before anything else is looked at: a call that then fails stays paid.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.sensitive import Sensitive
+
+
+class SpendToken(Protocol):
+    """Proof that the ledger was charged for one draw."""
+
+    def consume(self) -> Event:
+        """Return the event that was paid for; raises on a second call."""
+        ...
+
+
+def noisy_counts(
+    token: SpendToken, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """Release counts with the noise that was paid for.
+
+    Args:
+        token: From the ledger, for a Gaussian, Laplace or exact event.
+        noise: Draws the noise.
+        counts: Exact counts, int64, any shape of as many cells as the event states.
+
+    Returns:
+        Noisy counts of the same shape; a copy of the exact ones for an exact event.
+
+    Raises:
+        ArgumentError: If the event is of another kind, or counts have another number of cells than it states.
+    """
+    event = token.consume()
+    exact = _revealed_counts(counts)
+    match event:
+        case GaussianEvent():
+            _require_cells(exact.size, event.cells)
+            return noise.discrete_gaussian(exact, event.sigma)
+        case LaplaceEvent():
+            _require_cells(exact.size, event.cells)
+            return noise.discrete_laplace(exact, event.scale)
+        case ExactEvent():
+            return exact.copy()
+    raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release counts")
+
+
+def choose(
+    token: SpendToken,
+    noise: NoiseSource,
+    scores: Sensitive[NDArray[np.float64]],
+    score_sensitivity: float,
+) -> int:
+    """Release the position of a large score, by the exponential mechanism (McSherry and Talwar, 2007).
+
+    Args:
+        token: From the ledger, for an exponential or exact event.
+        noise: Draws the choice.
+        scores: Exact scores [candidates], float64, finite, as many as the event states.
+        score_sensitivity: The most that adding or removing one record changes any score; above 0. Rounding
+            of the scores themselves is not added here: it must be within this bound.
+
+    Returns:
+        The chosen position; the first of the largest for an exact event.
+
+    Raises:
+        ArgumentError: If the event is of another kind, scores have another shape than it states, or the
+            sensitivity is not a finite number above 0.
+    """
+    event = token.consume()
+    exact = _revealed_scores(scores)
+    _require_sensitivity(score_sensitivity)
+    match event:
+        case ExponentialEvent():
+            if exact.size != event.candidates:
+                raise ArgumentError(f"{exact.size} scores were given, but {event.candidates} were paid for")
+            return noise.noisy_max(exact, _choice_scale(score_sensitivity, event.epsilon))
+        case ExactEvent():
+            return int(np.argmax(exact))
+    raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a choice")
+
+
+def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
+    """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than was paid."""
+    exact = 2 * Fraction(score_sensitivity) / Fraction(epsilon)
+    try:
+        scale = float(exact)
+    except OverflowError:
+        scale = math.inf
+    if math.isinf(scale):
+        raise ArgumentError("score_sensitivity / epsilon is beyond float64; scale the scores down")
+    return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
+
+
+def _revealed_counts(counts: object) -> NDArray[np.int64]:
+    exact = _revealed(counts)
+    if not isinstance(exact, np.ndarray) or exact.dtype != np.int64:
+        raise ArgumentError("counts must be a Sensitive numpy array of int64")
+    return exact
+
+
+def _revealed_scores(scores: object) -> NDArray[np.float64]:
+    exact = _revealed(scores)
+    if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1 or not exact.size:
+        raise ArgumentError("scores must be a Sensitive numpy array of float64 with one axis, not empty")
+    if not np.isfinite(exact).all():
+        raise ArgumentError("scores must be finite; bound them before they are compared")
+    return exact
+
+
+def _revealed(statistic: object) -> object:
+    if not isinstance(statistic, Sensitive):
+        raise ArgumentError(f"a mechanism takes a Sensitive statistic, not {type(statistic).__name__}")
+    return statistic.reveal_inside_privacy()
+
+
+def _require_cells(cells: int, paid: int) -> None:
+    if cells != paid:
+        raise ArgumentError(f"counts have {cells} cells, but {paid} were paid for")
+
+
+def _require_sensitivity(score_sensitivity: object) -> None:
+    number = score_sensitivity
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise ArgumentError(f"score_sensitivity must be a number, not {type(number).__name__}")
+    if not math.isfinite(number) or number <= 0:
+        raise ArgumentError("score_sensitivity must be finite and above 0")

@@ -1,0 +1,194 @@
+"""A first schema read off the data: for experiments and as a draft that a person corrects.
+
+Every domain is `observed`, which the privacy guarantee does not cover, until the person who knows the columns
+has replaced it by public knowledge and changed the provenance.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import SchemaError
+from syntabula.table.columns import (
+    MAX_GRID,
+    MICROSECONDS,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    time_zone,
+)
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.schema import Schema
+
+FEW_VALUES = 20
+"""Whole numbers with no more distinct values than this become categories; fewer rows prove no identifier."""
+
+MANY_VALUES = 1000
+"""Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
+
+MOST_DECIMALS = 6
+
+_ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
+_EPOCH = dt.datetime(1970, 1, 1)
+_FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
+_LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
+
+
+def draft_schema(table: RawTable) -> tuple[Schema, list[str]]:
+    """Read a schema off a table.
+
+    Args:
+        table: Table to read; every cell is looked at.
+
+    Returns:
+        A schema whose domains are all `observed`, and notes about choices that a person should check. Notes
+        name columns, never values.
+
+    Raises:
+        SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
+            the message names the column and the remedy.
+    """
+    columns: dict[str, Column] = {}
+    notes: list[str] = []
+    for name, raw in table.columns.items():
+        try:
+            columns[name], note = _draft_column(name, raw)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}: {error}") from None
+        if note:
+            notes.append(f"column {name!r}: {note}")
+    return Schema(columns), notes
+
+
+def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
+    present = ~raw.missing
+    if raw.physical.kind == "float":
+        present &= ~np.isnan(raw.values)
+    elif raw.physical.kind == "decimal":
+        present &= np.fromiter((isinstance(v, Decimal) and v.is_finite() for v in raw.values), np.bool_)
+    values = raw.values[present]
+    nullable = bool(values.size < raw.missing.size or not values.size)
+    note = None if values.size else "has no values; its domain is a placeholder, state a real one"
+    match raw.physical.kind:
+        case "boolean":
+            return Boolean(nullable=nullable, provenance="observed"), note
+        case "text":
+            return _text(values, nullable)
+        case "integer":
+            return _whole(name, values, nullable)
+        case "float":
+            return _real(name, values, nullable)
+        case "decimal":
+            return _decimal(name, values, nullable)
+        case "date":
+            days = (values.min(), values.max()) if values.size else (0, 0)
+            low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
+            return Date(low, high, nullable=nullable, provenance="observed"), note
+        case "datetime":
+            column, zone_note = _moments(values, raw.physical.timezone, nullable)
+            return column, note or zone_note
+        case "duration":
+            raise SchemaError("holds durations; convert them to a number, for instance of seconds")
+        case _:
+            raise SchemaError(
+                f"holds mixed or nested values ({raw.physical.name}); convert the column to one plain type, "
+                "or drop it"
+            )
+
+
+def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+    labels = set(values.tolist())
+    if not labels:
+        return Categorical(("unknown",), nullable=True, provenance="observed"), (
+            "has no values; its domain is a placeholder, state a real one"
+        )
+    unique = len(labels) == values.size and values.size > FEW_VALUES
+    if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
+        kind = "differs in every row" if unique else "has very many distinct values"
+        return Identifier(nullable=nullable, provenance="observed"), (
+            f"{kind}, so it counts as an identifier and is replaced by running numbers; declare it "
+            "categorical to learn it"
+        )
+    note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
+    return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
+
+
+def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+    if not values.size:
+        return Numeric(0, 0, integer=True, nullable=True, provenance="observed"), (
+            "has no values; its domain is a placeholder, state a real one"
+        )
+    distinct = np.unique(values)
+    low, high = int(distinct[0]), int(distinct[-1])
+    if distinct.size <= FEW_VALUES:
+        labels = tuple(int(v) for v in distinct)
+        return Categorical(labels, nullable=nullable, provenance="observed"), None
+    named = bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
+    if distinct.size == values.size and (named or high - low + 1 == values.size):
+        return Identifier(integer=True, nullable=nullable, provenance="observed"), (
+            "differs in every row, so it counts as an identifier and is replaced by running numbers; declare "
+            "it numeric to learn it"
+        )
+    return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), None
+
+
+def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+    finite = values[np.isfinite(values)]
+    note = None if finite.size == values.size else "holds infinite values, which count as the nearest bound"
+    if not finite.size:
+        return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), (
+            note or "has no values; its domain is a placeholder, state a real one"
+        )
+    low, high = float(finite.min()), float(finite.max())
+    whole = bool((np.rint(finite) == finite).all()) and max(abs(low), abs(high)) <= 2**53
+    if whole and nullable and note is None:
+        # Integers become floats as soon as one is missing.
+        column, inner = _whole(name, finite.astype(np.int64), nullable)
+        return column, inner or "holds whole numbers only, so it counts as integer"
+    decimals = _decimals(finite, max(abs(low), abs(high)))
+    return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
+
+
+def _decimals(values: NDArray[Any], magnitude: float) -> int | None:
+    for decimals in range(MOST_DECIMALS + 1):
+        scale = 10.0**decimals
+        if magnitude * scale > MAX_GRID:
+            return None
+        if (np.rint(values * scale) / scale == values).all():
+            return decimals
+    return None
+
+
+def _decimal(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+    whole = all(v == v.to_integral_value() for v in values)
+    if whole and all(-(2**63) <= v < 2**63 for v in values):
+        return _whole(name, np.array([int(v) for v in values], dtype=np.int64), nullable)
+    return _real(name, values.astype(np.float64), nullable)
+
+
+def _moments(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    resolution: Any = next(unit for unit, length in MICROSECONDS.items() if not (values % length).any())
+    note = None
+    if zone is not None:
+        try:
+            time_zone(zone)
+        except SchemaError:
+            zone, note = "UTC", "has a time zone that is not known here; values come out in UTC"
+    ends = (_EPOCH + dt.timedelta(microseconds=min(max(m, _FIRST_MOMENT), _LAST_MOMENT)) for m in (low, high))
+    lower, upper = (m if zone is None else m.replace(tzinfo=dt.UTC) for m in ends)
+    column = Datetime(
+        lower, upper, timezone=zone, resolution=resolution, nullable=nullable, provenance="observed"
+    )
+    return column, note

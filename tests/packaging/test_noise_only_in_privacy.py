@@ -1,0 +1,145 @@
+"""No file outside privacy/ makes random numbers of its own or loads OpenDP."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import syntabula
+
+SOURCE = Path(syntabula.__file__).parent
+
+MAY_DRAW = {
+    "synthesizers/release.py": "makes the generator with which a released model is sampled: post-processing",
+    "table/datasets.py": "simulates public example tables, which hold nobody's data",
+}
+"""Files, or folders ending in a slash, that may make a generator, and why no privacy rests on it."""
+
+RANDOM_MODULES = ("random", "secrets", "numpy.random", "jax.random", "torch.random", "scipy.stats")
+RANDOM_NAMES = {
+    "os": {"urandom", "getrandom"},
+    "uuid": {"uuid1", "uuid4"},
+    "torch": {
+        "Generator", "bernoulli", "manual_seed", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
+        "randint_like", "randn", "randn_like", "randperm", "seed",
+    },
+}  # fmt: skip
+TYPES_ONLY = {"numpy.random.Generator", "numpy.random"}
+"""May be named, as a generator that is passed in must be; not called."""
+
+
+def offences(program: str) -> list[str]:
+    """List what a program does that only privacy/ may do, as "line: what"."""
+    tree = ast.parse(program)
+    aliases = _aliases(tree)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    found = []
+    for node in ast.walk(tree):
+        for name in _imported(node):
+            if name.split(".")[0] == "opendp" or _is_random(name) and name not in TYPES_ONLY:
+                found.append(f"{node.lineno}: import of {name}")
+        if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
+            name = _full_name(node, aliases)
+            if _is_random(name) and (name not in TYPES_ONLY or id(node) in called):
+                found.append(f"{node.lineno}: {name}")
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("opendp"):
+            found.append(f"{node.lineno}: text {node.value!r}")
+    return found
+
+
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for part in node.names:
+                names[part.asname or part.name.split(".")[0]] = (
+                    part.name if part.asname else part.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.update({part.asname or part.name: f"{node.module}.{part.name}" for part in node.names})
+    return names
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [part.name for part in node.names]
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return [f"{node.module}.{part.name}" for part in node.names]
+    return []
+
+
+def _full_name(node: ast.AST, aliases: dict[str, str]) -> str:
+    if isinstance(node, ast.Attribute):
+        before = _full_name(node.value, aliases)
+        return f"{before}.{node.attr}" if before else ""
+    return aliases.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def _is_random(name: str) -> bool:
+    first, _, rest = name.partition(".")
+    if rest.split(".")[0] in RANDOM_NAMES.get(first, ()):
+        return True
+    return any(name == module or name.startswith(module + ".") for module in RANDOM_MODULES)
+
+
+def _may_draw(path: str) -> bool:
+    return any(path == place or place.endswith("/") and path.startswith(place) for place in MAY_DRAW)
+
+
+OUTSIDE = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py"))
+OUTSIDE = [p for p in OUTSIDE if not p.startswith("privacy/")]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_draws_nothing_and_leaves_opendp_alone(path):
+    found = offences((SOURCE / path).read_text(encoding="utf-8"))
+    if _may_draw(path):
+        found = [line for line in found if "opendp" in line]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import numpy as np\nx = np.random.default_rng()",
+        "import numpy as np\nx = np.random.normal(size=3)",
+        "import numpy as np\nmake = np.random.default_rng",
+        "import numpy as np\nx = np.random.Generator(np.random.PCG64())",
+        "import numpy\nx = numpy.random.RandomState(0)",
+        "import numpy.random as r\nx = r.normal()",
+        "from numpy import random\nx = random.laplace()",
+        "from numpy.random import default_rng",
+        "import random",
+        "from random import gauss",
+        "import random as chance\nchance.random()",
+        "def f():\n    import secrets",
+        "import os\nos.urandom(8)",
+        "import torch\ntorch.randn(3)",
+        "import torch as t\nt.manual_seed(0)",
+        "from torch import normal",
+        "import jax\njax.random.normal(0)",
+        "from scipy.stats import norm",
+        "def f():\n    import opendp.prelude as dp",
+        "from opendp import prelude",
+        "import importlib\nimportlib.import_module('opendp.prelude')",
+    ],
+)
+def test_finds_a_planted_draw(program):
+    assert offences(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import numpy as np\ndef f(rng: np.random.Generator) -> int:\n    return rng.integers(3)",
+        "from numpy.random import Generator\ndef f(rng: Generator): ...",
+        "import numpy as np\nisinstance(3, np.random.Generator)",
+        "import numpy as np\nx = np.sum([1])",
+        "def f(random):\n    return random.choice",
+    ],
+)
+def test_lets_a_passed_generator_be(program):
+    assert offences(program) == []

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.sensitive import Sensitive
+
+COUNTS = np.arange(6).reshape(2, 3)
+SCORES = np.array([1.0, 5.0, 5.0])
+GAUSSIAN = GaussianEvent(sigma=2.5, l2_sensitivity_squared=2, cells=6)
+LAPLACE = LaplaceEvent(scale=1.5, l1_sensitivity=2, cells=6)
+EXPONENTIAL = ExponentialEvent(epsilon=0.5, candidates=3)
+
+
+@dataclass
+class Paid:
+    """A token without a ledger."""
+
+    event: Event
+    used: int = 0
+
+    def consume(self) -> Event:
+        if self.used:
+            raise RuntimeError("used before")
+        self.used += 1
+        return self.event
+
+
+@dataclass
+class Watched:
+    """A noise source that only writes down what it is asked."""
+
+    name: str = "watched"
+    is_private: bool = False
+    calls: list[tuple[str, np.ndarray, float]] = field(default_factory=list)
+
+    def discrete_gaussian(self, counts, sigma):
+        self.calls.append(("gaussian", counts, sigma))
+        return counts + 1
+
+    def discrete_laplace(self, counts, scale):
+        self.calls.append(("laplace", counts, scale))
+        return counts + 2
+
+    def noisy_max(self, scores, scale):
+        self.calls.append(("choice", scores, scale))
+        return 2
+
+
+class TestNoisyCounts:
+    @pytest.mark.parametrize(
+        ("event", "kind", "scale"), [(GAUSSIAN, "gaussian", 2.5), (LAPLACE, "laplace", 1.5)]
+    )
+    def test_passes_the_statistic_and_the_paid_scale_to_the_source_once(self, event, kind, scale):
+        noise, token = Watched(), Paid(event)
+        noisy = noisy_counts(token, noise, Sensitive(COUNTS))
+        assert token.used == 1
+        assert [(k, s) for k, _, s in noise.calls] == [(kind, scale)]
+        assert noise.calls[0][1] is COUNTS
+        assert (noisy == COUNTS + (1 if kind == "gaussian" else 2)).all()
+
+    def test_of_an_exact_event_is_a_copy_and_draws_nothing(self):
+        noise = Watched()
+        released = noisy_counts(Paid(ExactEvent("counts")), noise, Sensitive(COUNTS))
+        assert (released == COUNTS).all()
+        assert not np.shares_memory(released, COUNTS)
+        assert noise.calls == []
+
+    def test_with_a_used_token_draws_nothing(self):
+        noise, token = Watched(), Paid(GAUSSIAN)
+        noisy_counts(token, noise, Sensitive(COUNTS))
+        with pytest.raises(RuntimeError, match="used before"):
+            noisy_counts(token, noise, Sensitive(COUNTS))
+        assert len(noise.calls) == 1
+
+    @pytest.mark.parametrize(
+        ("event", "counts"),
+        [
+            (EXPONENTIAL, Sensitive(COUNTS)),
+            (GaussianEvent(sigma=2.5, l2_sensitivity_squared=1, cells=5), Sensitive(COUNTS)),
+            (LaplaceEvent(scale=2.5, l1_sensitivity=1, cells=7), Sensitive(COUNTS)),
+            (GAUSSIAN, COUNTS),
+            (GAUSSIAN, Sensitive(COUNTS.astype(float))),
+            (GAUSSIAN, Sensitive(COUNTS.tolist())),
+        ],
+    )
+    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self, event, counts):
+        noise, token = Watched(), Paid(event)
+        with pytest.raises(ArgumentError):
+            noisy_counts(token, noise, counts)
+        assert noise.calls == []
+        assert token.used == 1
+
+    def test_is_integer_with_a_real_source(self):
+        noisy = noisy_counts(Paid(GAUSSIAN), SeededNoise(1), Sensitive(COUNTS))
+        assert noisy.shape == (2, 3)
+        assert noisy.dtype == np.int64
+
+
+class TestChoose:
+    def test_uses_twice_the_sensitivity_over_epsilon(self):
+        noise, token = Watched(), Paid(EXPONENTIAL)
+        assert choose(token, noise, Sensitive(SCORES), score_sensitivity=3.0) == 2
+        assert token.used == 1
+        assert [(k, s) for k, _, s in noise.calls] == [("choice", 12.0)]
+
+    @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1 / 3, 0.7, 1e-9, 49.0, 1e300])
+    @pytest.mark.parametrize("sensitivity", [0.1, 1.0, 1 / 3, 7.7, 5e-324])
+    def test_never_rounds_the_scale_below_what_was_paid(self, epsilon, sensitivity):
+        noise = Watched()
+        choose(Paid(ExponentialEvent(epsilon, 3)), noise, Sensitive(SCORES), sensitivity)
+        scale = Fraction(noise.calls[0][2])
+        exact = 2 * Fraction(sensitivity) / Fraction(epsilon)
+        assert exact <= scale
+        assert scale <= exact * (1 + Fraction(1, 2**51)) + Fraction(5e-324)
+
+    def test_of_an_exact_event_takes_the_first_of_the_largest(self):
+        noise = Watched()
+        assert choose(Paid(ExactEvent("choice")), noise, Sensitive(SCORES), 1.0) == 1
+        assert noise.calls == []
+
+    @pytest.mark.parametrize("sensitivity", [0, -1.0, float("nan"), float("inf"), True, "1", None])
+    def test_refuses_a_sensitivity_that_is_not_above_zero(self, sensitivity):
+        with pytest.raises(ArgumentError, match="score_sensitivity"):
+            choose(Paid(EXPONENTIAL), Watched(), Sensitive(SCORES), sensitivity)
+
+    def test_refuses_a_scale_beyond_float64(self):
+        with pytest.raises(ArgumentError, match="beyond float64"):
+            choose(Paid(ExponentialEvent(1e-300, 3)), Watched(), Sensitive(SCORES), 1e300)
+
+    @pytest.mark.parametrize(
+        ("event", "scores"),
+        [
+            (GAUSSIAN, Sensitive(SCORES)),
+            (ExponentialEvent(1.0, 2), Sensitive(SCORES)),
+            (EXPONENTIAL, SCORES),
+            (EXPONENTIAL, Sensitive(SCORES.astype(int))),
+            (EXPONENTIAL, Sensitive(SCORES.reshape(3, 1))),
+            (EXPONENTIAL, Sensitive(np.array([1.0, np.nan, 2.0]))),
+            (ExactEvent("choice"), Sensitive(np.array([]))),
+            (ExactEvent("choice"), Sensitive(np.array([np.nan, 1.0]))),
+        ],
+    )
+    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self, event, scores):
+        noise, token = Watched(), Paid(event)
+        with pytest.raises(ArgumentError):
+            choose(token, noise, scores, 1.0)
+        assert noise.calls == []
+        assert token.used == 1

@@ -1,0 +1,147 @@
+"""Drafted schemas fit the table that they were read off, and say that they were."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+
+from syntabula.errors import SchemaError
+from syntabula.table.codec import Codec
+from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+from syntabula.table.draft import draft_schema
+
+DTYPES = {"boolean": bool, "float": float, "text": object, "decimal": object, "other": object}
+
+
+def raw(kind, values, zone=None, dtype=None):
+    """Make a column of one kind; None is missing."""
+    missing = np.array([v is None for v in values], dtype=bool)
+    array = np.zeros(len(values), dtype=dtype or DTYPES.get(kind, np.int64))
+    for i, value in enumerate(values):
+        if value is not None:
+            array[i] = value
+    return RawColumn(array, missing, PhysicalType(kind, kind, timezone=zone))
+
+
+def draft_one(raw_column, name="x"):
+    """Draft a column and check that the codec then reads the table without any coercion."""
+    values = RawTable({name: raw_column}, raw_column.missing.size, None)
+    schema, notes = draft_schema(values)
+    assert schema.observed_columns == (name,)
+    if not isinstance(schema[name], Identifier):
+        _, coercions = Codec.plan(schema).encode(values, strict=True)
+        assert not coercions
+    return schema[name], notes
+
+
+def observed(column_type, *arguments, **options):
+    return column_type(*arguments, **options, provenance="observed")
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        ("raw_column", "column"),
+        [
+            (raw("text", ["b", "a", "b"]), observed(Categorical, ("a", "b"))),
+            (raw("text", ["b", None, ""]), observed(Categorical, ("", "b"), nullable=True)),
+            (raw("boolean", [True, None]), observed(Boolean, nullable=True)),
+            (raw("integer", [3, 1, 3]), observed(Categorical, (1, 3))),
+            (raw("integer", [*range(0, 100, 2), 0]), observed(Numeric, 0, 98, integer=True)),
+            (raw("integer", [2**64 - 1], dtype=np.uint64), observed(Categorical, (2**64 - 1,))),
+            (raw("float", [0.25, 1.5]), observed(Numeric, 0.25, 1.5, decimals=2)),
+            (raw("float", [1 / 3, 1.5]), observed(Numeric, 1 / 3, 1.5)),
+            (raw("float", [1.0, 2.0]), observed(Numeric, 1.0, 2.0, decimals=0)),
+            (raw("float", [1.0, 2.0, None]), observed(Categorical, (1, 2), nullable=True)),
+            (raw("float", [7.5]), observed(Numeric, 7.5, 7.5, decimals=1)),
+            (raw("decimal", [Decimal("0.10"), Decimal("2.35")]), observed(Numeric, 0.1, 2.35, decimals=2)),
+        ],
+    )
+    def test_domains_are_read_off(self, raw_column, column):
+        assert draft_one(raw_column)[0] == column
+
+    def test_large_integers_stay_exact(self):
+        column, _ = draft_one(raw("integer", [2**53 + 1 + 3 * i for i in range(30)] + [2**53 + 1]))
+        assert column == observed(Numeric, 2**53 + 1, 2**53 + 88, integer=True)
+
+    def test_days_and_moments_are_read_off(self):
+        column, _ = draft_one(raw("date", [0, 364, None]))
+        assert isinstance(column, Date)
+        assert column.grid() == (0, 364)
+        for step, resolution in [(86_400_000_000, "day"), (1_000_000, "second"), (1, "microsecond")]:
+            column, _ = draft_one(raw("datetime", [-step, 0, 7 * step]))
+            assert isinstance(column, Datetime)
+            assert column.resolution == resolution
+            assert column.grid() == (-1, 7)
+        column, _ = draft_one(raw("datetime", [0, 7], zone="Europe/Paris"))
+        assert column.timezone == "Europe/Paris"
+
+    def test_infinite_values_are_told(self):
+        schema, notes = draft_schema(RawTable({"x": raw("float", [0.5, float("inf")])}, 2, None))
+        assert schema["x"] == observed(Numeric, 0.5, 0.5, decimals=1)
+        assert "'x'" in notes[0]
+
+    @pytest.mark.parametrize("kind", ["boolean", "integer", "float", "decimal", "text", "date", "datetime"])
+    def test_columns_without_values_get_a_placeholder(self, kind):
+        for values in ([None, None], []):
+            column, notes = draft_one(raw(kind, values))
+            assert column.nullable
+            assert "placeholder" in notes[0]
+
+
+class TestIdentifiers:
+    @pytest.mark.parametrize(
+        ("raw_column", "name"),
+        [
+            (raw("text", [f"u{i}" for i in range(50)]), "x"),
+            (raw("integer", range(1000, 1050)), "x"),
+            (raw("integer", range(0, 5000, 7)), "patient_id"),
+            (raw("integer", range(0, 5000, 7)), "patientId"),
+            (raw("text", [f"u{i // 1.5}" for i in range(3000)]), "x"),
+        ],
+    )
+    def test_what_differs_in_every_row_is_an_identifier(self, raw_column, name):
+        column, notes = draft_one(raw_column, name)
+        assert isinstance(column, Identifier)
+        assert "identifier" in notes[0]
+
+    @pytest.mark.parametrize("name", ["x", "paid", "width"])
+    def test_unique_integers_of_another_name_are_numbers(self, name):
+        assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "raw_column", [raw("other", ["canary", 1]), raw("duration", [1]), raw("text", ["canary\ud800"])]
+    )
+    def test_what_no_column_can_hold_is_refused_by_name(self, raw_column):
+        with pytest.raises(SchemaError, match="'x'") as caught:
+            draft_schema(RawTable({"x": raw_column}, raw_column.missing.size, None))
+        assert "canary" not in str(caught.value)
+
+
+class TestAnyTable:
+    @settings(deadline=None)
+    @given(
+        st.one_of(
+            st.tuples(
+                st.just("float"), st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False))
+            ),
+            st.tuples(
+                st.just("integer"), st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=40)
+            ),
+            st.tuples(
+                st.just("decimal"), st.lists(st.none() | st.decimals(allow_nan=False, allow_infinity=False))
+            ),
+            st.tuples(
+                st.just("text"), st.lists(st.none() | st.text(st.characters(codec="utf-8"), max_size=3))
+            ),
+            st.tuples(st.just("datetime"), st.lists(st.none() | st.integers(-(10**16), 10**17))),
+        )
+    )
+    def test_a_draft_fits_its_own_table(self, column):
+        draft_one(raw(*column))

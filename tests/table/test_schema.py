@@ -1,0 +1,108 @@
+"""A schema names its columns, and checks tables by names and types alone."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import pickle
+
+import numpy as np
+import pytest
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+
+from syntabula.errors import SchemaError
+from syntabula.table.columns import Boolean, Categorical, Datetime, Numeric
+from syntabula.table.schema import Schema
+
+SCHEMA = Schema(
+    {
+        "age": Numeric(17, 90, integer=True),
+        "work": Categorical(("a", "b"), provenance="observed"),
+        "member": Boolean(provenance="private"),
+    },
+    label="people",
+)
+
+
+def stored(**kinds):
+    """Make an empty table with columns stored in the given kinds."""
+    empty, none = np.zeros(0), np.zeros(0, dtype=bool)
+    columns = {name: RawColumn(empty, none, PhysicalType(kind, kind)) for name, kind in kinds.items()}
+    return RawTable(columns, 0, None)
+
+
+class TestMapping:
+    def test_columns_keep_their_order(self):
+        assert list(SCHEMA) == ["age", "work", "member"]
+        assert len(SCHEMA) == 3
+        assert "age" in SCHEMA
+        assert SCHEMA["member"] == Boolean(provenance="private")
+
+    def test_an_unknown_name_brings_a_suggestion(self):
+        with pytest.raises(SchemaError, match="did you mean 'age'"):
+            SCHEMA["aeg"]
+        with pytest.raises(SchemaError, match="did you mean 'work'"):
+            SCHEMA["WORK"]
+
+    def test_columns_cannot_be_changed_in_place(self):
+        with pytest.raises(TypeError):
+            SCHEMA.columns["age"] = Boolean()
+
+    def test_with_column_replaces_in_place_or_appends(self):
+        assert list(SCHEMA.with_column("age", Boolean())) == ["age", "work", "member"]
+        longer = SCHEMA.with_column("new", Boolean())
+        assert list(longer) == ["age", "work", "member", "new"]
+        assert longer.label == "people"
+
+    def test_copies_and_pickles_are_equal(self):
+        assert copy.deepcopy(SCHEMA) == SCHEMA
+        assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
+
+    def test_the_order_of_columns_counts(self):
+        turned = Schema(dict(reversed(SCHEMA.columns.items())), label="people")
+        assert turned != SCHEMA
+        assert hash(Schema(SCHEMA.columns, label="people")) == hash(SCHEMA)
+
+    def test_the_printed_form_has_no_domain(self):
+        assert repr(SCHEMA) == "Schema(age: numeric, work: categorical, member: boolean)"
+
+    def test_provenance_lists_every_column_once(self):
+        assert SCHEMA.provenance == {"public": ("age",), "private": ("member",), "observed": ("work",)}
+        assert SCHEMA.observed_columns == ("work",)
+
+    @pytest.mark.parametrize(
+        "columns", [{}, None, [], {"": Boolean()}, {1: Boolean()}, {"a": "boolean"}, {"\ud800": Boolean()}]
+    )
+    def test_what_is_no_schema_is_refused(self, columns):
+        with pytest.raises(SchemaError):
+            Schema(columns)
+
+    def test_odd_names_are_allowed(self):
+        names = ["a\nb", "'\"", "select", "Ä", "x" * 10_000, "A", "a"]
+        assert list(Schema({n: Boolean() for n in names})) == names
+
+
+class TestCheckTable:
+    def test_a_fitting_table_passes(self):
+        SCHEMA.check_table(stored(age="float", work="text", member="boolean"))
+
+    def test_an_absent_column_is_named_with_a_suggestion(self):
+        with pytest.raises(SchemaError, match=r"no column 'work'.*did you mean 'Work'"):
+            SCHEMA.check_table(stored(age="integer", Work="text", member="boolean"))
+
+    def test_an_undeclared_column_is_named(self):
+        with pytest.raises(SchemaError, match=r"'extra'.*drop it"):
+            SCHEMA.check_table(stored(age="integer", work="text", member="boolean", extra="text"))
+
+    def test_every_column_of_the_wrong_kind_is_named_with_the_remedy(self):
+        with pytest.raises(
+            SchemaError, match=r"'age' is stored as text.*change its kind.*'member' is stored"
+        ):
+            SCHEMA.check_table(stored(age="text", work="text", member="float"))
+
+    def test_zones_must_be_declared_as_stored(self):
+        column = Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1))
+        table = stored(t="datetime")
+        Schema({"t": column}).check_table(table)
+        with pytest.raises(SchemaError, match="'t' is stored without a time zone"):
+            Schema({"t": Datetime(column.lower, column.upper, timezone="UTC")}).check_table(table)
