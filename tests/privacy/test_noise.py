@@ -61,7 +61,7 @@ class TestCounting:
 
     @pytest.mark.parametrize("scale", WRONG_SCALES)
     def test_refuses_a_scale_that_is_no_finite_number_of_at_least_zero(self, noise, kind, scale):
-        with pytest.raises(ArgumentError, match="sigma|scale"):
+        with pytest.raises(ArgumentError, match=r"sigma|scale"):
             getattr(noise, kind)(np.zeros(2, dtype=np.int64), scale)
 
     def test_refuses_a_scale_that_float64_would_draw_coarsely(self, noise, kind):

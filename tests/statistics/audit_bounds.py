@@ -39,7 +39,7 @@ def mu_of_scores(with_target: np.ndarray, without: np.ndarray, confidence: float
 
 
 def mu_of_rates(false_positives: int, false_negatives: int, runs: int, error: float) -> float:
-    """Lower bound on mu from the two errors of a test: Phi^-1(1 - FPR) - Phi^-1(FNR) at their upper limits."""
+    """Lower bound on mu from both errors of a test: Phi^-1(1 - FPR) - Phi^-1(FNR) at their upper limits."""
     a, c = upper_rate(false_positives, runs, error), upper_rate(false_negatives, runs, error)
     return max(0.0, float(stats.norm.ppf(1 - a) - stats.norm.ppf(c)))
 

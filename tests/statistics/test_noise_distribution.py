@@ -1,7 +1,8 @@
 """Both noise sources against exact probabilities, and the tests against wrong scales.
 
-The seeded source is fixed, so its tests cannot flake under one version of numpy. The secure source is fresh in each run: about 40 of
-the p-values below come from it, each compared with 1e-9, so a run fails by chance with probability 4e-8.
+The seeded source is fixed, so its tests cannot flake under one version of numpy. The secure source is
+fresh in each run: about 40 of the p-values below come from it, each compared with 1e-9, so a run fails by
+chance with probability 4e-8.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ class TestDistribution:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestPower:
-    """A scale error f takes 2 (z / ((1 + f)^2 - 1))^2 Gaussian draws to be z deviations off; Laplace 2.5 times that.
+    """A scale error f is z deviations off after 2 (z / ((1 + f)^2 - 1))^2 Gaussian draws.
 
-    For f = 3% and 500 000 draws z is 30 (Gaussian) or 19 (Laplace); a p below 1e-9 needs 6.1.
+    Laplace takes 2.5 times as many. For f = 3% and 500 000 draws z is 30 (Gaussian) or 19 (Laplace); a p
+    below 1e-9 needs 6.1.
     """
 
     @pytest.mark.parametrize("scale", [3.3, 30.0, 1000.0])

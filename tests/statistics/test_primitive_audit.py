@@ -104,8 +104,8 @@ def choice_bound(noise: NoiseSource, epsilon: float, runs: int, confidence: floa
 
 
 class TestSeededSource:
-    # On one cell a small sigma shows the grid: at sigma 2 the discrete Gaussian's best test exceeds mu = 0.5 by
-    # 1%, well below what the interval costs.
+    # On one cell a small sigma shows the grid: at sigma 2 the discrete Gaussian's best test exceeds mu = 0.5
+    # by 1%, well below what the interval costs.
     @pytest.mark.parametrize(("sigma", "cliques", "claim"), [(2.0, 1, 0.5), (4.0, 16, 1.0), (2.0, 16, 2.0)])
     def test_a_noisy_marginal_is_as_private_as_claimed_and_no_more(self, sigma, cliques, claim):
         found = gaussian_bound(SeededNoise(1), sigma, cliques, 100_000, SEEDED)
@@ -123,16 +123,16 @@ class TestSeededSource:
 
 
 class TestSecureSource:
-    # Wider intervals and fewer runs: at least 0.6 of the claim, which was 0.75 to 0.9 in trials and is more
-    # than 7 deviations away.
+    # Fewer runs and wider intervals: in trials the bounds were 0.75 to 0.81, 0.93 to 0.95 and 1.45 to 1.54
+    # (the last with 20 000 runs). The floors lie 8 deviations or more below.
     def test_a_noisy_marginal_is_as_private_as_claimed(self):
-        assert 0.6 <= gaussian_bound(SecureNoise(), 4.0, 16, 12_000, SECURE) <= 1.0
+        assert 0.5 <= gaussian_bound(SecureNoise(), 4.0, 16, 12_000, SECURE) <= 1.0
 
     def test_laplace_counts_are_as_private_as_claimed(self):
-        assert 0.6 <= laplace_bound(SecureNoise(), 1.0, 1, 100_000, SECURE) <= 1.0
+        assert 0.85 <= laplace_bound(SecureNoise(), 1.0, 1, 100_000, SECURE) <= 1.0
 
     def test_a_choice_is_as_private_as_claimed(self):
-        assert 1.2 <= choice_bound(SecureNoise(), 2.0, 30_000, SECURE) <= 2.0
+        assert 1.1 <= choice_bound(SecureNoise(), 2.0, 30_000, SECURE) <= 2.0
 
 
 class TestPlantedBug:

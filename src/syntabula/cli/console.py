@@ -29,7 +29,11 @@ class Console:
 
     def result(self, text: str, facts: Mapping[str, Any] | Sequence[Any]) -> None:
         """Print a result to standard output, as text or as JSON."""
-        shown = json.dumps(facts, ensure_ascii=False, indent=2, allow_nan=False) if self.as_json else text.rstrip("\n")
+        shown = (
+            json.dumps(facts, ensure_ascii=False, indent=2, allow_nan=False)
+            if self.as_json
+            else text.rstrip("\n")
+        )
         print(shown)
 
     def note(self, text: str) -> None:

@@ -25,9 +25,9 @@ class Exit(IntEnum):
 
 
 EXIT_HELP = (
-    "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be read; "
-    "4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional library is "
-    "missing; 130 interrupted."
+    "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be "
+    "read; 4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional "
+    "library is missing; 130 interrupted."
 )
 
 # The first class that matches decides.
@@ -88,7 +88,7 @@ def _message(error: BaseException, code: Exit) -> str:
     if code is Exit.INTERRUPTED:
         return "interrupted; no half-written file was left"
     if code is Exit.RESOURCES:
-        return "there is not enough memory; use fewer --bins, fewer --rows or a smaller schema, or see `syntabula plan`"
+        return "there is not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
     if isinstance(error, OSError) and error.strerror:
         where = f" {str(error.filename)!r}" if error.filename else ""
         return f"cannot use the file{where}: {error.strerror}; choose another place"
@@ -96,8 +96,8 @@ def _message(error: BaseException, code: Exit) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
     place = f" at line {frame.lineno} of {frame.name}" if frame else ""
     return (
-        f"unexpected {type(error).__name__}{place}; please report it. Running again with --debug shows the details, "
-        "which may include values of the table"
+        f"unexpected {type(error).__name__}{place}; please report it. Running again with --debug shows the "
+        "details, which may include values of the table"
     )
 
 

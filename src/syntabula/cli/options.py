@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
-Table = Annotated[Path, typer.Argument(help="File with the sensitive table (CSV or Parquet).", metavar="TABLE")]
-ReleaseFile = Annotated[Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")]
+Table = Annotated[
+    Path, typer.Argument(help="File with the sensitive table (CSV or Parquet).", metavar="TABLE")
+]
+ReleaseFile = Annotated[
+    Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")
+]
 Method = Annotated[str, typer.Option("--method", "-m", help="Synthesizer; see `syntabula methods`.")]
 Epsilon = Annotated[
     float | None,
@@ -23,17 +27,29 @@ SchemaFile = Annotated[
 ]
 Observed = Annotated[
     bool,
-    typer.Option("--observed-domain", help="Allow domains read off the table. NOT protected; the statement says so."),
+    typer.Option(
+        "--observed-domain", help="Allow domains read off the table. NOT protected; the statement says so."
+    ),
 ]
-Bins = Annotated[int | None, typer.Option("--bins", help="Codes of a wide numeric column; 100 if nothing is said.")]
-Memory = Annotated[float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")]
+Bins = Annotated[
+    int | None, typer.Option("--bins", help="Codes of a wide numeric column; 100 if nothing is said.")
+]
+Memory = Annotated[
+    float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")
+]
 NoiseSeed = Annotated[
     int | None,
-    typer.Option("--seed", help="Repeatable noise and rows, for experiments: the release is then NOT private."),
+    typer.Option(
+        "--seed", help="Repeatable noise and rows, for experiments: the release is then NOT private."
+    ),
 ]
-SampleSeed = Annotated[int | None, typer.Option("--seed", help="Makes the rows repeatable; costs no privacy.")]
+SampleSeed = Annotated[
+    int | None, typer.Option("--seed", help="Makes the rows repeatable; costs no privacy.")
+]
 Rows = Annotated[
     int | None,
-    typer.Option("--rows", "-n", help="Rows to draw; the noisy estimate of the original's if nothing is said."),
+    typer.Option(
+        "--rows", "-n", help="Rows to draw; the noisy estimate of the original's if nothing is said."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]

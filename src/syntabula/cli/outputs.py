@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from syntabula import Release
 
 
-def check_outputs(outputs: Mapping[str, Path | None], *, inputs: Sequence[Path | None] = (), force: bool) -> None:
+def check_outputs(
+    outputs: Mapping[str, Path | None], *, inputs: Sequence[Path | None] = (), force: bool
+) -> None:
     """Make sure that every output can be written, before anything is read or spent.
 
     Args:
@@ -37,7 +39,9 @@ def check_outputs(outputs: Mapping[str, Path | None], *, inputs: Sequence[Path |
             continue
         place = _identity(path)
         if place in taken:
-            raise CommandError(f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS)
+            raise CommandError(
+                f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
+            )
         taken[place] = f"the file of {option}"
         _check_output(option, path, force)
 
@@ -47,7 +51,9 @@ def _check_output(option: str, path: Path, force: bool) -> None:
     if path.is_dir():
         raise CommandError(f"{shown} is a folder; name a file in it", Exit.FILE)
     if os.path.lexists(path) and not force:
-        raise CommandError(f"{shown} exists already; choose another name, or replace it with --force", Exit.FILE)
+        raise CommandError(
+            f"{shown} exists already; choose another name, or replace it with --force", Exit.FILE
+        )
     if not path.parent.is_dir():
         raise CommandError(f"the folder of {shown} does not exist; make it first", Exit.FILE)
     try:
@@ -55,7 +61,9 @@ def _check_output(option: str, path: Path, force: bool) -> None:
             probe.write(b"\0" * 4096)
             probe.flush()
     except OSError as error:
-        raise CommandError(f"the folder of {shown} cannot be written to: {error.strerror}", Exit.FILE) from None
+        raise CommandError(
+            f"the folder of {shown} cannot be written to: {error.strerror}", Exit.FILE
+        ) from None
 
 
 def _identity(path: Path) -> str:
@@ -125,14 +133,16 @@ class Keeper:
             return
         place = self.saved or self._recovered()
         if place is None:
-            print("warning: the budget was spent, and the release could not be saved anywhere", file=sys.stderr)
+            print(
+                "warning: the budget was spent, and the release could not be saved anywhere", file=sys.stderr
+            )
             return
         again = ["syntabula", "sample", str(place), "-o", str(self.out)]
         again += [] if self.rows is None else ["--rows", str(self.rows)]
         again += [] if self.seed is None else ["--seed", str(self.seed)]
         print(
-            f"note: the budget was spent, and the release is safe in {str(place)!r}; when there is room, draw the "
-            f"table from it at no further cost: {shlex.join(again)}",
+            f"note: the budget was spent, and the release is safe in {str(place)!r}; when there is room, draw "
+            f"the table from it at no further cost: {shlex.join(again)}",
             file=sys.stderr,
         )
 

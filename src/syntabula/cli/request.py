@@ -48,9 +48,9 @@ class Request:
         if self.schema_file is None and not self.observed:
             source = table or "TABLE"
             raise CommandError(
-                f"no schema was given. Draft one with `syntabula schema {source} -o schema.yaml`, replace what it read "
-                "off the table by public facts, and give it with --schema; or allow domains that are read off the "
-                "table, which is not private, with --observed-domain",
+                f"no schema was given. Draft one with `syntabula schema {source} -o schema.yaml`, replace what "
+                "it read off the table by public facts, and give it with --schema; or allow domains that are "
+                "read off the table, which is not private, with --observed-domain",
                 Exit.ARGUMENTS,
             )
 
@@ -66,7 +66,9 @@ class Request:
         if not self.pure:
             return Budget(epsilon, 1e-5 if self.delta is None else self.delta)
         if self.delta is not None:
-            raise CommandError("--pure excludes --delta, which is then 0; leave one of them out", Exit.ARGUMENTS)
+            raise CommandError(
+                "--pure excludes --delta, which is then 0; leave one of them out", Exit.ARGUMENTS
+            )
         return Budget.pure(epsilon)
 
     def schema(self) -> Schema | None:

@@ -19,7 +19,10 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
     lines = [
         f"{release}: method {loaded.method}, about {loaded.n_estimated} records (noisy estimate)",
         "",
-        *(f"  {name:<{width}}  {column.kind}, {column.provenance} domain" for name, column in columns.items()),
+        *(
+            f"  {name:<{width}}  {column.kind}, {column.provenance} domain"
+            for name, column in columns.items()
+        ),
         "",
         loaded.privacy.text(),
     ]

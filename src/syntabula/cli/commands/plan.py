@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def plan(
     context: typer.Context,
     table: Annotated[
-        Path | None, typer.Argument(help="The sensitive table; not opened if there is a schema.", metavar="[TABLE]")
+        Path | None,
+        typer.Argument(help="The sensitive table; not opened if there is a schema.", metavar="[TABLE]"),
     ] = None,
     method: options.Method = "mst",
     epsilon: options.Epsilon = None,
@@ -29,7 +30,8 @@ def plan(
     schema: options.SchemaFile = None,
     observed_domain: options.Observed = False,
     assume_rows: Annotated[
-        int | None, typer.Option("--assume-rows", help="Public or guessed number of records, for memory and time.")
+        int | None,
+        typer.Option("--assume-rows", help="Public or guessed number of records, for memory and time."),
     ] = None,
     bins: options.Bins = None,
     memory: options.Memory = None,

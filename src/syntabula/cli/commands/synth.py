@@ -32,14 +32,16 @@ def synth(
     observed_domain: options.Observed = False,
     rows: options.Rows = None,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Keep the release, to draw more rows later.", metavar="RELEASE")
+        Path | None,
+        typer.Option("--save", help="Keep the release, to draw more rows later.", metavar="RELEASE"),
     ] = None,
     statement: Annotated[
         Path | None,
         typer.Option("--statement", help="Write the privacy statement (.json or text).", metavar="FILE"),
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option("--journal", help="Log each spend here before its noise is drawn.", metavar="FILE")
+        Path | None,
+        typer.Option("--journal", help="Log each spend here before its noise is drawn.", metavar="FILE"),
     ] = None,
     seed: options.NoiseSeed = None,
     bins: options.Bins = None,

@@ -1,0 +1,180 @@
+"""The whole way once: a table, a private release, a synthetic table, and a picture of how close it is."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syntabula.errors import DatasetError
+
+if TYPE_CHECKING:
+    from syntabula import Release, Schema
+
+EPSILON = 1.0
+SAMPLE_SEED = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What the demo did; its distances are computed from the real table and are not private.
+
+    Attributes:
+        table: Which table was used.
+        n_rows: Number of rows of the real table.
+        n_drawn: Number of synthetic rows.
+        fit_seconds: Time of the fit.
+        seconds: Time of everything, reading and drawing included.
+        one_way: Mean total variation distance over columns.
+        two_way: Mean total variation distance over pairs of columns.
+        two_way_untied: The same if the synthetic columns were independent: what their ties are worth.
+        statement: The privacy statement, shortened to its verdict and spending.
+        paths: Files that were written, by what they are.
+    """
+
+    table: str
+    n_rows: int
+    n_drawn: int
+    fit_seconds: float
+    seconds: float
+    one_way: float
+    two_way: float
+    two_way_untied: float
+    statement: str
+    paths: dict[str, str]
+
+    def describe(self) -> str:
+        """Return the result as plain text."""
+        files = [f"  {what:<18} {path}" for what, path in self.paths.items()]
+        return "\n".join(
+            [
+                f"MST at epsilon = {EPSILON:g} on {self.table}",
+                f"{self.n_drawn:,} rows drawn; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
+                "",
+                self.statement,
+                "",
+                "How close (total variation distance, 0 is alike, 1 is disjoint)",
+                "NOT PRIVATE: computed from the real table, like the picture; do not release",
+                f"  mean over columns            {self.one_way:.4f}",
+                f"  mean over pairs of columns   {self.two_way:.4f}",
+                f"  the same without any ties    {self.two_way_untied:.4f}   (synthetic columns made independent)",
+                "",
+                "Files",
+                *files,
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON-able facts."""
+        return {
+            "table": self.table,
+            "epsilon": EPSILON,
+            "n_rows_drawn": self.n_drawn,
+            "fit_seconds": self.fit_seconds,
+            "seconds": self.seconds,
+            "not_private": {
+                "n_rows_real": self.n_rows,
+                "mean_one_way_tvd": self.one_way,
+                "mean_two_way_tvd": self.two_way,
+                "mean_two_way_tvd_untied": self.two_way_untied,
+            },
+            "files": self.paths,
+        }
+
+
+def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Demo:
+    """Learn a table with MST at epsilon 1 and write a CSV file, the release, and a picture.
+
+    The table is the real Adult table if the environment variable SYNTABULA_DATA names a folder with it, else
+    a simulated census.
+
+    Args:
+        out: Folder for the results; made if it does not exist.
+        progress: Called with the name of a step and the part of the whole that is done.
+
+    Returns:
+        Distances, times and paths.
+
+    Raises:
+        MissingExtraError: If matplotlib or pandas is not installed; nothing was computed then.
+        OSError: If the folder cannot be written to.
+    """
+    import syntabula
+    from syntabula.report.marginal_picture import draw_marginals, mean_untied_distance, require_matplotlib
+    from syntabula.table.read import read
+
+    require_matplotlib()
+    report = progress or (lambda step, done: None)
+    started = time.perf_counter()
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    csv, saved, picture = folder / "synthetic.csv", folder / "release.syn", folder / "marginals.png"
+
+    report("load the table", 0.0)
+    name, frame, schema = _table()
+    fit_started = time.perf_counter()
+    method = syntabula.MST(epsilon=EPSILON, progress=lambda step, done: report(step, 0.05 + 0.75 * done))
+    release = method.fit(frame, schema)
+    fit_seconds = time.perf_counter() - fit_started
+
+    report("write the release and the rows", 0.8)
+    release.save(saved)
+    n_drawn = release.sample_to(csv, seed=SAMPLE_SEED)
+
+    report("compare with the real table (not private)", 0.85)
+    real = release.codec.encode(read(frame))[0]
+    synthetic = release.codec.encode(read(release.sample(n_drawn, seed=SAMPLE_SEED)))[0]
+    title = f"MST at epsilon = {EPSILON:g}: {name}"
+    distances = draw_marginals(picture, real, synthetic, title=title, labels=_labels(schema, release))
+    report("done", 1.0)
+    return Demo(
+        table=name,
+        n_rows=real.n_rows,
+        n_drawn=n_drawn,
+        fit_seconds=fit_seconds,
+        seconds=time.perf_counter() - started,
+        one_way=distances.mean_one_way,
+        two_way=distances.mean_two_way,
+        two_way_untied=mean_untied_distance(real, synthetic),
+        statement=_summary(release),
+        paths={"synthetic table": str(csv), "release": str(saved), "picture": str(picture)},
+    )
+
+
+def _table() -> tuple[str, Any, Schema]:
+    from syntabula import datasets
+
+    if os.environ.get("SYNTABULA_DATA"):
+        try:
+            return "the Adult table (1994 census)", datasets.load("adult").frame, datasets.schema_of("adult")
+        except DatasetError:
+            # A folder without this table is no reason to show nothing.
+            pass
+    return "a simulated census", datasets.census(), datasets.schema_of("census")
+
+
+def _labels(schema: Schema, release: Release) -> dict[str, list[str]]:
+    """Return how codes are written: categories, or the first value of each bin; then other, then missing."""
+    labels: dict[str, list[str]] = {}
+    for name, column in schema.columns.items():
+        if name in release.codec.bins:
+            edges = release.codec.bins[name].edges[:-1]
+            texts = [f"{edge:.3g}" if isinstance(edge, float) else str(edge) for edge in edges]
+        elif hasattr(column, "categories"):
+            texts = [str(category) for category in column.categories]
+            texts += [str(column.other_label)] if column.open else []
+        elif column.kind == "boolean":
+            texts = ["false", "true"]
+        else:
+            continue
+        labels[name] = [*texts, "missing"] if column.nullable else texts
+    return labels
+
+
+def _summary(release: Release) -> str:
+    """Return the verdict and the spending of the privacy statement."""
+    text = release.privacy.text()
+    return text.split("\n\nWhat is taken as public")[0].rstrip()

@@ -1,0 +1,228 @@
+"""Merge codes of some columns, and divide them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError, DataError, ReleaseFileError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.measurement import FloatArray, Measurement
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """A map of old codes to new ones, several old codes to one new code.
+
+    Merging acts on each record alone, so it keeps neighbouring tables neighbours.
+
+    Attributes:
+        domain: The old domain.
+        maps: For each column whose codes are merged: the new code of each old code [old size]. Each new code
+            0 .. new size - 1 has at least one old code.
+        shares: Weights [old size], not negative, by which a new code is divided among its old codes; equal
+            where no column or only zeros are given.
+        target: The new domain.
+
+    Raises:
+        ArgumentError: If a map or a share does not fit its column.
+    """
+
+    domain: Domain
+    maps: Mapping[str, NDArray[np.intp]]
+    shares: Mapping[str, FloatArray] = field(default_factory=dict)
+    target: Domain = field(init=False)
+
+    def __post_init__(self) -> None:
+        maps, shares, sizes = {}, {}, dict(zip(self.domain.columns, self.domain.sizes, strict=True))
+        for column, given in self.maps.items():
+            array = np.asarray(given)
+            if array.shape != (self.domain.size(column),) or array.dtype.kind not in "ui":
+                raise ArgumentError(f"the map of column {column!r} must give one integer for each old code")
+            used = np.unique(array)
+            if not np.array_equal(used, np.arange(used.size)):
+                raise ArgumentError(f"the new codes of column {column!r} must be 0, 1, 2, ... without gaps")
+            maps[column] = array.astype(np.intp)
+            sizes[column] = int(used.size)
+            shares[column] = self._normalised(column, maps[column])
+        if set(self.shares) - set(maps):
+            raise ArgumentError("shares are given for a column without a map")
+        object.__setattr__(self, "maps", maps)
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "target", Domain.from_sizes(sizes))
+
+    def _normalised(self, column: str, codes: NDArray[np.intp]) -> FloatArray:
+        """Return the shares of a column, summing to one over the old codes of each new code."""
+        weights = np.asarray(self.shares.get(column, np.ones(codes.size)), dtype=np.float64)
+        if weights.shape != codes.shape or not np.isfinite(weights).all() or (weights < 0).any():
+            raise ArgumentError(f"shares of column {column!r} must be one number of at least 0 per old code")
+        sums = np.bincount(codes, weights)
+        weights = np.where(sums[codes] > 0, weights, 1.0)
+        normalised: FloatArray = weights / np.bincount(codes, weights)[codes]
+        return normalised
+
+    @classmethod
+    def identity(cls, domain: Domain) -> Recoding:
+        """Return the recoding that changes nothing."""
+        return cls(domain, {})
+
+    def project(self, columns: Sequence[str]) -> Recoding:
+        """Return the recoding of some columns."""
+        kept = [c for c in columns if c in self.maps]
+        return Recoding(
+            self.domain.project(columns), {c: self.maps[c] for c in kept}, {c: self.shares[c] for c in kept}
+        )
+
+    def then(self, other: Recoding) -> Recoding:
+        """Return this recoding followed by another one over its target."""
+        if other.domain != self.target:
+            raise ArgumentError("the second recoding is over another domain than the first one's target")
+        maps, shares = dict(self.maps), dict(self.shares)
+        for column, second in other.maps.items():
+            first = maps.get(column, np.arange(self.domain.size(column)))
+            maps[column] = second[first]
+            shares[column] = other.shares[column][first] * shares.get(column, np.ones(first.size))
+        return Recoding(self.domain, maps, shares)
+
+    def encode(self, table: EncodedTable) -> EncodedTable:
+        """Map every row of a table to the new codes."""
+        if table.domain != self.domain:
+            raise DataError("the table has another domain than the recoding")
+        columns = [
+            self.maps[c].astype(code_dtype(self.target.size(c)))[codes] if c in self.maps else codes
+            for c, codes in zip(table.domain.columns, table.codes, strict=True)
+        ]
+        return EncodedTable(self.target, tuple(columns))
+
+    def decode(self, table: EncodedTable, rng: np.random.Generator) -> EncodedTable:
+        """Draw an old code for every new one, in proportion to the shares."""
+        if table.domain != self.target:
+            raise DataError("the table has another domain than the recoding's target")
+        columns = [
+            self._divide(c, codes, rng) if c in self.maps else codes
+            for c, codes in zip(table.domain.columns, table.codes, strict=True)
+        ]
+        return EncodedTable(self.domain, tuple(columns))
+
+    def _divide(self, column: str, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        # Old codes are sorted by new code; cumulative shares then rise from k to k + 1 within new code k, so
+        # that k + u, with u uniform, falls on an old code of k with the probability of its share.
+        order = np.argsort(self.maps[column], kind="stable")
+        groups = self.maps[column][order]
+        cumulative = np.cumsum(self.shares[column][order])
+        starts = np.searchsorted(groups, codes, side="left")
+        ends = np.searchsorted(groups, codes, side="right") - 1
+        drawn = np.searchsorted(cumulative, codes + rng.random(codes.size), side="right")
+        old: NDArray[Any] = order[np.clip(drawn, starts, ends)].astype(code_dtype(self.domain.size(column)))
+        return old
+
+    def merge_counts(self, clique: Clique, counts: NDArray[Number]) -> NDArray[Number]:
+        """Sum counts [old sizes of the clique] over merged codes; returns [new sizes]."""
+        merged = counts
+        for axis, column in enumerate(clique):
+            if column in self.maps:
+                order = np.argsort(self.maps[column], kind="stable")
+                starts = np.searchsorted(self.maps[column][order], np.arange(self.target.size(column)))
+                merged = np.add.reduceat(np.take(merged, order, axis=axis), starts, axis=axis)
+        return merged
+
+    def merge_measurement(self, measurement: Measurement) -> Measurement:
+        """Return the measurement over new codes; the variances of summed cells are summed."""
+        if not any(c in self.maps for c in measurement.clique):
+            return measurement
+        values = self.merge_counts(measurement.clique, measurement.values)
+        if not np.any(measurement.sigma):
+            return Measurement(measurement.clique, values, 0.0)
+        old = np.broadcast_to(np.square(measurement.sigma), measurement.values.shape).astype(np.float64)
+        return Measurement(measurement.clique, values, np.sqrt(self.merge_counts(measurement.clique, old)))
+
+    def expand_counts(self, clique: Clique, counts: FloatArray) -> FloatArray:
+        """Divide counts [new sizes of the clique] among old codes by the shares; returns [old sizes]."""
+        expanded = counts
+        for axis, column in enumerate(clique):
+            if column in self.maps:
+                shape = [1] * expanded.ndim
+                shape[axis] = -1
+                expanded = np.take(expanded, self.maps[column], axis=axis) * self.shares[column].reshape(shape)
+        return expanded
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return JSON-able facts and named arrays; `from_state` reads them back."""
+        columns = list(self.maps)
+        facts = {"columns": list(self.domain.columns), "sizes": list(self.domain.sizes), "merged": columns}
+        arrays: dict[str, NDArray[Any]] = {}
+        for position, column in enumerate(columns):
+            arrays[f"map/{position}"] = self.maps[column].astype(np.int64)
+            arrays[f"share/{position}"] = self.shares[column]
+        return facts, arrays
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Recoding:
+        """Rebuild from `state`; raises ReleaseFileError if the parts do not fit together."""
+        try:
+            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+            merged = list(facts["merged"])
+            maps = {c: arrays[f"map/{i}"] for i, c in enumerate(merged)}
+            shares = {c: arrays[f"share/{i}"] for i, c in enumerate(merged)}
+            return cls(domain, maps, shares)
+        except (KeyError, TypeError, ValueError):
+            raise ReleaseFileError("the merged codes in this file are incomplete or inconsistent") from None
+
+    def __repr__(self) -> str:
+        return f"Recoding({len(self.maps)} of {len(self.domain)} columns)"
+
+
+def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas: float = 3.0) -> Recoding:
+    """Merge the codes of every column that the noise drowns.
+
+    A code stays if its noisy count is at least so many standard deviations of its noise; the others become
+    one last code, divided equally again. A column without such a code, or with at most one other code, stays
+    as it is (McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", domain compression). This is
+    post-processing of measurements.
+
+    Args:
+        one_way: Measurements of single columns over the domain.
+        domain: The domain they were measured over.
+        threshold_sigmas: Number of standard deviations; 0 keeps all codes.
+    """
+    maps = {}
+    for measurement in one_way:
+        kept = measurement.values >= threshold_sigmas * np.asarray(measurement.sigma)
+        if threshold_sigmas > 0 and kept.any() and (~kept).sum() >= 2:
+            maps[measurement.clique[0]] = _merged(kept)
+    return Recoding(domain, maps)
+
+
+def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float = 0.002) -> Recoding:
+    """Merge the rare codes of measured columns (Chen et al., tab_bench, Algorithm 1).
+
+    A code is rare if its noisy count is below max(theta * sum of the noisy counts, 3 standard deviations of
+    the noise). Rare codes become one last code, divided again in proportion to max(noisy count, 0) + 1, which
+    is closer than the paper's equal division and costs nothing.
+
+    Args:
+        one_way: Measurements of the large columns over the domain.
+        domain: The domain they were measured over.
+        theta: Least part of the records, 0 .. 1.
+    """
+    maps, shares = {}, {}
+    for measurement in one_way:
+        column = measurement.clique[0]
+        least = np.maximum(theta * measurement.values.sum(), 3 * np.asarray(measurement.sigma))
+        rare = measurement.values < least
+        if rare.sum() >= 2:
+            maps[column] = _merged(~rare)
+            shares[column] = np.maximum(measurement.values, 0) + 1
+    return Recoding(domain, maps, shares)
+
+
+def _merged(kept: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return new codes: kept codes in order, all others as one last code."""
+    return np.where(kept, np.cumsum(kept) - 1, kept.sum()).astype(np.intp)

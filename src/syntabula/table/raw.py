@@ -1,0 +1,115 @@
+"""A table as read from any source: plain numpy columns with a mask of missing cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import DataError
+
+PhysicalKind = Literal[
+    "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
+]
+Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+
+
+@dataclass(frozen=True)
+class PhysicalType:
+    """How a column is stored where it comes from.
+
+    Attributes:
+        kind: What its values are.
+        name: Its type as the source prints it, such as "Int64" or "datetime64[ns, Europe/Paris]".
+        timezone: Zone of a zoned datetime.
+        scale: Decimal places of a decimal.
+    """
+
+    kind: PhysicalKind
+    name: str
+    timezone: str | None = None
+    scale: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RawColumn:
+    """Values of one column.
+
+    Attributes:
+        values: One value per row, by kind: boolean as bool; integer as int64 or uint64; float as float64;
+            decimal as objects (decimal.Decimal); text as objects (str); date as int64 days since 1970-01-01;
+            datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall clock otherwise); duration as
+            int64 microseconds; other as objects. What stands where a cell is missing means nothing.
+        missing: True where a cell is missing.
+        physical: How it is stored at the source.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_]
+    physical: PhysicalType
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.missing.shape or self.values.ndim != 1:
+            raise DataError("values and missing of a column must be one-dimensional and of one length")
+
+    def __repr__(self) -> str:
+        return f"RawColumn({self.physical.kind})"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which kind of table was read, so that a synthetic one can be of the same kind.
+
+    Attributes:
+        container: Library or file format.
+        physical: Type of each column.
+    """
+
+    container: Container
+    physical: Mapping[str, PhysicalType]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-able facts."""
+        return {
+            "container": self.container,
+            "physical": {
+                name: {"kind": p.kind, "name": p.name, "timezone": p.timezone, "scale": p.scale}
+                for name, p in self.physical.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Origin:
+        """Rebuild from `to_json`; raises ValueError, KeyError or TypeError on malformed facts."""
+        if facts["container"] not in get_args(Container):
+            raise ValueError("unknown kind of table")
+        return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()})
+
+    def with_container(self, container: Container) -> Origin:
+        """Return the same types in another kind of table."""
+        return replace(self, container=container)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RawTable:
+    """A table of raw columns; its repr shows names and kinds only.
+
+    Attributes:
+        columns: Columns by name, in order.
+        n_rows: Number of rows (sensitive).
+        origin: Where it came from.
+    """
+
+    columns: dict[str, RawColumn]
+    n_rows: int
+    origin: Origin
+
+    def __post_init__(self) -> None:
+        if any(c.values.size != self.n_rows for c in self.columns.values()):
+            raise DataError("the columns of a table differ in length")
+
+    def __repr__(self) -> str:
+        return f"RawTable({len(self.columns)} columns)"

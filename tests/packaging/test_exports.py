@@ -1,0 +1,31 @@
+"""The public surface is what `__all__` says."""
+
+from __future__ import annotations
+
+import syntabula
+
+
+class TestSurface:
+    def test_all_is_sorted_and_without_repeats(self) -> None:
+        assert sorted(set(syntabula.__all__)) == syntabula.__all__
+
+    def test_every_public_name_can_be_had(self) -> None:
+        missing = [name for name in syntabula.__all__ if getattr(syntabula, name, None) is None]
+
+        assert missing == []
+
+    def test_dir_shows_the_public_names(self) -> None:
+        assert dir(syntabula) == syntabula.__all__
+
+    def test_every_listed_synthesizer_can_be_had_and_knows_its_key(self) -> None:
+        keys = [info.key for info in syntabula.list_synthesizers()]
+
+        assert [syntabula.synthesizer(key).key for key in keys] == keys
+
+    def test_every_error_descends_from_one_root(self) -> None:
+        errors = [e for e in vars(syntabula.errors).values() if isinstance(e, type)]
+
+        assert errors
+        assert all(
+            issubclass(e, syntabula.errors.SyntabulaError | syntabula.errors.SyntabulaWarning) for e in errors
+        )
