@@ -52,7 +52,7 @@ class Demo:
         return "\n".join(
             [
                 f"MST at epsilon = {EPSILON:g} on {self.table}",
-                f"{self.n_drawn:,} rows drawn; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
+                f"{self.n_drawn:,} rows; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
                 "",
                 self.statement,
                 "",
@@ -60,7 +60,7 @@ class Demo:
                 "NOT PRIVATE: computed from the real table, like the picture; do not release",
                 f"  mean over columns            {self.one_way:.4f}",
                 f"  mean over pairs of columns   {self.two_way:.4f}",
-                f"  the same without any ties    {self.two_way_untied:.4f}   (synthetic columns made independent)",
+                f"  the same without any ties    {self.two_way_untied:.4f}   (independent columns)",
                 "",
                 "Files",
                 *files,
@@ -158,12 +158,14 @@ def _table() -> tuple[str, Any, Schema]:
 
 def _labels(schema: Schema, release: Release) -> dict[str, list[str]]:
     """Return how codes are written: categories, or the first value of each bin; then other, then missing."""
+    from syntabula import Categorical
+
     labels: dict[str, list[str]] = {}
     for name, column in schema.columns.items():
         if name in release.codec.bins:
             edges = release.codec.bins[name].edges[:-1]
             texts = [f"{edge:.3g}" if isinstance(edge, float) else str(edge) for edge in edges]
-        elif hasattr(column, "categories"):
+        elif isinstance(column, Categorical):
             texts = [str(category) for category in column.categories]
             texts += [str(column.other_label)] if column.open else []
         elif column.kind == "boolean":

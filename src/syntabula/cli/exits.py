@@ -88,7 +88,7 @@ def _message(error: BaseException, code: Exit) -> str:
     if code is Exit.INTERRUPTED:
         return "interrupted; no half-written file was left"
     if code is Exit.RESOURCES:
-        return "there is not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
+        return "not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
     if isinstance(error, OSError) and error.strerror:
         where = f" {str(error.filename)!r}" if error.filename else ""
         return f"cannot use the file{where}: {error.strerror}; choose another place"

@@ -141,8 +141,8 @@ class Keeper:
         again += [] if self.rows is None else ["--rows", str(self.rows)]
         again += [] if self.seed is None else ["--seed", str(self.seed)]
         print(
-            f"note: the budget was spent, and the release is safe in {str(place)!r}; when there is room, draw "
-            f"the table from it at no further cost: {shlex.join(again)}",
+            f"note: the budget was spent, and the release is safe in {str(place)!r}; when there is room, "
+            f"draw the table from it at no further cost: {shlex.join(again)}",
             file=sys.stderr,
         )
 

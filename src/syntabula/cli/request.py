@@ -48,9 +48,9 @@ class Request:
         if self.schema_file is None and not self.observed:
             source = table or "TABLE"
             raise CommandError(
-                f"no schema was given. Draft one with `syntabula schema {source} -o schema.yaml`, replace what "
-                "it read off the table by public facts, and give it with --schema; or allow domains that are "
-                "read off the table, which is not private, with --observed-domain",
+                f"no schema was given. Draft one with `syntabula schema {source} -o schema.yaml`, replace "
+                "what it read off the table by public facts, and give it with --schema; or allow domains "
+                "that are read off the table, which is not private, with --observed-domain",
                 Exit.ARGUMENTS,
             )
 

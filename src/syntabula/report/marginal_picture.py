@@ -252,8 +252,8 @@ def _draw_heading(figure: Any, title: str, distances: Distances) -> None:
         f"{distances.mean_two_way:.3f} over pairs"
     )
     figure.text(0.05, 0.92, means, fontsize=10.5, color=_TEXT)
-    figure.text(0.74, 0.957, "■ real", fontsize=11, color=_REAL, weight="bold")
-    figure.text(0.80, 0.957, "■ synthetic", fontsize=11, color=_SYNTHETIC, weight="bold")
+    figure.text(0.40, 0.957, "■ real", fontsize=11, color=_REAL, weight="bold")
+    figure.text(0.445, 0.957, "■ synthetic", fontsize=11, color=_SYNTHETIC, weight="bold")
     warning = (
         "Computed from the real table: NOT private. Do not release this picture with the synthetic table."
     )

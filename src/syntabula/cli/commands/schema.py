@@ -45,6 +45,6 @@ def schema(
     for note in notes:
         console.note(f"note: {note}")
     console.note(
-        "note: all bounds and categories were read off the table, so this draft is as sensitive as the table; "
-        "replace them by public facts and mark those columns `provenance: public`"
+        "note: all bounds and categories were read off the table, so this draft is as sensitive as the "
+        "table; replace them by public facts and mark those columns `provenance: public`"
     )

@@ -1,0 +1,133 @@
+"""A junction tree: cliques of columns that cover all measurements, joined so that messages can pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+from syntabula.errors import ResourceError
+from syntabula.marginals.domain import Clique, Domain
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A clique and its parent in the tree.
+
+    Attributes:
+        child: Position of the clique.
+        parent: Position of its parent, which comes before it in every walk from the roots.
+        separator: The columns that both hold, in the order of the domain; never empty.
+    """
+
+    child: int
+    parent: int
+    separator: Clique
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Maximal cliques of a triangulated graph, and a maximum spanning forest over them.
+
+    Attributes:
+        domain: All columns; each is in at least one clique.
+        cliques: Maximal cliques, columns in the order of the domain.
+        edges: Edges from the roots outwards; a clique that is no child is a root.
+    """
+
+    domain: Domain
+    cliques: tuple[Clique, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Positions of all cliques, parents first."""
+        children = {e.child for e in self.edges}
+        return (*(i for i in range(len(self.cliques)) if i not in children), *(e.child for e in self.edges))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells over all cliques."""
+        return sum(self.domain.cells(c) for c in self.cliques)
+
+    def holder(self, clique: Iterable[str]) -> int | None:
+        """Return the position of the smallest tree clique that holds all columns of a clique, if there is one."""
+        wanted = set(clique)
+        holders = [i for i, c in enumerate(self.cliques) if wanted <= set(c)]
+        return min(holders, key=lambda i: self.domain.cells(self.cliques[i]), default=None)
+
+
+def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
+    """Build a junction tree that holds each of the cliques.
+
+    Columns are eliminated greedily, the one whose elimination makes the smallest clique first.
+    """
+    maximal = _maximal(domain, _eliminate(domain, cliques))
+    return JunctionTree(domain, maximal, _spanning_forest(domain, maximal))
+
+
+def junction_tree_memory_mb(domain: Domain, cliques: Iterable[Clique]) -> float:
+    """Return the size of the junction tree over some cliques, at 8 bytes a cell, before anything is allocated."""
+    return junction_tree(domain, cliques).cells * 8 / 2**20
+
+
+def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:
+    """Raise ResourceError, naming the largest clique and remedies, if the tree is larger than allowed."""
+    memory_mb = tree.cells * 8 / 2**20
+    if memory_mb > max_memory_mb:
+        largest = max(tree.cliques, key=tree.domain.cells)
+        raise ResourceError(
+            f"the model would take {memory_mb:,.0f} MB, above the limit of {max_memory_mb:,.0f} MB; its largest clique "
+            f"{largest} alone takes {tree.domain.cells(largest) * 8 / 2**20:,.0f} MB. Measure fewer marginals together, "
+            "use fewer bins or categories, or raise the limit"
+        )
+
+
+def _eliminate(domain: Domain, cliques: Iterable[Clique]) -> list[Clique]:
+    """Return the clique that each column makes when it is eliminated."""
+    neighbours: dict[str, set[str]] = {c: set() for c in domain.columns}
+    for clique in cliques:
+        for one, other in combinations(domain.canonical(clique), 2):
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+    made = []
+    while neighbours:
+        column = min(neighbours, key=lambda c: (domain.cells({c} | neighbours[c]), domain.index(c)))
+        around = neighbours.pop(column)
+        made.append(domain.canonical({column} | around))
+        for other in around:
+            neighbours[other] |= around
+            neighbours[other] -= {other, column}
+    return made
+
+
+def _maximal(domain: Domain, cliques: list[Clique]) -> tuple[Clique, ...]:
+    """Return the cliques that no other one holds, in an order that depends on the set alone."""
+    kept: list[Clique] = []
+    for clique in sorted(set(cliques), key=lambda c: (-len(c), [domain.index(x) for x in c])):
+        if not any(set(clique) <= set(k) for k in kept):
+            kept.append(clique)
+    return tuple(sorted(kept, key=lambda c: [domain.index(x) for x in c]))
+
+
+def _spanning_forest(domain: Domain, cliques: tuple[Clique, ...]) -> tuple[Edge, ...]:
+    """Join cliques by as many shared columns as possible (Prim), roots outwards."""
+    edges: list[Edge] = []
+    outside = set(range(len(cliques)))
+    while outside:
+        root = min(outside)
+        outside.discard(root)
+        # For each clique outside: the most shared columns with a clique inside, and that clique.
+        best = {i: (len(set(cliques[i]) & set(cliques[root])), root) for i in outside}
+        while best:
+            child = max(best, key=lambda i: (best[i][0], -i))
+            shared, parent = best.pop(child)
+            if not shared:
+                break
+            outside.discard(child)
+            edges.append(Edge(child, parent, domain.canonical(set(cliques[child]) & set(cliques[parent]))))
+            for i in best:
+                overlap = len(set(cliques[i]) & set(cliques[child]))
+                if overlap > best[i][0]:
+                    best[i] = (overlap, child)
+    return tuple(edges)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+
+PLAN = ("plan", "people.csv", "--schema", "schema.yaml")
+
+
+class TestPlan:
+    def test_shows_steps_memory_and_time(self, folder, run):
+        ran = run(*PLAN)
+
+        assert ran.code == 0, ran.err
+        assert "MB" in ran.out
+        assert "share" in ran.out
+
+    def test_needs_no_table_if_there_is_a_schema(self, folder, run):
+        (folder / "people.csv").unlink()
+
+        assert run(*PLAN).code == 0
+        assert run("plan", "--schema", "schema.yaml").code == 0
+
+    def test_shares_add_up_to_the_whole_budget(self, folder, run):
+        ran = run(*PLAN, "--json", "--epsilon", 2)
+
+        facts = json.loads(ran.out)
+        assert abs(sum(step["share"] for step in facts["steps"]) - 1) < 1e-9
+
+    def test_takes_the_options_of_synth_and_writes_nothing(self, folder, run):
+        ran = run(*PLAN, "-o", "out.csv", "--save", "x.syn", "--rows", 3, "--statement", "s.txt", "--force")
+
+        assert ran.code == 0, ran.err
+        assert {p.name for p in folder.iterdir()} == {"people.csv", "schema.yaml"}
+
+    def test_no_schema_is_exit_2(self, folder, run):
+        assert run("plan", "people.csv").code == 2
+        assert run("plan", "--observed-domain").code == 2
+
+    def test_an_observed_domain_is_read_off_the_table(self, folder, run):
+        assert run("plan", "people.csv", "--observed-domain").code == 0
+
+    def test_a_wrong_budget_is_exit_2(self, folder, run):
+        assert run(*PLAN, "--epsilon", 0).code == 2

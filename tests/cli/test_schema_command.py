@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+
+from syntabula import Schema
+
+
+class TestSchemaCommand:
+    def test_writes_a_draft_whose_domains_are_all_observed(self, folder, run):
+        ran = run("schema", "people.csv", "-o", "draft.yaml")
+
+        assert ran.code == 0, ran.err
+        drafted = Schema.from_yaml(folder / "draft.yaml")
+        assert list(drafted) == ["age", "sex", "job"]
+        assert set(drafted.observed_columns) == {"age", "sex", "job"}
+        assert "as sensitive as the table" in ran.err
+
+    def test_without_a_file_the_draft_is_printed_and_can_be_read_back(self, folder, run):
+        ran = run("schema", "people.csv")
+        (folder / "printed.yaml").write_text(ran.out, encoding="utf-8")
+
+        assert list(Schema.from_yaml(folder / "printed.yaml")) == ["age", "sex", "job"]
+
+    def test_json_holds_the_schema(self, folder, run):
+        facts = json.loads(run("schema", "people.csv", "--json").out)
+
+        assert list(Schema.from_json(facts["schema"])) == ["age", "sex", "job"]
+
+    def test_an_existing_file_is_exit_6_and_stays(self, folder, run):
+        before = (folder / "schema.yaml").read_text()
+
+        assert run("schema", "people.csv", "-o", "schema.yaml").code == 6
+        assert (folder / "schema.yaml").read_text() == before
+
+    def test_another_suffix_is_exit_2(self, folder, run):
+        assert run("schema", "people.csv", "-o", "schema.toml").code == 2
+
+    def test_a_table_that_cannot_be_read_is_exit_3(self, folder, run):
+        assert run("schema", "nobody.csv").code == 3

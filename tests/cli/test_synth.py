@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+
+import pytest
+
+from syntabula.synthesizers.release import Release
+
+SYNTH = ("synth", "people.csv", "-o", "out.csv")
+WITH_SCHEMA = (*SYNTH, "--schema", "schema.yaml")
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def fail(*_, **__):
+    raise AssertionError("the table was fitted")
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    """Fail if any budget is spent."""
+    from syntabula import MST
+
+    monkeypatch.setattr(MST, "fit", fail)
+
+
+class TestHappyPath:
+    def test_writes_a_table_and_prints_the_statement(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--epsilon", 1)
+
+        assert ran.code == 0, ran.err
+        rows = rows_of(folder / "out.csv")
+        assert rows[0] == ["age", "sex", "job"]
+        assert all(17 <= int(row[0]) <= 90 for row in rows[1:])
+        assert {row[1] for row in rows[1:]} <= {"f", "m"}
+        assert "PRIVACY STATEMENT" in ran.out
+        assert "epsilon" in ran.out
+        assert "not private" not in ran.out.lower().split("what it does not cover")[0]
+
+    def test_only_the_named_files_are_written(self, folder, run):
+        before = set(os.listdir(folder))
+
+        run(*WITH_SCHEMA, "--save", "people.syn", "--statement", "statement.txt")
+
+        assert set(os.listdir(folder)) - before == {"out.csv", "people.syn", "statement.txt"}
+
+    def test_the_same_seed_gives_the_same_files_and_taints_the_statement(self, folder, run):
+        for name in ("a", "b"):
+            ran = run(*WITH_SCHEMA[:3], f"{name}.csv", *WITH_SCHEMA[4:], "--seed", 3, "--save", f"{name}.syn")
+            assert ran.code == 0, ran.err
+            assert "not private: seeded noise" in ran.out
+
+        assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+        assert (folder / "a.syn").read_bytes() == (folder / "b.syn").read_bytes()
+
+    def test_rows_sets_the_number_of_rows(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--rows", 17)
+
+        assert ran.code == 0, ran.err
+        assert len(rows_of(folder / "out.csv")) == 18
+
+    def test_json_is_one_document_with_the_statement(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--json", "--rows", 5)
+
+        facts = json.loads(ran.out)
+        assert facts["out"] == "out.csv"
+        assert facts["rows"] == 5
+        assert facts["statement"]["is_private"] is True
+
+    def test_the_statement_is_written_as_json_or_text_by_its_suffix(self, folder, run):
+        run(*WITH_SCHEMA, "--statement", "s.json")
+        run(*WITH_SCHEMA, "--statement", "s.txt", "--force")
+
+        assert json.loads((folder / "s.json").read_text())["method"] == "mst"
+        assert (folder / "s.txt").read_text().startswith("PRIVACY STATEMENT")
+
+    def test_synthetic_rows_never_go_to_standard_output(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--rows", 40)
+
+        assert not any(",".join(row) in ran.out for row in rows_of(folder / "out.csv"))
+
+    def test_quiet_leaves_standard_error_empty(self, folder, run):
+        assert run(*WITH_SCHEMA, "--quiet").err == ""
+
+    def test_progress_goes_to_standard_error_as_plain_lines(self, folder, run):
+        ran = run(*WITH_SCHEMA)
+
+        assert "%  write" in ran.err
+
+    @pytest.mark.parametrize(
+        "budget", [("--rho", 0.5), ("--epsilon", "inf"), ("--epsilon", 3, "--delta", 1e-6)]
+    )
+    def test_budgets_of_all_kinds_are_taken(self, folder, run, budget):
+        ran = run(*WITH_SCHEMA, *budget)
+
+        assert ran.code == 0, ran.err
+
+    def test_infinite_epsilon_taints_the_statement(self, folder, run):
+        assert "not private" in run(*WITH_SCHEMA, "--epsilon", "inf").out
+
+    def test_a_parquet_file_can_be_written(self, folder, run):
+        ran = run("synth", "people.csv", "-s", "schema.yaml", "-o", "out.parquet")
+
+        assert ran.code == 0, ran.err
+        assert (folder / "out.parquet").read_bytes()[:4] == b"PAR1"
+
+    def test_the_other_method_works_too(self, folder, run):
+        assert run(*WITH_SCHEMA, "--method", "independent").code == 0
+
+
+class TestDomains:
+    def test_no_schema_is_exit_2_and_names_both_ways_out(self, folder, run, no_fit):
+        ran = run(*SYNTH)
+
+        assert ran.code == 2
+        assert "--schema" in ran.err
+        assert "--observed-domain" in ran.err
+        assert "syntabula schema people.csv" in ran.err
+        assert not (folder / "out.csv").exists()
+
+    def test_observed_domains_work_and_taint_the_statement(self, folder, run):
+        ran = run(*SYNTH, "--observed-domain")
+
+        assert ran.code == 0, ran.err
+        assert "READ OFF THE SENSITIVE TABLE" in ran.out
+        assert "WARNING" in ran.out
+
+    def test_an_observed_schema_without_leave_is_exit_4(self, folder, run):
+        assert run("schema", "people.csv", "-o", "drafted.yaml").code == 0
+
+        ran = run(*SYNTH, "--schema", "drafted.yaml")
+
+        assert ran.code == 4
+        assert "observed" in ran.err
+
+    def test_a_schema_file_that_is_not_there_is_exit_2(self, folder, run, no_fit):
+        assert run(*SYNTH, "--schema", "nowhere.yaml").code == 2
+
+
+class TestArguments:
+    @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "text", ""])
+    def test_a_wrong_epsilon_is_exit_2(self, folder, run, no_fit, epsilon):
+        ran = run(*WITH_SCHEMA, "--epsilon", epsilon)
+
+        assert ran.code == 2
+        assert "epsilon" in ran.err
+        assert ran.err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--delta", "0"), ("--delta", "1"), ("--delta", "nan"), ("--rho", "0"),
+            ("--rho", "1", "--epsilon", "1"),
+            ("--rho", "1", "--pure"), ("--pure", "--delta", "1e-5"), ("--bins", "0"), ("--seed", "-1"),
+            ("--rows", "-1"), ("--rows", "1.5"), ("--method", "nonsense"), ("--memory", "0"),
+        ],
+    )  # fmt: skip
+    def test_other_wrong_options_are_exit_2(self, folder, run, no_fit, words):
+        ran = run(*WITH_SCHEMA, *words)
+
+        assert ran.code == 2, ran.err
+        assert ran.err.startswith("error: ")
+
+    def test_a_near_miss_of_a_method_is_suggested(self, folder, run):
+        assert "did you mean 'mst'" in run(*WITH_SCHEMA, "--method", "mts").err
+
+
+class TestOutputs:
+    def test_an_existing_file_is_exit_6_and_stays(self, folder, run, no_fit):
+        (folder / "out.csv").write_text("precious")
+
+        ran = run(*WITH_SCHEMA)
+
+        assert ran.code == 6
+        assert "--force" in ran.err
+        assert (folder / "out.csv").read_text() == "precious"
+
+    def test_force_replaces_it(self, folder, run):
+        (folder / "out.csv").write_text("old")
+
+        assert run(*WITH_SCHEMA, "--force").code == 0
+        assert rows_of(folder / "out.csv")[0] == ["age", "sex", "job"]
+
+    @pytest.mark.parametrize("option", ["-o", "--save", "--statement"])
+    @pytest.mark.parametrize("place", ["nowhere/file.csv", "people.csv/file.csv"])
+    def test_a_folder_that_cannot_be_written_to_is_exit_6_before_any_spending(
+        self, folder, run, no_fit, option, place
+    ):
+        ran = run(*WITH_SCHEMA, option, place)
+
+        assert ran.code == 6
+        assert place in ran.err
+
+    def test_a_folder_as_output_is_exit_6(self, folder, run, no_fit):
+        (folder / "results.csv").mkdir()
+
+        assert run(*WITH_SCHEMA, "-o", "results.csv", "--force").code == 6
+
+    def test_an_unknown_format_is_exit_2_before_any_spending(self, folder, run, no_fit):
+        assert run(*WITH_SCHEMA, "-o", "out.xlsx").code == 2
+
+    @pytest.mark.parametrize(
+        "words", [("-o", "people.csv"), ("--save", "out.csv"), ("--save", "schema.yaml")]
+    )
+    def test_no_output_may_replace_an_input_or_another_output(self, folder, run, no_fit, words):
+        assert run(*WITH_SCHEMA, *words, "--force").code == 2
+
+    def test_a_table_that_is_not_there_is_exit_3(self, folder, run):
+        ran = run("synth", "nobody.csv", "-s", "schema.yaml", "-o", "out.csv")
+
+        assert ran.code == 3
+        assert "nobody.csv" in ran.err
+
+
+class TestNothingPaidForIsLost:
+    @pytest.fixture
+    def disk_full(self, monkeypatch):
+        from syntabula.errors import DataError
+
+        def refuse(*_, **__):
+            raise DataError("cannot write 'out.csv': No space left on device; choose another place")
+
+        monkeypatch.setattr(Release, "sample_to", refuse)
+        return monkeypatch
+
+    def test_a_table_that_cannot_be_written_leaves_the_release(self, folder, run, disk_full):
+        ran = run(*WITH_SCHEMA, "--rows", 9, "--quiet")
+
+        assert ran.code == 6
+        assert "No space left" in ran.err
+        assert "syntabula sample" in ran.err
+        assert not (folder / "out.csv").exists()
+        disk_full.undo()
+        again = run("sample", folder / "out.csv.recovered.syn", "-o", folder / "later.csv", "--rows", 9)
+        assert again.code == 0, again.err
+        assert len(rows_of(folder / "later.csv")) == 10
+
+    def test_a_saved_release_is_not_saved_twice(self, folder, run, disk_full):
+        ran = run(*WITH_SCHEMA, "--save", "people.syn")
+
+        assert ran.code == 6
+        assert "people.syn" in ran.err
+        assert not list(folder.glob("*.recovered*"))
+
+    def test_a_second_rescue_does_not_replace_the_first(self, folder, run, disk_full):
+        run(*WITH_SCHEMA)
+        run(*WITH_SCHEMA)
+
+        assert len(list(folder.glob("*.syn"))) == 2
+
+    def test_an_interrupt_after_the_fit_leaves_the_release_and_no_half_file(self, folder, run, monkeypatch):
+        def interrupt(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Release, "sample_to", interrupt)
+        before = set(os.listdir(folder))
+
+        ran = run(*WITH_SCHEMA)
+
+        assert ran.code == 130
+        assert "Traceback" not in ran.err
+        assert set(os.listdir(folder)) - before == {"out.csv.recovered.syn"}
+
+    def test_an_interrupt_of_the_fit_leaves_nothing(self, folder, run, monkeypatch):
+        from syntabula import MST
+
+        def interrupt(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(MST, "fit", interrupt)
+        before = set(os.listdir(folder))
+
+        assert run(*WITH_SCHEMA, "--save", "people.syn").code == 130
+        assert set(os.listdir(folder)) == before
+
+
+class TestErrorsHideCells:
+    @pytest.fixture
+    def canary(self, folder):
+        with open(folder / "people.csv", "a", encoding="utf-8") as file:
+            file.write("200,canary-sex,canary-job\n")
+        return "canary"
+
+    def test_a_value_outside_the_schema_is_a_warning_without_the_value(self, folder, run, canary):
+        ran = run(*WITH_SCHEMA)
+
+        assert ran.code == 0, ran.err
+        assert "warning: column 'sex'" in ran.err
+        assert canary not in ran.err + ran.out
+
+    def test_strict_makes_it_exit_3_without_the_value(self, folder, run, canary):
+        ran = run(*WITH_SCHEMA, "--strict")
+
+        assert ran.code == 3
+        assert canary not in ran.err
+
+    def test_an_unexpected_error_is_exit_1_without_traceback_or_text(self, folder, run, monkeypatch):
+        from syntabula import MST
+
+        def break_down(*_, **__):
+            raise RuntimeError("canary-cell")
+
+        monkeypatch.setattr(MST, "fit", break_down)
+
+        plain = run(*WITH_SCHEMA)
+        detailed = run(*WITH_SCHEMA, "--debug")
+
+        assert plain.code == detailed.code == 1
+        assert "canary" not in plain.err
+        assert "Traceback" not in plain.err
+        assert "Traceback" in detailed.err
