@@ -79,13 +79,13 @@ class TestMeasure:
     def test_a_refused_measurement_draws_nothing(self):
         private = curator()
         private.measure([("a",)], share=1, step="all")
-        state = private._noise._generator.bit_generator.state if hasattr(private._noise, "_generator") else None
+        state = private._source._generator.bit_generator.state if hasattr(private._source, "_generator") else None
 
         with pytest.raises(BudgetExceededError):
             private.measure([("a",)], share=1, step="again")
 
         if state is not None:
-            assert private._noise._generator.bit_generator.state == state
+            assert private._source._generator.bit_generator.state == state
 
     @pytest.mark.parametrize("share", [0, -0.5, 1.5])
     def test_a_share_outside_its_range_is_refused(self, share):
@@ -114,8 +114,8 @@ class TestChoose:
     def test_weights_scale_the_sensitivity(self):
         private = curator()
         seen = {}
-        draw = private._noise.noisy_max
-        private._noise.noisy_max = lambda scores, scale: seen.update(scale=scale) or draw(scores, scale)
+        draw = private._source.noisy_max
+        private._source.noisy_max = lambda scores, scale: seen.update(scale=scale) or draw(scores, scale)
         estimates = [np.zeros(DOMAIN.shape(c)) for c in (("a",), ("b",))]
 
         private.choose([("a",), ("b",)], estimates, weights=[1.0, 4.0], share=1, step="s")
@@ -135,7 +135,7 @@ class TestChoose:
             private = Curator(
                 MemoryEngine(EncodedTable(DOMAIN, codes)), Ledger(Budget.pure(1.0)), SeededNoise(0)
             )
-            private._noise.noisy_max = lambda s, scale: scores.append(float(s[0])) or 0
+            private._source.noisy_max = lambda s, scale: scores.append(float(s[0])) or 0
             private.choose([("a", "c")], [estimate], share=1, step="s")
 
         assert abs(scores[0] - scores[1]) <= 1

@@ -10,7 +10,7 @@ MAX_ROWS = 100_000_000
 
 
 def check_n_rows(n_rows: object) -> int:
-    """Return a number of rows as an int; raises ArgumentError unless it is a whole number from 1 to 100 million."""
+    """Return a number of rows as an int; raises ArgumentError unless it is from 1 to 100 million."""
     return _whole("n_rows", n_rows, 1, MAX_ROWS)
 
 

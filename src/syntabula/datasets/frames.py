@@ -22,8 +22,8 @@ class Cells:
     """One simulated column.
 
     Attributes:
-        values: One value per row: bool, int64, float64, datetime64[D], datetime64[us], text as objects, or the
-            position in `categories`.
+        values: One value per row: bool, int64, float64, datetime64[D], datetime64[us], text as objects, or
+            the position in `categories`.
         missing: True where a cell is missing; None where none is.
         categories: Labels of a categorical column.
         ordered: Whether the order of the categories means something.

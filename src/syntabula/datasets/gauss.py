@@ -17,8 +17,8 @@ CORRELATION = 0.8
 def gauss(n_columns: int, n_rows: int | None = None, seed: int = 0) -> Any:
     """Draw normal columns of which every pair has correlation 0.8.
 
-    Numbers of columns and rows and the correlation are those of MargNet (its Table 4 and section 6.2). The paper
-    states neither means nor variances; here they are 0 and 1.
+    Numbers of columns and rows and the correlation are those of MargNet (Chen, Gong, Wang; its Table 4 and
+    section 6.2). The paper states neither means nor variances; here they are 0 and 1.
 
     Args:
         n_columns: 10, 30 or 50.

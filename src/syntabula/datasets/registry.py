@@ -55,15 +55,15 @@ class DatasetInfo:
         title: What it is, in one line.
         origin: `file` (read from SYNTABULA_DATA or its provider), `simulated` (drawn here), or `elsewhere`
             (only its provider has it; `load` says where and what stands in for it).
-        n_rows: Number of rows; for tables that are elsewhere that of the paper, for simulated ones the default.
-        n_columns: Number of columns, the label included.
+        n_rows: Number of rows; of tables that are elsewhere that of the paper, of simulated ones the default.
+        n_columns: Number of columns, the label included as far as is known.
         columns: Kind of each column, in order; empty where the table is elsewhere.
         label: Column to predict; None where there is none.
         task: What kind of prediction that is.
         provider: Who publishes it.
         page: Where its provider publishes it; empty for simulated tables.
         licence: Under which terms.
-        stand_in_for: Tables of the papers that it stands in for; figures from it are not comparable with theirs.
+        stand_in_for: Tables of the papers that it stands in for; its figures are not comparable with theirs.
         papers: Papers that use it, with the table that counts its rows.
         note: What differs from what its provider publishes, or is good to know.
         file: Name of its file in the folder SYNTABULA_DATA.

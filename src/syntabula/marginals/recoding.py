@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -125,6 +126,7 @@ class Recoding:
 
     def merge_counts(self, clique: Clique, counts: NDArray[Number]) -> NDArray[Number]:
         """Sum counts [old sizes of the clique] over merged codes; returns [new sizes]."""
+        self._check_shape(clique, counts, self.domain)
         merged = counts
         for axis, column in enumerate(clique):
             if column in self.maps:
@@ -145,13 +147,20 @@ class Recoding:
 
     def expand_counts(self, clique: Clique, counts: FloatArray) -> FloatArray:
         """Divide counts [new sizes of the clique] among old codes by the shares; returns [old sizes]."""
+        self._check_shape(clique, counts, self.target)
         expanded = counts
         for axis, column in enumerate(clique):
             if column in self.maps:
                 shape = [1] * expanded.ndim
                 shape[axis] = -1
-                expanded = np.take(expanded, self.maps[column], axis=axis) * self.shares[column].reshape(shape)
+                shares = self.shares[column].reshape(shape)
+                expanded = np.take(expanded, self.maps[column], axis=axis) * shares
         return expanded
+
+    def _check_shape(self, clique: Clique, counts: NDArray[Any], domain: Domain) -> None:
+        # numpy would take the codes that there are and say nothing of the others.
+        if counts.shape != domain.shape(clique):
+            raise ArgumentError(f"counts of {clique} have shape {counts.shape}, not {domain.shape(clique)}")
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return JSON-able facts and named arrays; `from_state` reads them back."""
@@ -191,12 +200,20 @@ def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas
         one_way: Measurements of single columns over the domain.
         domain: The domain they were measured over.
         threshold_sigmas: Number of standard deviations; 0 keeps all codes.
+
+    Returns:
+        The recoding of the columns that are merged.
+
+    Raises:
+        ArgumentError: If a measurement is not of one column, or the threshold is negative or not finite.
     """
+    if isinstance(threshold_sigmas, bool | str) or not 0 <= threshold_sigmas < math.inf:
+        raise ArgumentError(f"threshold_sigmas is {threshold_sigmas!r}; it must be finite and at least 0")
     maps = {}
     for measurement in one_way:
         kept = measurement.values >= threshold_sigmas * np.asarray(measurement.sigma)
         if threshold_sigmas > 0 and kept.any() and (~kept).sum() >= 2:
-            maps[measurement.clique[0]] = _merged(kept)
+            maps[_column(measurement)] = _merged(kept)
     return Recoding(domain, maps)
 
 
@@ -211,16 +228,32 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
         one_way: Measurements of the large columns over the domain.
         domain: The domain they were measured over.
         theta: Least part of the records, 0 .. 1.
+
+    Returns:
+        The recoding of the columns that are merged.
+
+    Raises:
+        ArgumentError: If a measurement is not of one column, or theta is not within 0 .. 1.
     """
+    if isinstance(theta, bool | str) or not 0 <= theta <= 1:
+        raise ArgumentError(f"theta is {theta!r}; it is a part of the records, 0 .. 1")
     maps, shares = {}, {}
     for measurement in one_way:
-        column = measurement.clique[0]
+        column = _column(measurement)
         least = np.maximum(theta * measurement.values.sum(), 3 * np.asarray(measurement.sigma))
         rare = measurement.values < least
         if rare.sum() >= 2:
             maps[column] = _merged(~rare)
             shares[column] = np.maximum(measurement.values, 0) + 1
     return Recoding(domain, maps, shares)
+
+
+def _column(measurement: Measurement) -> str:
+    if len(measurement.clique) != 1:
+        raise ArgumentError(
+            f"codes are merged by measurements of one column; {measurement.clique} is another"
+        )
+    return measurement.clique[0]
 
 
 def _merged(kept: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -43,7 +43,7 @@ class Curator:
     def __init__(self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource) -> None:
         self._engine = engine
         self._ledger = ledger
-        self._noise = noise
+        self._source = noise
         self._recoding: Recoding | None = None
         self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
 
@@ -65,7 +65,7 @@ class Curator:
         """
         if recoding.domain != self.domain:
             raise ArgumentError("the recoding is for another domain than the curator's")
-        other = Curator(self._engine, self._ledger, self._noise)
+        other = Curator(self._engine, self._ledger, self._source)
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
 
@@ -85,11 +85,11 @@ class Curator:
         """
         if not cliques:
             raise ArgumentError("measure needs at least one clique")
-        event, sigma = self._counting_event(cliques, share)
+        event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
         token = self._ledger.spend(event, step=step)
         exact = [self._exact(c) for c in cliques]
         joined = Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
-        noisy = noisy_counts(token, self._noise, joined)
+        noisy = noisy_counts(token, self._source, joined)
         self._ledger.record_outcome(token, noisy)
         ends = np.cumsum([self.domain.cells(c) for c in cliques])[:-1]
         return [
@@ -99,7 +99,7 @@ class Curator:
 
     def noise_sigma(self, n_cliques: int, share: Fraction | float) -> float:
         """Return the standard deviation that `measure` would use for so many cliques and this share. Free."""
-        return self._counting_noise(n_cliques, 0, share)[1]
+        return self._noise(n_cliques, n_cliques, share)[1]
 
     def choose(
         self,
@@ -148,16 +148,12 @@ class Curator:
             for c, e in zip(candidates, estimates, strict=True)
         ]
         scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
-        chosen = choose(token, self._noise, scores, score_sensitivity=float(weight.max()))
+        chosen = choose(token, self._source, scores, score_sensitivity=float(weight.max()))
         self._ledger.record_outcome(token, np.asarray([chosen]))
         return chosen
 
-    def _counting_event(self, cliques: Sequence[Clique], share: Fraction | float) -> tuple[Event, float]:
-        cells = sum(self.domain.cells(c) for c in cliques)
-        return self._counting_noise(len(cliques), cells, share)
-
-    def _counting_noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
-        """Return the event and the standard deviation of the noise for so many cliques counted together."""
+    def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
+        """Return the event and the standard deviation of the noise for cliques that are counted together."""
         currency = self._ledger.budget.currency
         if currency == "none":
             return ExactEvent("counts"), 0.0

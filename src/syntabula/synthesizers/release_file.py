@@ -57,7 +57,7 @@ def write_release(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays
         },
         "content": facts,
     }
-    text = json.dumps(manifest, ensure_ascii=False, sort_keys=True, allow_nan=False, indent=1).encode()
+    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1).encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ReleaseFileError(f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON")
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}

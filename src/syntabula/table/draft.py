@@ -27,7 +27,8 @@ from syntabula.table.columns import (
     Numeric,
     time_zone,
 )
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import RawColumn
+from syntabula.table.read import read
 from syntabula.table.schema import Schema
 
 FEW_VALUES = 20
@@ -45,11 +46,11 @@ _FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
 _LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
 
 
-def draft_schema(table: RawTable) -> tuple[Schema, list[str]]:
+def draft_schema(source: Any) -> tuple[Schema, list[str]]:
     """Read a schema off a table.
 
     Args:
-        table: Table to read; every cell is looked at.
+        source: A raw table, data frame, Arrow table or path of a file; every cell is looked at.
 
     Returns:
         A schema whose domains are all `observed`, and notes about choices that a person should check. Notes
@@ -61,7 +62,7 @@ def draft_schema(table: RawTable) -> tuple[Schema, list[str]]:
     """
     columns: dict[str, Column] = {}
     notes: list[str] = []
-    for name, raw in table.columns.items():
+    for name, raw in read(source).columns.items():
         try:
             columns[name], note = _draft_column(name, raw)
         except SchemaError as error:

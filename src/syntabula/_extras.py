@@ -1,0 +1,30 @@
+"""The one door to optional libraries."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from syntabula.errors import MissingExtraError
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional library when it is first needed.
+
+    Args:
+        module: Dotted name of the module, such as "pyarrow.feather".
+        extra: Name of the extra that installs it.
+
+    Returns:
+        The module.
+
+    Raises:
+        MissingExtraError: If it is not installed; the message gives the install line.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        library = module.partition(".")[0]
+        raise MissingExtraError(
+            f'this needs {library}, which is not installed; run: pip install "syntabula[{extra}]"'
+        ) from None

@@ -1,0 +1,32 @@
+"""Named tables: those of the papers, and simulated ones.
+
+Examples:
+    >>> from syntabula import datasets
+    >>> datasets.describe("adult").n_rows
+    48842
+    >>> frame = datasets.census(n_rows=100, seed=1)
+"""
+
+from __future__ import annotations
+
+from syntabula.datasets.census import census, census_schema
+from syntabula.datasets.controlled import controlled
+from syntabula.datasets.gauss import gauss
+from syntabula.datasets.loading import Dataset, load
+from syntabula.datasets.registry import Archive, DatasetInfo, describe, names
+from syntabula.datasets.schemas import adult_schema, schema_of
+
+__all__ = [
+    "Archive",
+    "Dataset",
+    "DatasetInfo",
+    "adult_schema",
+    "census",
+    "census_schema",
+    "controlled",
+    "describe",
+    "gauss",
+    "load",
+    "names",
+    "schema_of",
+]

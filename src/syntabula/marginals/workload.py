@@ -1,0 +1,66 @@
+"""The marginals that a synthetic table should preserve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.clique import all_cliques, distinct
+from syntabula.marginals.domain import Clique, Domain
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Cliques and how much each matters.
+
+    Attributes:
+        cliques: At least one; no two with the same columns.
+        weights: One positive finite number per clique; 1 for each where none are given.
+
+    Raises:
+        ArgumentError: If there is no clique, one is named twice, or the weights do not fit.
+
+    Examples:
+        >>> Workload((("age", "sex"), ("age", "pay"))).weights
+        (1.0, 1.0)
+    """
+
+    cliques: tuple[Clique, ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(isinstance(c, str) for c in self.cliques):
+            raise ArgumentError("a clique is a tuple of column names, not one string")
+        cliques = tuple(tuple(c) for c in self.cliques)
+        if not cliques:
+            raise ArgumentError("a workload needs at least one clique")
+        for clique in cliques:
+            if len(set(clique)) != len(clique):
+                raise ArgumentError(f"clique {clique} names a column twice")
+        if len(distinct(cliques)) != len(cliques):
+            raise ArgumentError(
+                "two cliques of the workload have the same columns; give their weights as one"
+            )
+        weights = tuple(self.weights) or (1.0,) * len(cliques)
+        if len(weights) != len(cliques):
+            raise ArgumentError(f"{len(weights)} weights were given for {len(cliques)} cliques")
+        for clique, weight in zip(cliques, weights, strict=True):
+            if isinstance(weight, bool | str) or not math.isfinite(weight) or weight <= 0:
+                raise ArgumentError(
+                    f"the weight of clique {clique} is {weight!r}; it must be positive and finite"
+                )
+        object.__setattr__(self, "cliques", cliques)
+        object.__setattr__(self, "weights", tuple(float(w) for w in weights))
+
+    @classmethod
+    def all_kway(cls, domain: Domain, k: int) -> Workload:
+        """Return all sets of k columns of a domain, each with weight 1.
+
+        Raises:
+            ArgumentError: If k is not an integer from 0 to the number of columns.
+        """
+        return cls(tuple(all_cliques(domain.columns, k)))
+
+    def __len__(self) -> int:
+        return len(self.cliques)
