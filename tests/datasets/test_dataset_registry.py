@@ -51,7 +51,7 @@ TAB_BENCH_TABLE_2 = {
     "higgs_small": (98049, 28, 28, 1),
     "loan": (134658, 42, 25, 17),
 }
-# The paper's attributes leave out the label of these three (Higgs-small's one categorical column is the label).
+# The paper's attributes leave out the label of these three (Higgs-small's one categorical column is it).
 TAB_BENCH_LEAVES_OUT_LABEL = {"acsincome", "bank", "higgs_small"}
 # MargNet, Tables 3 and 4: records, attributes. Its Adult has 32,384 rows, a part of the provider's training
 # file of 32,561 whose choice is not stated; the bank leaves out the label.

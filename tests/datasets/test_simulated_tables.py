@@ -35,8 +35,8 @@ class TestGauss:
         correlation = np.corrcoef(table, rowvar=False)
         pairs = correlation[np.triu_indices(n_columns, 1)]
 
-        # Standard errors at 20,000 rows: correlation 0.0026, mean 0.0071, deviation 0.005; 7 of them in at most
-        # 1,225 pairs: false alarm below 1e-8.
+        # Standard errors at 20,000 rows: correlation 0.0026, mean 0.0071, deviation 0.005; 7 of them in at
+        # most 1,225 pairs: false alarm below 1e-8.
         assert table.shape == (N, n_columns)
         assert np.abs(pairs - 0.8).max() < 7 * 0.0026
         assert np.abs(table.mean(axis=0)).max() < 7 * 0.0071

@@ -43,10 +43,10 @@ _SHAPES: dict[Shape, tuple[Draw, float, float]] = {
 def controlled(kind: Shape, n_rows: int = 10_000, seed: int = 0) -> Any:
     """Draw one of the controlled distributions of Ganev et al., "The Importance of Being Discrete", Table 2.
 
-    They are uniform U(0, 1), monotone sqrt(U(0, 1)), normal N(0, 1), beta Beta(2, 14), mixture 0.5 N(2, 1) +
-    0.5 N(9, 1) and imbalanced 0.95 N(0, 1) + 0.05 N(10, 1), clipped and rescaled to [-10, 10]. The paper scores
-    the last five and only pictures the first. It does not say which interval is clipped to: here it is fixed,
-    the support of a bounded shape and 4 standard deviations beyond the outermost mean of the others.
+    They are uniform U(0, 1), monotone sqrt(U(0, 1)), normal N(0, 1), beta Beta(2, 14), mixture 0.5 N(2, 1)
+    + 0.5 N(9, 1) and imbalanced 0.95 N(0, 1) + 0.05 N(10, 1), clipped and rescaled to [-10, 10]. The paper
+    scores the last five and only pictures the first. It does not say which interval is clipped to: here it is
+    fixed, the support of a bounded shape and 4 standard deviations beyond the outermost mean of the others.
 
     Args:
         kind: Which distribution.

@@ -49,7 +49,9 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
     if types.is_null(arrow_type):
         return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("text", printed))
     if types.is_date32(arrow_type):
-        return RawColumn(_numbers(chunks.cast(pa.int32()), 0, np.int64), missing, PhysicalType("date", printed))
+        return RawColumn(
+            _numbers(chunks.cast(pa.int32()), 0, np.int64), missing, PhysicalType("date", printed)
+        )
     if types.is_date64(arrow_type):
         days = _numbers(chunks.cast(pa.int64()), 0, np.int64) // _MS_PER_DAY
         return RawColumn(days, missing, PhysicalType("date", printed))

@@ -120,7 +120,11 @@ def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
     name = column.physical.name
     if name.startswith("category"):
         return _make_categories(column, categories)
-    if name.endswith("[pyarrow]") and not name.startswith("str[") and (made := _make_arrow(column)) is not None:
+    if (
+        name.endswith("[pyarrow]")
+        and not name.startswith("str[")
+        and (made := _make_arrow(column)) is not None
+    ):
         return made
     match column.physical.kind:
         case "integer":
@@ -236,4 +240,6 @@ def _make_times(column: RawColumn) -> Any:
     try:
         return series.dt.tz_localize("UTC").dt.tz_convert(zone)
     except (LookupError, ValueError):
-        raise SchemaError("the time zone of a column is not known here; state another in the schema") from None
+        raise SchemaError(
+            "the time zone of a column is not known here; state another in the schema"
+        ) from None

@@ -1,0 +1,165 @@
+"""Delimited text to raw columns, typed by rules that never change a value.
+
+A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and
+missing in every other column. A column has the first of these types that all its cells have: true/false;
+whole numbers of at most 64 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without
+an offset; text. Numbers beyond 64 bits and codes such as 007 therefore stay text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from syntabula.errors import DataError
+from syntabula.table.duckdb_columns import connection, quoted, read_relation
+from syntabula.table.raw import RawColumn
+
+HEADER_LINES = 100
+SAMPLE_ROWS = 1000
+
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+_WHOLE = "-?(0|[1-9][0-9]{0,19})"
+# Whole numbers among fractions are exact as floats up to 15 digits; longer ones stay text.
+_REAL = (
+    r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
+    r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
+)
+_PATTERNS = {
+    "BOOLEAN": "true|false|True|False|TRUE|FALSE",
+    "BIGINT": _WHOLE,
+    "UBIGINT": _WHOLE,
+    "DOUBLE": _REAL,
+    "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "TIMESTAMP": _TIME,
+    "TIMESTAMPTZ": _TIME + "(Z|[+-][0-9]{2}(:?[0-9]{2})?)",
+}
+_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[dict[str, RawColumn], int]:
+    """Read a delimited file in UTF-8 with a header.
+
+    Args:
+        path: File to read.
+        compression: "none", "gzip" or "zstd".
+        delimiter: Character between cells; found from the header among , ; tab and | if None.
+
+    Returns:
+        The columns, and the number of rows.
+
+    Raises:
+        DataError: If the file is empty, repeats a name, or has a line that does not fit; the message names the
+            line, never its content.
+    """
+    import duckdb
+
+    from syntabula.table.frames import check_names
+
+    with connection() as database:
+        try:
+            names, delimiter = _header(database, path, compression, delimiter)
+            check_names(names)
+            columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+            database.execute(
+                f"CREATE TABLE cells AS SELECT * FROM read_csv({quoted(path)}, auto_detect=false, header=true, "
+                f"delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, "
+                f"compression={quoted(compression)}, columns={{{columns}}})"
+            )
+            typed = _types(database, len(names))
+            cells = database.sql(
+                "SELECT "
+                + ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in enumerate(typed))
+                + " FROM cells"
+            )
+            return read_relation(cells, names)
+        except duckdb.Error as error:
+            raise DataError(_explained(path, str(error))) from None
+
+
+def _header(database: Any, path: str, compression: str, delimiter: str | None) -> tuple[list[str], str]:
+    lines = database.execute(
+        f"SELECT line FROM read_csv({quoted(path)}, auto_detect=false, header=false, delim='\x01', quote='', "
+        f"escape='', compression={quoted(compression)}, columns={{'line': 'VARCHAR'}}, strict_mode=false) "
+        f"LIMIT {HEADER_LINES}"
+    ).fetchall()
+    texts = [(line or "") + "\n" for (line,) in lines]
+    if not texts or not "".join(texts).strip("\n\r\ufeff"):
+        raise DataError(f"{path!r} is empty; a table needs at least a header line with the column names")
+    texts[0] = texts[0].removeprefix("\ufeff")
+    split = {d: _first_record(texts, d, path) for d in ([delimiter] if delimiter else ",;\t|")}
+    best = max(split, key=lambda d: len(split[d]))
+    return split[best], best
+
+
+def _first_record(lines: Sequence[str], delimiter: str, path: str) -> list[str]:
+    csv.field_size_limit(2**31 - 1)
+    try:
+        return next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+    except csv.Error:
+        raise DataError(
+            f"the header of {path!r} cannot be read; quote names that hold special characters"
+        ) from None
+
+
+def _types(database: Any, n_columns: int) -> list[str]:
+    """Return the type of each column: guessed on the first rows, then proven on all."""
+    sample = f"(SELECT * FROM cells LIMIT {SAMPLE_ROWS})"
+    tests = [(i, kind) for i in range(n_columns) for kind in _PATTERNS]
+    fits = _proven(database, sample, tests)
+    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in range(n_columns)}
+    types = ["VARCHAR"] * n_columns
+    open_columns = dict(candidates)
+    while open_columns:
+        tests = [(i, kinds[0]) for i, kinds in open_columns.items() if kinds]
+        proven = _proven(database, "cells", tests)
+        for i, kind in proven:
+            types[i] = kind
+        done = {i for i, _ in proven}
+        open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
+    present = _counts(database, [f"count(nullif(c{i}, ''))" for i in range(n_columns)], "cells")
+    return [kind if some else "VARCHAR" for kind, some in zip(types, present, strict=True)]
+
+
+def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
+    failures = [f"count(*) FILTER (WHERE c{i} <> '' AND NOT {_test(f'c{i}', kind)})" for i, kind in tests]
+    return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
+
+
+def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ...]:
+    if not expressions:
+        return ()
+    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchone()
+    return row
+
+
+def _test(column: str, kind: str) -> str:
+    matches = f"regexp_full_match({column}, {quoted(_PATTERNS[kind])})"
+    if kind in ("BOOLEAN", "DOUBLE"):
+        return matches
+    return f"({matches} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
+
+
+def _cast(column: str, kind: str) -> str:
+    return column if kind == "VARCHAR" else f"nullif({column}, '')::{kind}"
+
+
+def _explained(path: str, message: str) -> str:
+    """Return what is wrong with a file, without the cells that DuckDB quotes."""
+    line = _LINE.search(message)
+    where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
+    if widths := _WIDTHS.search(message):
+        return (
+            f"{where} has {widths[2]} cells, the header has {widths[1]}; correct the line, and quote cells that "
+            "hold the delimiter"
+        )
+    if "unterminated quote" in message:
+        return f"{where} has a quote that is never closed; close it, or double quotes within a cell"
+    if "unicode" in message.lower() or "utf-8" in message.lower():
+        return f"{where} is not UTF-8; save the file in UTF-8"
+    if "Maximum line size" in message:
+        return f"{where} is longer than 2 MB; is a quote never closed, or is this no delimited text?"
+    return f"{where} cannot be read as delimited text; check its delimiter, quotes and compression"

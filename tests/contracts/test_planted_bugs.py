@@ -1,0 +1,264 @@
+"""Twenty bugs of the kinds that published code has had; the record-and-replay test must find each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_record_and_replay import compare
+
+import syntabula as st
+from syntabula.discretize.rare import RareCategories
+from syntabula.errors import DataError
+from syntabula.marginals import recoding as recodings
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.privacy import curator as curators
+from syntabula.privacy.curator import Curator
+from syntabula.privacy.sensitive import Sensitive
+from syntabula.select import spanning_tree
+from syntabula.select.spanning_tree import SpanningTree
+from syntabula.synthesizers import marginal
+from syntabula.synthesizers.marginal import Marginal
+from syntabula.synthesizers.release import Release
+from syntabula.table.codec import Codec
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+BUGS: dict[str, Plant] = {}
+
+def bug(name: str) -> Callable[[Plant], Plant]:
+    def register(plant: Plant) -> Plant:
+        BUGS[name] = plant
+        return plant
+
+    return register
+
+def exact_rows(private: Curator) -> int:
+    return int(private._engine.counts([()])[0])
+
+@bug("noise of half the size that is paid for")
+def _(patch):
+    right = curators.noisy_counts
+    patch.setattr(curators, "noisy_counts", lambda token, noise, counts: right(token, _Halved(noise), counts))
+
+class _Halved:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def discrete_gaussian(self, counts, sigma):
+        return self.inner.discrete_gaussian(counts, sigma / 2)
+
+    def discrete_laplace(self, counts, scale):
+        return self.inner.discrete_laplace(counts, scale / 2)
+
+@bug("sensitivity of one, however many marginals are measured together")
+def _(patch):
+    right = Curator._noise
+    patch.setattr(Curator, "_noise", lambda self, n, cells, share: right(self, 1, cells, share))
+
+@bug("every record is counted twice")
+def _(patch):
+    right = MemoryEngine.counts
+    patch.setattr(MemoryEngine, "counts", lambda self, cliques: [2 * c for c in right(self, cliques)])
+
+@bug("selection on exact scores")
+def _(patch):
+    patch.setattr(
+        curators, "choose", lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy()))
+    )
+
+@bug("score sensitivity of the largest weight forgotten")
+def _(patch):
+    right = Curator.choose
+
+    def choose(self, candidates, estimates, **options):
+        return right(self, candidates, estimates, **(options | {"penalties": [exact_rows(self) * 3.0] * len(candidates)}))
+
+    patch.setattr(Curator, "choose", choose)
+
+@bug("one cell is left without noise")
+def _(patch):
+    right = curators.noisy_counts
+
+    def leaky(token, noise, counts):
+        noisy = right(token, noise, counts)
+        noisy[0] = counts.reveal_inside_privacy()[0]
+        return noisy
+
+    patch.setattr(curators, "noisy_counts", leaky)
+
+@bug("noise from a stale copy: the exact counts are released")
+def _(patch):
+    def leaky(token, noise, counts):
+        token.consume()
+        return counts.reveal_inside_privacy().copy()
+
+    patch.setattr(curators, "noisy_counts", leaky)
+
+@bug("noise scale depends on the number of records")
+def _(patch):
+    right = Curator.measure
+
+    def measure(self, cliques, *, share, step):
+        return right(self, cliques, share=share * (1 if exact_rows(self) % 2 else 0.5), step=step)
+
+    patch.setattr(Curator, "measure", measure)
+
+@bug("a small table is measured in fewer steps")
+def _(patch):
+    right = RareCategories.fit
+    patch.setattr(
+        RareCategories, "fit", lambda self, private, columns: right(self, private, columns) if exact_rows(private) % 2 else None
+    )
+
+@bug("rare categories are found from exact counts")
+def _(patch):
+    def fit(self, private, columns):
+        private.measure([(c,) for c in columns], share=self.share, step=self.step)
+        maps = {}
+        for column in columns:
+            kept = private._engine.counts([(column,)])[0] > 0
+            maps[column] = recodings._merged(kept)
+        return recodings.Recoding(private.domain, maps)
+
+    patch.setattr(RareCategories, "fit", fit)
+
+@bug("empty codes are dropped before the model is fitted")
+def _(patch):
+    def select_compress(one_way, *, domain, threshold_sigmas=3.0):
+        exact = _last_engine[0].counts([("income",)])[0]
+        return recodings.Recoding(domain, {"income": recodings._merged(exact > 0)})
+
+    right = MemoryEngine.__init__
+
+    def remember(self, *args, **options):
+        right(self, *args, **options)
+        _last_engine[:] = [self]
+
+    patch.setattr(MemoryEngine, "__init__", remember)
+    patch.setattr(spanning_tree, "compress", select_compress)
+
+_last_engine: list[MemoryEngine] = []
+
+@bug("candidates are ordered by exact counts")
+def _(patch):
+    right = Curator.choose
+
+    def choose(self, candidates, estimates, **options):
+        # The order hangs on the exact mode of a column, and the answer is a position in that order.
+        turn = exact_rows(self) % len(candidates)
+        order = [*range(turn, len(candidates)), *range(turn)]
+        picked = right(self, [candidates[i] for i in order], [estimates[i] for i in order], **options)
+        return order[picked]
+
+    patch.setattr(Curator, "choose", choose)
+
+@bug("the number of rows drawn is the exact one")
+def _(patch):
+    right = Marginal._fit
+
+    def fit(self, table, codec, *, strict):
+        release = right(self, table, codec, strict=strict)
+        model = replace(release.model.inner.inner if hasattr(release.model.inner, "inner") else release.model.inner, _total=float(table.n_rows))
+        outer = type(release.model)(
+            type(release.model.inner)(model, release.model.inner.recoding)
+            if hasattr(release.model.inner, "inner")
+            else model,
+            release.model.recoding,
+        )
+        return replace(release, model=outer)
+
+    patch.setattr(Marginal, "_fit", fit)
+
+@bug("the exact number of rows in the file")
+def _(patch):
+    right = Marginal._fit
+
+    def fit(self, table, codec, *, strict):
+        release = right(self, table, codec, strict=strict)
+        return replace(release, method=f"{release.method} fitted to {table.n_rows} rows")
+
+    patch.setattr(Marginal, "_fit", fit)
+
+@bug("raw values in the file")
+def _(patch):
+    right = Marginal._fit
+
+    def fit(self, table, codec, *, strict):
+        release = right(self, table, codec, strict=strict)
+        income = table.columns["income"]
+        return replace(release, method=f"{release.method} {income.values[~income.missing].tolist()}")
+
+    patch.setattr(Marginal, "_fit", fit)
+
+@bug("an unlisted category raises")
+def _(patch):
+    right = Codec.encode
+
+    def encode(self, table, *, strict=False):
+        if any(v == "nowhere" for v in table.columns["city"].values):
+            raise DataError("unknown category")
+        return right(self, table, strict=strict)
+
+    patch.setattr(Codec, "encode", encode)
+
+@bug("too few rows raises")
+def _(patch):
+    right = Codec.encode
+
+    def encode(self, table, *, strict=False):
+        if table.n_rows % 7 == 3:
+            raise DataError("too few rows")
+        return right(self, table, strict=strict)
+
+    patch.setattr(Codec, "encode", encode)
+
+def coded(change: Callable[[EncodedTable], dict[str, np.ndarray]]) -> Plant:
+    """Plant a change of the encoded table that looks at more than one record."""
+
+    def plant(patch):
+        right = Codec.encode
+
+        def encode(self, table, *, strict=False):
+            encoded, coercions = right(self, table, strict=strict)
+            columns = {c: encoded.column(c) for c in encoded.domain} | change(encoded)
+            return EncodedTable.from_mapping(encoded.domain, columns), coercions
+
+        patch.setattr(Codec, "encode", encode)
+
+    return plant
+
+BUGS["missing cells are filled with the mean of the column"] = coded(
+    lambda t: {"income": np.where(t.column("income") == 10, int(t.column("income").sum()) % 10, t.column("income"))}
+)
+BUGS["values are ranked among the others"] = coded(
+    lambda t: {"age": (np.argsort(np.argsort(t.column("age"), kind="stable")) % t.domain.size("age")).astype(int)}
+)
+BUGS["duplicates of a record are kept, one is counted per distinct row"] = coded(
+    lambda t: {"member": ((t.column("member").astype(int) + t.n_rows) % 2)}
+)
+
+class TestPlantedBugs:
+    def test_there_are_twenty(self):
+        assert len(BUGS) == 20
+
+    @pytest.mark.parametrize("name", list(BUGS))
+    def test_each_is_found(self, name, tmp_path, monkeypatch):
+        BUGS[name](monkeypatch)
+
+        found = False
+        for seed in (1, 2, 3, 0):
+            try:
+                compare("mst", "approximate", seed, tmp_path)
+            except (AssertionError, pytest.fail.Exception, ValueError, st.errors.SyntabulaError):
+                found = True
+                break
+
+        assert found
+
+    def test_without_a_bug_nothing_is_found(self, tmp_path):
+        assert compare("mst", "approximate", 1, tmp_path) >= 5
+
+_ = (Release, SpanningTree, Sensitive, marginal)
