@@ -23,14 +23,28 @@ import numpy as np
 HERE = Path(__file__).parent
 
 
-def own_run(table: Path, sizes: dict[str, int] | None, out: Path, method: str, epsilon: float, seed: int) -> dict:
+def own_run(
+    table: Path, sizes: dict[str, int] | None, out: Path, method: str, epsilon: float, seed: int
+) -> dict:
     """Run our command on a table and return seconds and peak memory of the process."""
-    command = [sys.executable, str(HERE / "own_run.py"), str(table), str(out), method, str(epsilon), str(seed)]
+    command = [
+        sys.executable,
+        str(HERE / "own_run.py"),
+        str(table),
+        str(out),
+        method,
+        str(epsilon),
+        str(seed),
+    ]
     command.append(json.dumps(sizes))
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    return json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    )
 
 
-def peer_run(python: str, table: Path, domain: Path, out: Path, epsilon: float, seed: int, limit: int) -> dict:
+def peer_run(
+    python: str, table: Path, domain: Path, out: Path, epsilon: float, seed: int, limit: int
+) -> dict:
     """Run dpmm's MST on a coded table; a run that takes longer than the limit counts as the limit."""
     command = [python, str(HERE / "peer_dpmm.py"), str(table), str(domain), str(out), str(epsilon), str(seed)]
     try:
@@ -40,7 +54,9 @@ def peer_run(python: str, table: Path, domain: Path, out: Path, epsilon: float, 
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def distances(real: np.ndarray, synthetic: np.ndarray, sizes: list[int], triples: int = 200) -> tuple[float, float]:
+def distances(
+    real: np.ndarray, synthetic: np.ndarray, sizes: list[int], triples: int = 200
+) -> tuple[float, float]:
     """Return the mean TVD over all pairs and over random triples of two coded tables [rows, columns]."""
     rng = np.random.default_rng(0)
     pairs = list(combinations(range(len(sizes)), 2))
@@ -64,7 +80,9 @@ def main() -> None:
     """Parse arguments, run everything, print a table in Markdown."""
     import pandas as pd
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--table", default="adult_coded")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 1.0, 5.0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -97,7 +115,13 @@ def main() -> None:
                     else:
                         figures = own_run(table, sizes, out, name.split()[1], epsilon, seed)
                     synthetic = pd.read_parquet(out)[list(sizes)].to_numpy().astype(np.int64)
-                    rows.append((figures["seconds"], figures["peak_mb"], *distances(real, synthetic, list(sizes.values()))))
+                    rows.append(
+                        (
+                            figures["seconds"],
+                            figures["peak_mb"],
+                            *distances(real, synthetic, list(sizes.values())),
+                        )
+                    )
                 seconds, peak, pairs, triples = np.mean(rows, axis=0)
                 spread = np.std(rows, axis=0)[2]
                 print(

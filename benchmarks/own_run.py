@@ -24,7 +24,9 @@ def main() -> None:
         )
     else:
         schema = syntabula.datasets.schema_of(table.rsplit("/", 1)[-1].removesuffix(".parquet"))
-    release = syntabula.synthesizer(method)(epsilon=float(epsilon), bins=128 if sizes else 100).fit(table, schema)
+    release = syntabula.synthesizer(method)(epsilon=float(epsilon), bins=128 if sizes else 100).fit(
+        table, schema
+    )
     release.sample_to(out, seed=int(seed))
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -10,6 +10,7 @@ import json
 import resource
 import sys
 import time
+from pathlib import Path
 
 
 def main() -> None:
@@ -19,7 +20,7 @@ def main() -> None:
     import pandas as pd
     from dpmm.models.mst import MSTGM
 
-    domain = json.load(open(domain_path))
+    domain = json.loads(Path(domain_path).read_text())
     frame = pd.read_parquet(table)[list(domain)].astype("int64")
     from numpy.random import RandomState
 

@@ -66,6 +66,8 @@ _HOMES = {
 _MODULES = ("datasets", "errors")
 
 __all__ = [
+    "MST",
+    "NO_PRIVACY",
     "Boolean",
     "Budget",
     "Categorical",
@@ -73,10 +75,8 @@ __all__ = [
     "Datetime",
     "Identifier",
     "Independent",
-    "MST",
     "Marginal",
     "MethodInfo",
-    "NO_PRIVACY",
     "Numeric",
     "Plan",
     "PrivacyStatement",

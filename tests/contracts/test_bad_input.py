@@ -302,7 +302,9 @@ def _(folder):
 @case("shapes", "100,000 categories")
 def _(folder):
     labels = tuple(f"v{i}" for i in range(100_000))
-    frame = pd.DataFrame({"code": np.array(labels, dtype=object)[np.arange(500) % 7], "x": np.arange(500) % 3})
+    frame = pd.DataFrame(
+        {"code": np.array(labels, dtype=object)[np.arange(500) % 7], "x": np.arange(500) % 3}
+    )
     schema = st.Schema({"code": st.Categorical(labels), "x": st.Numeric(0, 2, integer=True)})
     assert_within(fit(frame, schema).sample(100, seed=1), schema)
 
@@ -339,7 +341,10 @@ def _(folder):
 @case("numbers", "Python integers beyond 64 bits")
 @refuses((SchemaError, DataError), "x")
 def _(folder):
-    fit(pd.DataFrame({"x": [10**30 + i for i in range(20)]}), st.Schema({"x": st.Numeric(0, 10, integer=True)}))
+    fit(
+        pd.DataFrame({"x": [10**30 + i for i in range(20)]}),
+        st.Schema({"x": st.Numeric(0, 10, integer=True)}),
+    )
 
 
 @case("numbers", "Decimal")
@@ -354,7 +359,9 @@ def _(folder):
 
 @case("numbers", "float16 and float32")
 def _(folder):
-    frame = pd.DataFrame({"h": np.linspace(0, 1, 60).astype(np.float16), "s": np.linspace(0, 1, 60, dtype=np.float32)})
+    frame = pd.DataFrame(
+        {"h": np.linspace(0, 1, 60).astype(np.float16), "s": np.linspace(0, 1, 60, dtype=np.float32)}
+    )
     schema = st.Schema({"h": st.Numeric(0.0, 1.0), "s": st.Numeric(0.0, 1.0)})
     sample = fit(frame, schema).sample(50, seed=1)
     assert sample["h"].dtype == np.float16
@@ -373,7 +380,9 @@ def _(folder):
 def times(values, timezone=None, **bounds) -> tuple[pd.DataFrame, st.Schema]:
     bounds = {"lower": dt.datetime(2020, 1, 1), "upper": dt.datetime(2021, 1, 1)} | bounds
     frame = pd.DataFrame({"t": values})
-    column = st.Datetime(bounds["lower"], bounds["upper"], timezone=timezone, resolution="second", nullable=True)
+    column = st.Datetime(
+        bounds["lower"], bounds["upper"], timezone=timezone, resolution="second", nullable=True
+    )
     return frame, st.Schema({"t": column})
 
 
@@ -387,7 +396,9 @@ def _(folder):
 
 @case("times", "datetime with a zone")
 def _(folder):
-    frame, schema = times(pd.date_range("2020-01-01", periods=60, freq="D", tz="Europe/Paris"), "Europe/Paris")
+    frame, schema = times(
+        pd.date_range("2020-01-01", periods=60, freq="D", tz="Europe/Paris"), "Europe/Paris"
+    )
     sample = fit(frame, schema).sample(50, seed=1)
     assert sample["t"].dtype == frame["t"].dtype
 
@@ -414,7 +425,9 @@ def _(folder):
 
 @case("times", "years 0001 and 9999")
 def _(folder):
-    frame = pd.DataFrame({"t": pd.Series([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)] * 20, dtype=object)})
+    frame = pd.DataFrame(
+        {"t": pd.Series([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)] * 20, dtype=object)}
+    )
     column = st.Datetime(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), resolution="day", nullable=True)
     assert len(fit(frame, st.Schema({"t": column})).sample(20, seed=1)) == 20
 

@@ -15,6 +15,7 @@ from syntabula.errors import DataError
 from syntabula.marginals import recoding as recodings
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.models.recoded import RecodedModel
 from syntabula.privacy import curator as curators
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.sensitive import Sensitive
@@ -28,6 +29,7 @@ from syntabula.table.codec import Codec
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Plant] = {}
 
+
 def bug(name: str) -> Callable[[Plant], Plant]:
     def register(plant: Plant) -> Plant:
         BUGS[name] = plant
@@ -35,13 +37,16 @@ def bug(name: str) -> Callable[[Plant], Plant]:
 
     return register
 
+
 def exact_rows(private: Curator) -> int:
     return int(private._engine.counts([()])[0])
+
 
 @bug("noise of half the size that is paid for")
 def _(patch):
     right = curators.noisy_counts
     patch.setattr(curators, "noisy_counts", lambda token, noise, counts: right(token, _Halved(noise), counts))
+
 
 class _Halved:
     def __init__(self, inner):
@@ -53,30 +58,42 @@ class _Halved:
     def discrete_laplace(self, counts, scale):
         return self.inner.discrete_laplace(counts, scale / 2)
 
+
 @bug("sensitivity of one, however many marginals are measured together")
 def _(patch):
     right = Curator._noise
     patch.setattr(Curator, "_noise", lambda self, n, cells, share: right(self, 1, cells, share))
+
 
 @bug("every record is counted twice")
 def _(patch):
     right = MemoryEngine.counts
     patch.setattr(MemoryEngine, "counts", lambda self, cliques: [2 * c for c in right(self, cliques)])
 
+
 @bug("selection on exact scores")
 def _(patch):
     patch.setattr(
-        curators, "choose", lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy()))
+        curators,
+        "choose",
+        lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy())),
     )
+
 
 @bug("score sensitivity of the largest weight forgotten")
 def _(patch):
     right = Curator.choose
 
     def choose(self, candidates, estimates, **options):
-        return right(self, candidates, estimates, **(options | {"penalties": [exact_rows(self) * 3.0] * len(candidates)}))
+        return right(
+            self,
+            candidates,
+            estimates,
+            **(options | {"penalties": [exact_rows(self) * 3.0] * len(candidates)}),
+        )
 
     patch.setattr(Curator, "choose", choose)
+
 
 @bug("one cell is left without noise")
 def _(patch):
@@ -89,6 +106,7 @@ def _(patch):
 
     patch.setattr(curators, "noisy_counts", leaky)
 
+
 @bug("noise from a stale copy: the exact counts are released")
 def _(patch):
     def leaky(token, noise, counts):
@@ -96,6 +114,7 @@ def _(patch):
         return counts.reveal_inside_privacy().copy()
 
     patch.setattr(curators, "noisy_counts", leaky)
+
 
 @bug("noise scale depends on the number of records")
 def _(patch):
@@ -106,12 +125,16 @@ def _(patch):
 
     patch.setattr(Curator, "measure", measure)
 
+
 @bug("a small table is measured in fewer steps")
 def _(patch):
     right = RareCategories.fit
     patch.setattr(
-        RareCategories, "fit", lambda self, private, columns: right(self, private, columns) if exact_rows(private) % 2 else None
+        RareCategories,
+        "fit",
+        lambda self, private, columns: right(self, private, columns) if exact_rows(private) % 2 else None,
     )
+
 
 @bug("rare categories are found from exact counts")
 def _(patch):
@@ -124,6 +147,7 @@ def _(patch):
         return recodings.Recoding(private.domain, maps)
 
     patch.setattr(RareCategories, "fit", fit)
+
 
 @bug("empty codes are dropped before the model is fitted")
 def _(patch):
@@ -140,7 +164,9 @@ def _(patch):
     patch.setattr(MemoryEngine, "__init__", remember)
     patch.setattr(spanning_tree, "compress", select_compress)
 
+
 _last_engine: list[MemoryEngine] = []
+
 
 @bug("candidates are ordered by exact counts")
 def _(patch):
@@ -155,22 +181,19 @@ def _(patch):
 
     patch.setattr(Curator, "choose", choose)
 
+
 @bug("the number of rows drawn is the exact one")
 def _(patch):
     right = Marginal._fit
 
     def fit(self, table, codec, *, strict):
         release = right(self, table, codec, strict=strict)
-        model = replace(release.model.inner.inner if hasattr(release.model.inner, "inner") else release.model.inner, _total=float(table.n_rows))
-        outer = type(release.model)(
-            type(release.model.inner)(model, release.model.inner.recoding)
-            if hasattr(release.model.inner, "inner")
-            else model,
-            release.model.recoding,
-        )
-        return replace(release, model=outer)
+        merged = release.model.inner
+        exact = RecodedModel(replace(merged.inner, _total=float(table.n_rows)), merged.recoding)
+        return replace(release, model=RecodedModel(exact, release.model.recoding))
 
     patch.setattr(Marginal, "_fit", fit)
+
 
 @bug("the exact number of rows in the file")
 def _(patch):
@@ -181,6 +204,7 @@ def _(patch):
         return replace(release, method=f"{release.method} fitted to {table.n_rows} rows")
 
     patch.setattr(Marginal, "_fit", fit)
+
 
 @bug("raw values in the file")
 def _(patch):
@@ -193,6 +217,7 @@ def _(patch):
 
     patch.setattr(Marginal, "_fit", fit)
 
+
 @bug("an unlisted category raises")
 def _(patch):
     right = Codec.encode
@@ -204,6 +229,7 @@ def _(patch):
 
     patch.setattr(Codec, "encode", encode)
 
+
 @bug("too few rows raises")
 def _(patch):
     right = Codec.encode
@@ -214,6 +240,7 @@ def _(patch):
         return right(self, table, strict=strict)
 
     patch.setattr(Codec, "encode", encode)
+
 
 def coded(change: Callable[[EncodedTable], dict[str, np.ndarray]]) -> Plant:
     """Plant a change of the encoded table that looks at more than one record."""
@@ -230,15 +257,21 @@ def coded(change: Callable[[EncodedTable], dict[str, np.ndarray]]) -> Plant:
 
     return plant
 
+
 BUGS["missing cells are filled with the mean of the column"] = coded(
-    lambda t: {"income": np.where(t.column("income") == 10, int(t.column("income").sum()) % 10, t.column("income"))}
+    lambda t: {
+        "income": np.where(t.column("income") == 10, int(t.column("income").sum()) % 10, t.column("income"))
+    }
 )
 BUGS["values are ranked among the others"] = coded(
-    lambda t: {"age": (np.argsort(np.argsort(t.column("age"), kind="stable")) % t.domain.size("age")).astype(int)}
+    lambda t: {
+        "age": (np.argsort(np.argsort(t.column("age"), kind="stable")) % t.domain.size("age")).astype(int)
+    }
 )
 BUGS["duplicates of a record are kept, one is counted per distinct row"] = coded(
     lambda t: {"member": ((t.column("member").astype(int) + t.n_rows) % 2)}
 )
+
 
 class TestPlantedBugs:
     def test_there_are_twenty(self):
@@ -260,5 +293,6 @@ class TestPlantedBugs:
 
     def test_without_a_bug_nothing_is_found(self, tmp_path):
         assert compare("mst", "approximate", 1, tmp_path) >= 5
+
 
 _ = (Release, SpanningTree, Sensitive, marginal)

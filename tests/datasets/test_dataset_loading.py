@@ -40,7 +40,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         raise urllib.error.URLError("no network in tests")
 
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "it's [a] cache*"))
     monkeypatch.delenv("SYNTABULA_DATA", raising=False)
 
 

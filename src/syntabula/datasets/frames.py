@@ -98,7 +98,8 @@ def read_parquet(path: str | os.PathLike[str], library: Library | None = None) -
             import duckdb
 
             with duckdb.connect() as connection:
-                return connection.read_parquet(os.fspath(path)).df()
+                source = [literal_path(path)]
+                return connection.execute("SELECT * FROM read_parquet(?)", source).df()
         if chosen == "polars":
             import polars as pl
 
@@ -111,6 +112,11 @@ def read_parquet(path: str | os.PathLike[str], library: Library | None = None) -
     except Exception as error:
         # The text of a reader's error may show cells.
         raise DatasetError(f"{os.fspath(path)} cannot be read as Parquet ({type(error).__name__})") from None
+
+
+def literal_path(path: str | os.PathLike[str]) -> str:
+    """Return a path for DuckDB, which would read *, ? and [ in it as patterns."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in os.fspath(path))
 
 
 def _pandas_column(cells: Cells) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from syntabula._version import __version__
+from syntabula.datasets.frames import literal_path
 from syntabula.datasets.registry import Archive, DatasetInfo
 from syntabula.errors import DatasetError
 
@@ -25,6 +26,7 @@ MAX_BYTES = 256 * 2**20
 _CHUNK = 2**20
 # What a missing cell is written as on the way to Parquet; no table has it as a value.
 _NULL = "\\N"
+_LAYOUT = """header = true, auto_detect = false, delim = ',', quote = '"', escape = '"'"""
 # What reading a damaged, encrypted or unknown kind of zip file, or one without the member, raises.
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -170,15 +172,20 @@ def _write_parquet(info: DatasetInfo, rows: list[list[str | None]], path: Path) 
             writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
             writer.writerow(info.columns)
             writer.writerows([_NULL if cell is None else cell for cell in row] for row in rows)
+        columns = ", ".join(f"{_quoted(name)}: '{stored}'" for name, stored in types.items())
+        source = _quoted(literal_path(plain))
+        read = f"read_csv({source}, columns = {{{columns}}}, nullstr = '{_NULL}', {_LAYOUT})"
         try:
             with duckdb.connect() as connection:
-                connection.read_csv(
-                    str(plain), header=True, dtype=types, na_values=_NULL, delimiter=",", quotechar='"',
-                    escapechar='"', parallel=False,
-                ).write_parquet(str(done), compression="zstd")  # fmt: skip
+                connection.execute(f"COPY (SELECT * FROM {read}) TO {_quoted(str(done))} (FORMAT parquet)")
         except duckdb.Error:
             raise DatasetError(_failure(info, "the table could not be kept as Parquet")) from None
         os.replace(done, path)
+
+
+def _quoted(text: str) -> str:
+    """Return text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _type_of(info: DatasetInfo, name: str, cells: list[str | None]) -> str:
@@ -201,8 +208,9 @@ def _has_shape(info: DatasetInfo, path: Path) -> bool:
 
     try:
         with duckdb.connect() as connection:
-            table = connection.read_parquet(str(path))
-            found = table.aggregate("count(*)").fetchone()
-            return bool(table.columns == list(info.columns) and found == (info.n_rows,))
+            source = [literal_path(path)]
+            rows = connection.execute("SELECT count(*) FROM read_parquet(?)", source).fetchall()
+            found = connection.execute("SELECT * FROM read_parquet(?) LIMIT 0", source).description
+        return rows == [(info.n_rows,)] and [field[0] for field in found] == list(info.columns)
     except duckdb.Error:
         return False

@@ -37,7 +37,7 @@ class EncodedTable:
     def __post_init__(self) -> None:
         if len(self.codes) != len(self.domain):
             raise DataError(f"{len(self.codes)} code columns were given for {len(self.domain)} columns")
-        small = []
+        small: list[Codes] = []
         for column, size, codes in zip(self.domain.columns, self.domain.sizes, self.codes, strict=True):
             array = np.asarray(codes)
             if array.ndim != 1 or array.dtype.kind not in "ui":
@@ -45,7 +45,7 @@ class EncodedTable:
             if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
                 raise DataError(f"column {column!r} has a code outside 0 .. {size - 1}")
             small.append(np.ascontiguousarray(array, dtype=code_dtype(size)))
-        if len({a.size for a in small}) > 1:
+        if len({column.size for column in small}) > 1:
             raise DataError("the columns of an encoded table differ in length")
         object.__setattr__(self, "codes", tuple(small))
 

@@ -108,7 +108,11 @@ class PrivacyStatement:
             "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
             "  conclusion about whether a given record was in the table change by at most a factor of",
             f"  exp(epsilon) = {_factor(self.epsilon_spent)}"
-            + (f", but for an event of probability delta = {self.budget.delta:g}." if self.budget.delta else "."),
+            + (
+                f", but for an event of probability delta = {self.budget.delta:g}."
+                if self.budget.delta
+                else "."
+            ),
             "  The number of records is protected too: it is estimated from noisy counts.",
             f"  Allowed: {self.budget.describe()}",
             f"  Noise: {self.noise}.",

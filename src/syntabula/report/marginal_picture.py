@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import DataError, MissingExtraError
+from syntabula._extras import require
+from syntabula.errors import DataError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 
@@ -152,14 +153,9 @@ def require_matplotlib() -> None:
 
 
 def _matplotlib() -> tuple[Any, Any]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError(
-            'pictures need matplotlib; install it with `pip install "syntabula[report]"`'
-        ) from None
-    return Figure, FigureCanvasAgg
+    canvas = require("matplotlib.backends.backend_agg", "report")
+    figure = require("matplotlib.figure", "report")
+    return figure.Figure, canvas.FigureCanvasAgg
 
 
 def _check_alike(real: EncodedTable, synthetic: EncodedTable) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from syntabula._version import __version__
+from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning, ObservedDomainError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -22,7 +23,6 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.statement import PrivacyStatement, lines_of
-from syntabula.discretize.rare import RareCategories
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, make_plan
 from syntabula.synthesizers.release import Release

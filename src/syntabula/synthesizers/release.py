@@ -71,7 +71,9 @@ class Release:
 
         return to_frame(self.sample_columns(n, seed=seed), self.origin, categories=self._categories())
 
-    def sample_to(self, path: str | os.PathLike[str], n: int | None = None, *, seed: int | None = None) -> int:
+    def sample_to(
+        self, path: str | os.PathLike[str], n: int | None = None, *, seed: int | None = None
+    ) -> int:
         """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
 
         Raises:

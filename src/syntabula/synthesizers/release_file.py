@@ -30,7 +30,9 @@ MAX_ARRAY_BYTES = 4 * 2**30
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_release(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_release(
+    path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     """Write facts and arrays to a file, whole or not at all.
 
     Args:
@@ -59,7 +61,9 @@ def write_release(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays
     }
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1).encode()
     if len(text) > MAX_MANIFEST_BYTES:
-        raise ReleaseFileError(f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON")
+        raise ReleaseFileError(
+            f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
+        )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
     _write_atomically(target, _zipped(content))
 
@@ -86,7 +90,9 @@ def _write_atomically(target: Path, data: bytes) -> None:
         os.replace(temporary, target)
         temporary = None
     except OSError as error:
-        raise ReleaseFileError(f"cannot write {str(target)!r}: {error.strerror}; choose another place") from None
+        raise ReleaseFileError(
+            f"cannot write {str(target)!r}: {error.strerror}; choose another place"
+        ) from None
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
@@ -113,7 +119,9 @@ def read_release(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
             }
             expected = {_MANIFEST, _CHECKSUM} | {e["member"] for e in manifest["arrays"].values()}
             if len(archive.namelist()) != len(expected) or set(archive.namelist()) != expected:
-                raise ReleaseFileError(f"{name!r} holds members that its manifest does not name; it was altered")
+                raise ReleaseFileError(
+                    f"{name!r} holds members that its manifest does not name; it was altered"
+                )
     except ReleaseFileError:
         raise
     except OSError as error:

@@ -2,8 +2,8 @@
 
 A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and
 missing in every other column. A column has the first of these types that all its cells have: true/false;
-whole numbers of at most 64 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without
-an offset; text. Numbers beyond 64 bits and codes such as 007 therefore stay text.
+whole numbers of at most 64 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or
+without an offset; text. Numbers beyond 64 bits and codes such as 007 therefore stay text.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
         The columns, and the number of rows.
 
     Raises:
-        DataError: If the file is empty, repeats a name, or has a line that does not fit; the message names the
-            line, never its content.
+        DataError: If the file is empty, repeats a name, or has a line that does not fit; the message names
+            the line, never its content.
     """
     import duckdb
 
@@ -65,9 +65,9 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
             check_names(names)
             columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
             database.execute(
-                f"CREATE TABLE cells AS SELECT * FROM read_csv({quoted(path)}, auto_detect=false, header=true, "
-                f"delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, "
-                f"compression={quoted(compression)}, columns={{{columns}}})"
+                f"CREATE TABLE cells AS SELECT * FROM read_csv({quoted(path)}, auto_detect=false, "
+                f"header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', "
+                f"allow_quoted_nulls=false, compression={quoted(compression)}, columns={{{columns}}})"
             )
             typed = _types(database, len(names))
             cells = database.sql(
@@ -153,8 +153,8 @@ def _explained(path: str, message: str) -> str:
     where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
     if widths := _WIDTHS.search(message):
         return (
-            f"{where} has {widths[2]} cells, the header has {widths[1]}; correct the line, and quote cells that "
-            "hold the delimiter"
+            f"{where} has {widths[2]} cells, the header has {widths[1]}; correct the line, and quote "
+            "cells that hold the delimiter"
         )
     if "unterminated quote" in message:
         return f"{where} has a quote that is never closed; close it, or double quotes within a cell"

@@ -91,8 +91,8 @@ def _check_case(columns: Mapping[str, RawColumn]) -> None:
     for name in columns:
         if (other := folded.setdefault(name.casefold(), name)) != name:
             raise DataError(
-                f"the columns {other!r} and {name!r} differ in case only, which this format's writer cannot keep "
-                "apart; rename one, or write CSV or Arrow"
+                f"the columns {other!r} and {name!r} differ in case only, which this format's writer cannot "
+                "keep apart; rename one, or write CSV or Arrow"
             )
 
 

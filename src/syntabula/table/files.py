@@ -20,8 +20,8 @@ def read_table(path: str | os.PathLike[str]) -> RawTable:
     """Read a table from a file, its format given by the suffix.
 
     Delimited text is typed as `csv_reading` says, JSON Lines as `json_reading` says. Parquet and Arrow files
-    keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is fetched
-    from a network and nothing is written.
+    keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
+    fetched from a network and nothing is written.
 
     Args:
         path: File with one of the suffixes of `formats`.

@@ -1,6 +1,7 @@
 """Tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and what narwhals knows besides.
 
-No library is imported unless such a table was given. The index of a pandas data frame is not part of the table.
+No library is imported unless such a table was given. The index of a pandas data frame is not part of
+the table.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or th
 def from_frame(frame: Any) -> RawTable:
     """Read a table in memory, every value exactly.
 
-    Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept to
-    the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of kind
-    "other", which no schema reads.
+    Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
+    to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
+    kind "other", which no schema reads.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
@@ -68,13 +69,13 @@ def check_names(names: Iterable[Any]) -> None:
     if any(not isinstance(name, str) for name in listed):
         kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
         raise DataError(
-            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for instance "
-            'frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
+            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
+            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
         )
     if twice := [name for name, count in Counter(listed).items() if count > 1]:
         raise DataError(
-            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop all "
-            "but one"
+            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
+            "all but one"
         )
 
 
@@ -179,6 +180,6 @@ def _installed() -> str:
         if find_spec(library) is not None:
             return library
     raise MissingExtraError(
-        'a table in memory needs pandas, polars or pyarrow; run: pip install "syntabula[pandas]", or write the '
-        "table to a file"
+        'a table in memory needs pandas, polars or pyarrow; run: pip install "syntabula[pandas]", or write '
+        "the table to a file"
     )

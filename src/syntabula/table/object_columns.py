@@ -28,7 +28,7 @@ def object_array(values: list[Any]) -> NDArray[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a Python object stands for a missing cell: None, or a float or decimal that is no number."""
+    """Say whether a Python object stands for a missing cell: None, or a number that is none (NaN)."""
     if value is None:
         return True
     if isinstance(value, float | np.floating):
@@ -70,8 +70,8 @@ def check_text(name: str, texts: list[str]) -> None:
         "".join(texts).encode()
     except UnicodeEncodeError:
         raise DataError(
-            f"column {name!r} holds text that is not valid Unicode (a lone surrogate), as from a file read in the "
-            "wrong encoding; read it again in the right one, or replace those characters"
+            f"column {name!r} holds text that is not valid Unicode (a lone surrogate), as from a file read "
+            "in the wrong encoding; read it again in the right one, or replace those characters"
         ) from None
 
 
@@ -83,8 +83,11 @@ def zone_name(zone: dt.tzinfo | None) -> str | None:
     return text.removeprefix("UTC") if text.startswith(("UTC+", "UTC-")) else text
 
 
-def _typed(values: list[Any], types: set[type]) -> tuple[PhysicalKind, NDArray[Any], str | None]:
-    other = "other", object_array(values), None
+_Typed = tuple[PhysicalKind, NDArray[Any], str | None]
+
+
+def _typed(values: list[Any], types: set[type]) -> _Typed:
+    other: _Typed = "other", object_array(values), None
     if all(issubclass(t, str) for t in types):
         return "text", object_array([str(v) for v in values]), None
     if all(issubclass(t, bool | np.bool_) for t in types):
@@ -95,7 +98,7 @@ def _typed(values: list[Any], types: set[type]) -> tuple[PhysicalKind, NDArray[A
         integers = exact_integers([int(v) for v in values])
         return other if integers is None else ("integer", integers, None)
     if all(issubclass(t, int | float | np.integer | np.floating) for t in types):
-        exact = all(abs(v) <= _EXACT for v in values if isinstance(v, int | np.integer))
+        exact = all(abs(int(v)) <= _EXACT for v in values if isinstance(v, int | np.integer))
         return ("float", np.array(values, dtype=np.float64), None) if exact else other
     if all(issubclass(t, Decimal) for t in types):
         return "decimal", object_array(values), None

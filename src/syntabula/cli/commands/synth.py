@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def synth(
     context: typer.Context,
     table: options.Table,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table (CSV or Parquet).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table; its suffix says the format.")],
     method: options.Method = "mst",
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
@@ -109,8 +109,9 @@ def check_rows(rows: int | None) -> None:
 
 def check_table_file(path: Path) -> None:
     """Refuse a file name whose format is unknown before anything is spent."""
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise CommandError(f"--out {str(path)!r} must end in .csv or .parquet", Exit.ARGUMENTS)
+    from syntabula.table.formats import file_format
+
+    file_format(path)
 
 
 def _write_statement(privacy: PrivacyStatement, path: Path) -> None:

@@ -28,7 +28,11 @@ def sample_given(
     Returns:
         As many rows as given, over the tree's domain; given columns as they are.
     """
-    columns = np.stack([c.astype(np.int64) for c in given.codes]) if given.n_rows else np.zeros((len(given.codes), 0))
+    columns = (
+        np.stack([c.astype(np.int64) for c in given.codes])
+        if given.n_rows
+        else np.zeros((len(given.codes), 0))
+    )
     distinct, which = np.unique(columns, axis=1, return_inverse=True)
     chunk = max(1, _CELLS_AT_ONCE // max(tree.cells, 1))
     drawn = {
@@ -99,7 +103,9 @@ def _collect(
         prior = probabilities[edge.child].sum(axis=outside)
         message = weights[edge.child].sum(axis=tuple(1 + i for i in outside))
         message = np.divide(message, prior, out=np.zeros_like(message), where=prior > 0)
-        message = np.where(message.reshape(combinations, -1).any(axis=1).reshape(-1, *[1] * prior.ndim), message, 1.0)
+        message = np.where(
+            message.reshape(combinations, -1).any(axis=1).reshape(-1, *[1] * prior.ndim), message, 1.0
+        )
         sizes = dict(zip(edge.separator, prior.shape, strict=True))
         combined = weights[edge.parent] * message.reshape([combinations] + [sizes.get(c, 1) for c in parent])
         possible = combined.reshape(combinations, -1).any(axis=1).reshape(-1, *[1] * len(parent))

@@ -78,9 +78,7 @@ class PGM:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         return self._with_tree(junction_tree(domain, []), 1.0, None)
 
-    def _with_tree(
-        self, tree: JunctionTree, total: float, potentials: Sequence[FloatArray] | None
-    ) -> Self:
+    def _with_tree(self, tree: JunctionTree, total: float, potentials: Sequence[FloatArray] | None) -> Self:
         check_memory(tree, self.max_memory_mb)
         if potentials is None:
             potentials = [np.zeros(tree.domain.shape(c)) for c in tree.cliques]
@@ -208,7 +206,7 @@ def estimated_total(measurements: Sequence[Measurement]) -> float:
 
 def _independent(measurements: Sequence[Measurement]) -> list[tuple[Clique, FloatArray]]:
     """Return log-potentials of the noisy one-way marginals, cut off at zero: close to the optimum."""
-    found = []
+    found: list[tuple[Clique, FloatArray]] = []
     for m in measurements:
         if len(m.clique) == 1 and m.clique not in [c for c, _ in found]:
             positive = np.maximum(m.values, 0.0)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.workload import Workload
+
+
+class TestWorkload:
+    def test_weights_are_one_unless_given(self):
+        assert Workload((("a", "b"), ("c",))).weights == (1.0, 1.0)
+        assert Workload((("a",),), (2,)).weights == (2.0,)
+
+    def test_all_kway_names_every_set_of_columns_once(self):
+        domain = Domain(("a", "b", "c"), (2, 3, 4))
+        assert Workload.all_kway(domain, 2).cliques == (("a", "b"), ("a", "c"), ("b", "c"))
+        assert len(Workload.all_kway(domain, 1)) == 3
+
+    def test_equal_workloads_are_equal_and_hash_alike(self):
+        one, other = Workload([["a", "b"]]), Workload((("a", "b"),), (1.0,))
+        assert one == other
+        assert hash(one) == hash(other)
+
+    @pytest.mark.parametrize(
+        ("cliques", "weights", "message"),
+        [
+            ((), (), "at least one"),
+            (("ab",), (), "not one string"),
+            ((("a", "a"),), (), "twice"),
+            ((("a", "b"), ("b", "a")), (), "same columns"),
+            ((("a",),), (1.0, 2.0), "2 weights"),
+            ((("a",),), (0.0,), "positive"),
+            ((("a",),), (-1.0,), "positive"),
+            ((("a",),), (float("nan"),), "positive"),
+            ((("a",),), (float("inf"),), "positive"),
+            ((("a",),), (True,), "positive"),
+            ((("a",),), ("1",), "positive"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, cliques, weights, message):
+        with pytest.raises(ArgumentError, match=message):
+            Workload(cliques, weights)
+
+    @pytest.mark.parametrize("k", [-1, 3, True])
+    def test_an_impossible_width_is_refused(self, k):
+        with pytest.raises(ArgumentError):
+            Workload.all_kway(Domain(("a", "b"), (2, 2)), k)
