@@ -35,7 +35,9 @@ class TestClosureAndMaxima:
         sets = [frozenset(c) for c in closed]
         assert len(sets) == len(set(sets))
         subsets = {
-            frozenset(c for i, c in enumerate(q) if mask >> i & 1) for q in cliques for mask in range(2 ** len(q))
+            frozenset(c for i, c in enumerate(q) if mask >> i & 1)
+            for q in cliques
+            for mask in range(2 ** len(q))
         }
         assert set(sets) == subsets - {frozenset()}
         assert [len(c) for c in closed] == sorted(len(c) for c in closed)

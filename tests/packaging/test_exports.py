@@ -6,8 +6,13 @@ import syntabula
 
 
 class TestSurface:
-    def test_all_is_sorted_and_without_repeats(self) -> None:
-        assert sorted(set(syntabula.__all__)) == syntabula.__all__
+    def test_no_name_is_repeated(self) -> None:
+        """In the order that ruff keeps: constants, then classes, then the rest."""
+
+        def rank(name: str) -> tuple[int, str]:
+            return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+        assert sorted(set(syntabula.__all__), key=rank) == syntabula.__all__
 
     def test_every_public_name_can_be_had(self) -> None:
         missing = [name for name in syntabula.__all__ if getattr(syntabula, name, None) is None]
@@ -15,7 +20,7 @@ class TestSurface:
         assert missing == []
 
     def test_dir_shows_the_public_names(self) -> None:
-        assert dir(syntabula) == syntabula.__all__
+        assert dir(syntabula) == sorted(syntabula.__all__)
 
     def test_every_listed_synthesizer_can_be_had_and_knows_its_key(self) -> None:
         keys = [info.key for info in syntabula.list_synthesizers()]

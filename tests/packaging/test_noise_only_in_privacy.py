@@ -20,6 +20,7 @@ MAY_DRAW = {
     "demo": "numpy.random",
     # A file is written under a temporary name that nothing else has.
     "table/schema_file": "secrets",
+    "table/files": "secrets",
 }
 """Files (without .py) or folders, and the one module each may draw from, with the reason above it."""
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 
 from syntabula.discretize.uniform import Bins
 from syntabula.errors import ArgumentError, DataError, SchemaError
@@ -18,6 +17,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.schema import Schema
 
 NAN, INF = float("nan"), float("inf")

@@ -6,10 +6,10 @@ import datetime as dt
 
 import numpy as np
 import pytest
-from syntabula.table.raw import PhysicalType
 
 from syntabula.errors import SchemaError
 from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+from syntabula.table.raw import PhysicalType
 
 NAN, INF = float("nan"), float("inf")
 

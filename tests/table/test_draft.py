@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 
 from syntabula.errors import SchemaError
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
 from syntabula.table.draft import draft_schema
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 
 DTYPES = {"boolean": bool, "float": float, "text": object, "decimal": object, "other": object}
 

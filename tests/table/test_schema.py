@@ -8,10 +8,10 @@ import pickle
 
 import numpy as np
 import pytest
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 
 from syntabula.errors import SchemaError
 from syntabula.table.columns import Boolean, Categorical, Datetime, Numeric
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.schema import Schema
 
 SCHEMA = Schema(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 Table = Annotated[
-    Path, typer.Argument(help="File with the sensitive table (CSV, JSON lines, Parquet or Arrow).", metavar="TABLE")
+    Path, typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet or Arrow.", metavar="TABLE")
 ]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -211,9 +211,10 @@ def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas
         raise ArgumentError(f"threshold_sigmas is {threshold_sigmas!r}; it must be finite and at least 0")
     maps = {}
     for measurement in one_way:
+        column = _column(measurement)
         kept = measurement.values >= threshold_sigmas * np.asarray(measurement.sigma)
         if threshold_sigmas > 0 and kept.any() and (~kept).sum() >= 2:
-            maps[_column(measurement)] = _merged(kept)
+            maps[column] = _merged(kept)
     return Recoding(domain, maps)
 
 
@@ -254,6 +255,14 @@ def _column(measurement: Measurement) -> str:
             f"codes are merged by measurements of one column; {measurement.clique} is another"
         )
     return measurement.clique[0]
+
+
+def _single(measurements: Sequence[Measurement]) -> Iterator[tuple[str, Measurement]]:
+    """Yield each measurement with the one column that it is of."""
+    for measurement in measurements:
+        if len(measurement.clique) != 1:
+            raise ArgumentError(f"the measurement of {measurement.clique} is not of one column")
+        yield measurement.clique[0], measurement
 
 
 def _merged(kept: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -132,7 +132,7 @@ def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tup
 def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ...]:
     if not expressions:
         return ()
-    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchone()
+    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
     return row
 
 

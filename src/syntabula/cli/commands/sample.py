@@ -16,7 +16,7 @@ from syntabula.cli.outputs import check_outputs
 def sample(
     context: typer.Context,
     release: options.ReleaseFile,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table; its suffix says the format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table, such as x.csv.")],
     rows: options.Rows = None,
     seed: options.SampleSeed = None,
     force: options.Force = False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def synth(
     context: typer.Context,
     table: options.Table,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table; its suffix says the format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table, such as x.csv.")],
     method: options.Method = "mst",
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,

@@ -12,7 +12,7 @@ from syntabula.marginals.domain import Clique, Domain
 # they are.
 _PER_ROW = 0.8
 _PER_ROW_AND_COLUMN = 0.1
-_PER_CELL = 1.0
+_PER_CELL = 2.5
 _PER_HISTOGRAM = 10_000.0
 
 

@@ -1,0 +1,194 @@
+"""All pairs of a table counted by us, by DuckDB and by polars, against passes over the same bytes, in one run.
+
+    python benchmarks/counting.py
+    python benchmarks/counting.py --rows 1000000 --columns 10 --codes 10 --ways 2 --repeats 7
+    python benchmarks/counting.py --table adult_coded.parquet --domain adult_coded.domain.json
+
+Each figure is the best of the repeats, data in memory and warm. Two passes are timed, because "one pass over
+the bytes of the pairs" has two readings: `add` (numpy's vectorised a + b of two byte columns, at the speed of
+the cache) and `sum` (numpy's a.sum() of each column, one element at a time). All counts are compared with
+ours, and the run stops if one differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.engines.cover import cover
+from syntabula.marginals.engines.memory import BLOCK_CELLS, MemoryEngine
+
+
+def best_seconds(work: Callable[[], Any], repeats: int) -> float:
+    """Return the shortest time of several runs, after one that is not counted."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def random_table(rows: int, columns: int, codes: int) -> EncodedTable:
+    rng = np.random.default_rng(0)
+    domain = Domain(tuple(f"c{i}" for i in range(columns)), (codes,) * columns)
+    return EncodedTable(domain, tuple(rng.integers(0, codes, rows) for _ in range(columns)))
+
+
+def stored_table(table: Path, domain: Path) -> EncodedTable:
+    import duckdb
+
+    sizes = json.loads(domain.read_text())
+    columns = duckdb.sql(f"select * from read_parquet('{table}')").fetchnumpy()
+    return EncodedTable.from_mapping(
+        Domain.from_sizes(sizes), {c: np.asarray(columns[c]).astype(np.int64) for c in sizes}
+    )
+
+
+def add_pass(table: EncodedTable, cliques: list[Clique]) -> None:
+    """Read every column of every clique once, with the cheapest vectorised operation there is."""
+    out = np.empty(table.n_rows, dtype=max(c.dtype for c in table.codes))
+    for first, *others in cliques:
+        for other in others:
+            np.add(table.column(first), table.column(other), out=out)
+
+
+def sum_pass(table: EncodedTable, cliques: list[Clique]) -> None:
+    for clique in cliques:
+        for column in clique:
+            table.column(column).sum()
+
+
+def one_by_one(table: EncodedTable, cliques: list[Clique]) -> list[np.ndarray]:
+    """Count each clique by itself with numpy's bincount, all rows at once."""
+    counted = []
+    for clique in cliques:
+        shape = table.domain.shape(clique)
+        cells = np.ravel_multi_index([table.column(c) for c in clique], shape)
+        counted.append(np.bincount(cells, minlength=table.domain.cells(clique)).reshape(shape))
+    return counted
+
+
+def filled(shape: tuple[int, ...], codes: list[np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """Return the dense table of counts that a group-by gives for its non-empty groups."""
+    dense = np.zeros(shape, dtype=np.int64)
+    dense[tuple(np.asarray(c, dtype=np.intp) for c in codes)] = counts
+    return dense
+
+
+def by_duckdb(table: EncodedTable, cliques: list[Clique]) -> Callable[[], list[np.ndarray]] | None:
+    try:
+        import duckdb
+        import pandas  # noqa: F401  (DuckDB reads a mapping of arrays through a frame)
+    except ImportError:
+        return None
+    connection = duckdb.connect()
+    connection.register("source", {c: table.column(c) for c in table.domain})
+    connection.execute("create table coded as select * from source")
+
+    def count() -> list[np.ndarray]:
+        counted = []
+        for clique in cliques:
+            names = ", ".join(f'"{c}"' for c in clique)
+            groups = connection.execute(
+                f"select {names}, count(*) as records from coded group by {names}"
+            ).fetchnumpy()
+            shape = table.domain.shape(clique)
+            counted.append(filled(shape, [groups[c] for c in clique], groups["records"]))
+        return counted
+
+    return count
+
+
+def by_polars(table: EncodedTable, cliques: list[Clique]) -> Callable[[], list[np.ndarray]] | None:
+    try:
+        import polars
+    except ImportError:
+        return None
+    frame = polars.DataFrame({c: table.column(c) for c in table.domain})
+
+    def count() -> list[np.ndarray]:
+        counted = []
+        for clique in cliques:
+            groups = frame.group_by(clique).len(name="records")
+            codes = [groups[c].to_numpy() for c in clique]
+            counted.append(filled(table.domain.shape(clique), codes, groups["records"].to_numpy()))
+        return counted
+
+    return count
+
+
+def peak_mb(work: Callable[[], Any]) -> float:
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--columns", type=int, default=10)
+    parser.add_argument("--codes", type=int, default=10)
+    parser.add_argument("--ways", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--table", type=Path, help="a Parquet file of codes, instead of random ones")
+    parser.add_argument(
+        "--domain", type=Path, help="JSON with the number of codes of each column of the file"
+    )
+    options = parser.parse_args()
+    if options.table:
+        if not options.domain:
+            parser.error("--table needs --domain")
+        table = stored_table(options.table, options.domain)
+    else:
+        table = random_table(options.rows, options.columns, options.codes)
+    cliques = list(combinations(table.domain.columns, options.ways))
+    engine = MemoryEngine(table)
+    ours = engine.counts(cliques)
+    blocks = cover(table.domain, cliques, n_rows=table.n_rows, block_cells=BLOCK_CELLS)
+
+    read = sum(table.column(c).nbytes for q in cliques for c in q) / 2**20
+    print(
+        f"{table.n_rows:,} rows, {len(table.domain)} columns, {len(cliques)} cliques of {options.ways} columns"
+    )
+    print(f"bytes of all cliques' columns {read:,.0f} MB; histograms counted: {len(blocks)}")
+    seconds = best_seconds(lambda: engine.counts(cliques), options.repeats)
+    add = best_seconds(lambda: add_pass(table, cliques), options.repeats)
+    total = best_seconds(lambda: sum_pass(table, cliques), options.repeats)
+    memory, stated = peak_mb(lambda: engine.counts(cliques)), engine.memory_mb(cliques)
+    print(f"syntabula              {seconds * 1e3:9.2f} ms   peak {memory:.2f} MB, stated {stated:.2f} MB")
+    print(f"bytes pass, add        {add * 1e3:9.2f} ms   we take {seconds / add:.2f} times as long")
+    print(f"bytes pass, sum        {total * 1e3:9.2f} ms   we take {seconds / total:.2f} times as long")
+    peers = {
+        "numpy, one by one": lambda: one_by_one(table, cliques),
+        "DuckDB, group by": by_duckdb(table, cliques),
+        "polars, group by": by_polars(table, cliques),
+    }
+    for name, work in peers.items():
+        if work is None:
+            print(f"{name:<22} not installed")
+            continue
+        if not all((a == b).all() for a, b in zip(ours, work(), strict=True)):
+            print(f"{name} counts differ from ours", file=sys.stderr)
+            return 1
+        peer = best_seconds(work, max(1, options.repeats // 3))
+        print(f"{name:<22} {peer * 1e3:9.2f} ms   {peer / seconds:.1f} times ours")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
