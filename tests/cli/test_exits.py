@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import errno
+import signal
 
 import pytest
 
 from syntabula import errors
-from syntabula.cli.exits import CommandError, Exit, report_failure
+from syntabula.cli.exits import CommandError, Exit, Interrupts, report_failure
 
 
 class TestReportFailure:
@@ -52,3 +53,30 @@ class TestReportFailure:
         report_failure(errors.DataError("first\nsecond"))
 
         assert capsys.readouterr().err == "error: first second\n"
+
+
+class TestInterrupts:
+    def test_an_interrupt_is_remembered_even_if_a_library_swallows_it(self):
+        with Interrupts() as interrupts:
+            before = interrupts.seen
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+        assert (before, interrupts.seen) == (False, True)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_a_library_that_turns_it_into_its_own_error_still_gives_130(self, folder, run, monkeypatch):
+        from syntabula import MST
+
+        def swallow(*_, **__):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise errors.DataError("Query interrupted") from None
+
+        monkeypatch.setattr(MST, "fit", swallow)
+
+        ran = run("synth", "people.csv", "-s", "schema.yaml", "-o", "out.csv")
+
+        assert ran.code == 130
+        assert "interrupted" in ran.err

@@ -17,7 +17,7 @@ from syntabula.cli.commands.sample import sample
 from syntabula.cli.commands.schema import schema
 from syntabula.cli.commands.synth import synth
 from syntabula.cli.console import Console
-from syntabula.cli.exits import EXIT_HELP, report_failure
+from syntabula.cli.exits import EXIT_HELP, Exit, Interrupts, report_failure
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Anywhere: --quiet, --json, --debug. Exit codes: see `syntabula --help`."
@@ -63,15 +63,19 @@ def _common(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never shows a traceback unless --debug was given."""
     words = _flags_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    try:
-        with Console(quiet="--quiet" in words).warnings():
-            code = app(words, prog_name="syntabula", standalone_mode=False)
-            sys.stdout.flush()
-    except BaseException as error:
-        # Also KeyboardInterrupt and SystemExit: this is the outermost frame.
-        if "--debug" in words:
-            traceback.print_exc()
-        return report_failure(error)
+    with Interrupts() as interrupts:
+        try:
+            with Console(quiet="--quiet" in words).warnings():
+                code = app(words, prog_name="syntabula", standalone_mode=False)
+                sys.stdout.flush()
+        except BaseException as error:
+            # Also KeyboardInterrupt and SystemExit: this is the outermost frame.
+            if "--debug" in words:
+                traceback.print_exc()
+            return report_failure(KeyboardInterrupt() if interrupts.seen else error)
+    if code == Exit.INTERRUPTED:
+        # Newer versions of Typer turn an interrupt into this code without a word.
+        return report_failure(KeyboardInterrupt())
     return code if isinstance(code, int) else 0
 
 

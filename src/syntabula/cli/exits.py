@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import traceback
 from enum import IntEnum
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from syntabula import errors
 
@@ -56,6 +59,34 @@ class CommandError(Exception):
     def __init__(self, message: str, code: Exit) -> None:
         super().__init__(message)
         self.code = code
+
+
+class Interrupts:
+    """Remembers that the user interrupted, as libraries turn an interrupt into errors of their own.
+
+    Attributes:
+        seen: Whether there was an interrupt since the start of the `with` block.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._former: Any = None
+
+    def __enter__(self) -> Self:
+        # Only the main thread may set a handler, and a caller that ignores interrupts has its reasons.
+        if threading.current_thread() is threading.main_thread():
+            self._former = signal.getsignal(signal.SIGINT)
+            if self._former is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._former is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
+        signal.default_int_handler(number, frame)
 
 
 def report_failure(error: BaseException) -> int:

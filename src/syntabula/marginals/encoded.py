@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ class EncodedTable:
         object.__setattr__(self, "codes", tuple(small))
 
     @classmethod
-    def from_mapping(cls, domain: Domain, codes: Mapping[str, NDArray[np.integer]]) -> EncodedTable:
+    def from_mapping(cls, domain: Domain, codes: Mapping[str, NDArray[Any]]) -> EncodedTable:
         """Make a table from a mapping of column names to codes; every column of the domain must be there."""
         return cls(domain, tuple(codes[c] for c in domain.columns))
 

@@ -35,7 +35,9 @@ class Measurement:
         values = np.asarray(self.values, dtype=np.float64)
         sigma = np.asarray(self.sigma, dtype=np.float64)
         if values.ndim != len(self.clique):
-            raise ArgumentError(f"values of clique {self.clique} have {values.ndim} axes, not {len(self.clique)}")
+            raise ArgumentError(
+                f"values of clique {self.clique} have {values.ndim} axes, not {len(self.clique)}"
+            )
         if not np.isfinite(values).all():
             raise ArgumentError(f"values of clique {self.clique} must be finite")
         if sigma.ndim and sigma.shape != values.shape:

@@ -142,7 +142,7 @@ def draw_marginals(
             axes, column, distance, _shares(real, (column,)), _shares(synthetic, (column,)), labels or {}
         )
     _draw_heat_map(figure, figure.add_subplot(right), distances, len(shown))
-    _draw_heading(figure, title, distances)
+    _draw_heading(figure, title, distances, len(shown))
     figure.savefig(path, format="png", metadata={"Software": None}, facecolor="white")
     return distances
 
@@ -241,15 +241,17 @@ def _draw_heat_map(figure: Any, axes: Any, distances: Distances, n_shown: int) -
     bar.ax.tick_params(labelsize=7, length=2)
 
 
-def _draw_heading(figure: Any, title: str, distances: Distances) -> None:
+def _draw_heading(figure: Any, title: str, distances: Distances, n_shown: int) -> None:
     figure.text(0.05, 0.955, title, fontsize=15, color=_TEXT, weight="bold")
     means = (
         f"mean total variation distance: {distances.mean_one_way:.3f} over columns, "
         f"{distances.mean_two_way:.3f} over pairs"
     )
+    if n_shown < len(distances.columns):
+        means += f" (of all {len(distances.columns)} columns; the first {n_shown} are shown)"
     figure.text(0.05, 0.92, means, fontsize=10.5, color=_TEXT)
-    figure.text(0.40, 0.957, "■ real", fontsize=11, color=_REAL, weight="bold")
-    figure.text(0.445, 0.957, "■ synthetic", fontsize=11, color=_SYNTHETIC, weight="bold")
+    figure.text(0.61, 0.92, "■ real", fontsize=11, color=_REAL, weight="bold")
+    figure.text(0.66, 0.92, "■ synthetic", fontsize=11, color=_SYNTHETIC, weight="bold")
     warning = (
         "Computed from the real table: NOT private. Do not release this picture with the synthetic table."
     )

@@ -133,7 +133,7 @@ class Marginal:
             warnings.warn(CoercionWarning(sentence), stacklevel=3)
         ledger = Ledger(self.budget, None if self.journal is None else Journal(self.journal))
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
-        curator = Curator(MemoryEngine(encoded), ledger, noise)
+        curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
         report("preprocess", 0.05)
         recoding = self.rare.fit(curator, self._large(codec)) if self.rare else None

@@ -11,13 +11,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from syntabula.errors import DataError
-from syntabula.table.duckdb_columns import connection, quoted, read_relation
+from syntabula.table.duckdb_columns import connection, one_file, quoted, read_relation
 from syntabula.table.raw import RawColumn
 
-HEADER_LINES = 100
+FIRST_LINES = 100
+DELIMITERS = ",;\t|"
 SAMPLE_ROWS = 1000
 
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
@@ -61,14 +63,12 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
 
     with connection() as database:
         try:
-            names, delimiter = _header(database, path, compression, delimiter)
+            reader = _Reader(database, path, compression)
+            names, found = _header(reader, path, delimiter)
             check_names(names)
-            columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
-            database.execute(
-                f"CREATE TABLE cells AS SELECT * FROM read_csv({quoted(path)}, auto_detect=false, "
-                f"header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', "
-                f"allow_quoted_nulls=false, compression={quoted(compression)}, columns={{{columns}}})"
-            )
+            plain = [f"c{i}" for i in range(len(names))]
+            source = reader.source(found, quote='"', names=plain, header=True)
+            database.execute(f"CREATE TABLE cells AS SELECT * FROM {source}")
             typed = _types(database, len(names))
             cells = database.sql(
                 "SELECT "
@@ -80,29 +80,56 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
             raise DataError(_explained(path, str(error))) from None
 
 
-def _header(database: Any, path: str, compression: str, delimiter: str | None) -> tuple[list[str], str]:
-    lines = database.execute(
-        f"SELECT line FROM read_csv({quoted(path)}, auto_detect=false, header=false, delim='\x01', quote='', "
-        f"escape='', compression={quoted(compression)}, columns={{'line': 'VARCHAR'}}, strict_mode=false) "
-        f"LIMIT {HEADER_LINES}"
-    ).fetchall()
+def _header(reader: _Reader, path: str, delimiter: str | None) -> tuple[list[str], str]:
+    """Return the column names and the delimiter, found if it is not given."""
+    lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
     texts = [(line or "") + "\n" for (line,) in lines]
-    if not texts or not "".join(texts).strip("\n\r\ufeff"):
+    if not "".join(texts).strip("\n\r\ufeff"):
         raise DataError(f"{path!r} is empty; a table needs at least a header line with the column names")
-    texts[0] = texts[0].removeprefix("\ufeff")
-    split = {d: _first_record(texts, d, path) for d in ([delimiter] if delimiter else ",;\t|")}
-    best = max(split, key=lambda d: len(split[d]))
-    return split[best], best
+    widths = {d: _widths(texts, d, path) for d in ([delimiter] if delimiter else DELIMITERS)}
+    # A delimiter that only the header has belongs to a name.
+    likely = [d for d, w in widths.items() if w[0] > 1 and 2 * w[1:].count(w[0]) >= len(w) - 1]
+    chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
+    record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
+    names = [name or "" for name in record]
+    return [names[0].removeprefix("\ufeff"), *names[1:]], chosen
 
 
-def _first_record(lines: Sequence[str], delimiter: str, path: str) -> list[str]:
+def _widths(lines: Sequence[str], delimiter: str, path: str) -> list[int]:
+    """Return the number of cells of the header and of each of the first records."""
     csv.field_size_limit(2**31 - 1)
     try:
-        return next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+        return [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
         raise DataError(
-            f"the header of {path!r} cannot be read; quote names that hold special characters"
+            f"the first lines of {path!r} cannot be read as delimited text; quote names and cells that hold special "
+            "characters"
         ) from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    database: Any
+    path: str
+    compression: str
+
+    def source(self, delimiter: str, *, quote: str, names: Sequence[str], header: bool) -> str:
+        """Return the SQL of a table of text."""
+        columns = ", ".join(f"{quoted(n)}: 'VARCHAR'" for n in names)
+        return (
+            f"read_csv({one_file(self.path)}, auto_detect=false, header={header}, delim={quoted(delimiter)}, "
+            f"quote={quoted(quote)}, escape={quoted(quote)}, nullstr='', allow_quoted_nulls=false, "
+            f"compression={quoted(self.compression)}, columns={{{columns}}}, hive_partitioning=false, "
+            f"strict_mode={bool(quote)})"
+        )
+
+    def fetch(self, delimiter: str, *, quote: str, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
+        """Return the first records, the header among them."""
+        source = self.source(delimiter, quote=quote, names=names, header=False)
+        rows: list[tuple[Any, ...]] = self.database.execute(
+            f"SELECT * FROM {source} LIMIT {limit}"
+        ).fetchall()
+        return rows
 
 
 def _types(database: Any, n_columns: int) -> list[str]:

@@ -41,6 +41,11 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def one_file(path: str) -> str:
+    """Return the SQL string literal of a path of which no character is a wildcard."""
+    return quoted("".join(f"[{c}]" if c in "*?[" else c for c in path))
+
+
 def identifier(name: str) -> str:
     """Return a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

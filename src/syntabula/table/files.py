@@ -164,18 +164,20 @@ def _check_readable(path: str) -> None:
 def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
     import duckdb
 
-    from syntabula.table.duckdb_columns import connection, quoted, read_relation
+    from syntabula.table.duckdb_columns import connection, one_file, read_relation
     from syntabula.table.frames import check_names
 
     with connection() as database:
         try:
             described = database.execute(
-                f"SELECT name, num_children FROM parquet_schema({quoted(path)})"
+                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
             ).fetchall()
             names = _top_level(described)
             check_names(names)
             aliases = ", ".join(f"c{i}" for i in range(len(names)))
-            relation = database.sql(f"SELECT * FROM read_parquet({quoted(path)}) AS t({aliases})")
+            relation = database.sql(
+                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            )
             return read_relation(relation, names)
         except duckdb.Error:
             raise DataError(

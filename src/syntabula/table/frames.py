@@ -37,9 +37,12 @@ def from_frame(frame: Any) -> RawTable:
         DataError: If it is no such table, has no columns, repeats a column name, has a name that is not text,
             or holds text that is not valid Unicode.
     """
-    from narwhals.stable.v2 import dependencies
+    import narwhals as nw
+    from narwhals import dependencies
 
     try:
+        if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+            return from_frame(frame.to_native())
         if dependencies.is_pandas_dataframe(frame):
             return _from_pandas(frame)
         if dependencies.is_polars_lazyframe(frame):
@@ -114,7 +117,7 @@ def _from_relation(relation: Any) -> RawTable:
 
 
 def _from_other(frame: Any) -> RawTable:
-    import narwhals.stable.v2 as nw
+    import narwhals as nw
 
     known = nw.from_native(frame, pass_through=True)
     if isinstance(known, nw.LazyFrame):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from syntabula.errors import DataError
-from syntabula.table.duckdb_columns import connection, quoted
+from syntabula.table.duckdb_columns import connection, one_file, quoted
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
 
@@ -47,7 +47,7 @@ def _rows(path: str, compression: str) -> list[dict[str, Any]]:
     with connection() as database:
         try:
             lines = database.execute(
-                f"SELECT json::VARCHAR FROM read_json_objects({quoted(path)}, format='newline_delimited', "
+                f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
                 f"compression={quoted(compression)})"
             ).fetchall()
         except duckdb.Error as error:

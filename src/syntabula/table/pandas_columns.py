@@ -137,7 +137,12 @@ def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
             return _make_text(column)
         case "datetime" | "duration" if name != "object":
             return _make_times(column)
-    return object_array(to_objects(column).tolist())
+    return _objects(column)
+
+
+def _objects(column: RawColumn) -> Any:
+    # Said outright, or else pandas turns objects such as datetimes into a type of its own.
+    return require("pandas", "pandas").Series(to_objects(column), dtype=object)
 
 
 def _make_arrow(column: RawColumn) -> Any:
@@ -152,23 +157,26 @@ def _make_arrow(column: RawColumn) -> Any:
 
 def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any:
     pandas = require("pandas", "pandas")
-    plain = _renamed(column, "")
-    values = to_objects(plain) if column.physical.kind in ("date", "decimal") else make_series(plain, None)
-    series = pandas.Series(values)
-    labels = series[~column.missing].unique()
-    known = pandas.Index(labels if categories is None else categories)
-    if categories is not None and not pandas.Index(labels).isin(known).all():
-        known = known.append(pandas.Index(labels).difference(known))
+    present = ~column.missing
+    physical = _renamed(column, "").physical
+    plain = RawColumn(column.values[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
+    cells = pandas.Series(make_series(plain, None))
+    found = pandas.Index(cells.unique())
     if categories is None:
-        known = known.sort_values()
+        known = found.sort_values()
+    else:
+        known = pandas.Index(categories)
+        known = known if found.isin(known).all() else known.append(found.difference(known))
+    codes = np.full(column.missing.size, -1, dtype=np.int64)
+    codes[present] = known.get_indexer(cells)
     ordered = column.physical.name == "category[ordered]"
-    return pandas.Categorical(series.where(~column.missing), categories=known, ordered=ordered)
+    return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
 
 def _make_integers(column: RawColumn) -> Any:
     pandas, name = require("pandas", "pandas"), column.physical.name
     if name == "object":
-        return to_objects(column)
+        return _objects(column)
     nullable = _NULLABLE_INTEGER.fullmatch(name) is not None
     known = nullable or _NUMPY_INTEGER.fullmatch(name) is not None
     values = as_integers(column, np.dtype(name.lower()) if known else column.values.dtype)
@@ -184,7 +192,7 @@ def _make_integers(column: RawColumn) -> Any:
 def _make_floats(column: RawColumn) -> Any:
     name = column.physical.name
     if name == "object":
-        return to_objects(column)
+        return _objects(column)
     if name in ("Float32", "Float64"):
         pandas = require("pandas", "pandas")
         values = np.where(column.missing, 0.0, column.values).astype(name.lower())
@@ -199,7 +207,7 @@ def _make_booleans(column: RawColumn) -> Any:
         values = np.where(column.missing, False, column.values).astype(np.bool_)
         return pandas.arrays.BooleanArray(values, column.missing.copy())
     if column.physical.name == "object" or column.missing.any():
-        return to_objects(column)
+        return _objects(column)
     return column.values.astype(np.bool_)
 
 
@@ -207,7 +215,7 @@ def _make_text(column: RawColumn) -> Any:
     pandas, name = require("pandas", "pandas"), column.physical.name
     objects = to_objects(column)
     if name == "object":
-        return pandas.Series(objects, dtype=object)
+        return _objects(column)
     family, _, storage = name.removesuffix("]").partition("[")
     if family == "str" and not storage:
         return pandas.Series(objects, dtype="str").where(~column.missing, None)
