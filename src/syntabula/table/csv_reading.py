@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntabula.errors import DataError
+from syntabula.table.csv_safety import DELIMITERS
 from syntabula.table.duckdb_columns import connection, one_file, quoted, read_relation
 from syntabula.table.raw import RawColumn
 
 FIRST_LINES = 100
-DELIMITERS = ",;\t|"
 SAMPLE_ROWS = 1000
 
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+DELIMITERS = ",;\t|"
 # A number cannot run, and negative numbers are common labels.
 STARTS_FORMULA = r"^[=+\-@\t\r]"
 PLAIN_NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.conform import as_integers
-from syntabula.table.csv_safety import neutralised, neutralised_sql
+from syntabula.table.csv_safety import DELIMITERS, neutralised, neutralised_sql
 from syntabula.table.duckdb_columns import connection, identifier, quoted
 from syntabula.table.object_columns import object_array, to_objects
 from syntabula.table.raw import RawColumn
@@ -58,8 +58,9 @@ def write_json_lines(columns: Mapping[str, RawColumn], path: str, compression: s
 def write_delimited(
     columns: Mapping[str, RawColumn], path: str, compression: str, delimiter: str, *, neutralise: bool
 ) -> None:
-    """Write delimited text with a header."""
+    """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
     arrays, selected, header = _arrays(columns), [], []
+    ambiguous = []
     for i, (name, column) in enumerate(columns.items()):
         value, expression = _text(name, column, f"v{i}")
         arrays[f"v{i}"] = value
@@ -67,8 +68,18 @@ def write_delimited(
             expression = neutralised_sql(expression)
         selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS c{i}")
         header.append(f"{quoted(neutralised(name) if neutralise else name)} AS c{i}")
+        if "\r" in name:
+            raise DataError(
+                f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
+                "rename it, or write Parquet"
+            )
+        # A reader may take another delimiter's character in a bare header for the file's own.
+        if any(character in name for character in DELIMITERS):
+            ambiguous.append(f"c{i}")
     # The header is a row of its own, as DuckDB would rename columns that differ in case only.
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
+    if ambiguous:
+        options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
     _copy(arrays, ", ".join(selected), path, options, first=f"SELECT {', '.join(header)} UNION ALL ")
 
 
