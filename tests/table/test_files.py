@@ -296,7 +296,7 @@ class TestFormulas:
             assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
 
     def test_a_header_with_a_carriage_return_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="carriage return.*rename"):
+        with pytest.raises(DataError, match=r"carriage return.*rename"):
             write_table({"a\rb": texts("x")}, tmp_path / "t.csv")
 
         assert not (tmp_path / "t.csv").exists()
