@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
+    from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.mst import MST as MST
@@ -48,6 +49,7 @@ _HOMES = {
     "Datetime": "table.columns",
     "Identifier": "table.columns",
     "Independent": "synthesizers.independent",
+    "AIM": "synthesizers.aim",
     "MST": "synthesizers.mst",
     "Marginal": "synthesizers.marginal",
     "MethodInfo": "_registry",
@@ -66,6 +68,7 @@ _HOMES = {
 _MODULES = ("datasets", "errors")
 
 __all__ = [
+    "AIM",
     "MST",
     "NO_PRIVACY",
     "Boolean",

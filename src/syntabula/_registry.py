@@ -46,6 +46,13 @@ _BUILT_IN = (
         paper="McKenna, Miklau, Sheldon 2021",
         home="syntabula.synthesizers.mst:MST",
     ),
+    MethodInfo(
+        key="aim",
+        name="AIM",
+        summary="Adaptive measurements where the model is most wrong: accurate on most tables.",
+        paper="McKenna, Mullins, Sheldon, Miklau 2022",
+        home="syntabula.synthesizers.aim:AIM",
+    ),
 )
 
 

@@ -32,6 +32,10 @@ class MarginalModel(Protocol):
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
 
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Bound the model's size after a fit to marginals of these cliques, from the domain alone."""
+        ...
+
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, started from this one's state."""
         ...

@@ -43,6 +43,10 @@ class RecodedModel:
         """Return an unfitted model over a domain without merged codes."""
         return type(self)(self.inner.over(domain), Recoding.identity(domain))
 
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Bound the inner model's size after a fit to marginals of these cliques."""
+        return self.inner.memory_mb(cliques)
+
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Fit the inner model to measurements over the original domain."""
         merged = [self.recoding.merge_measurement(m) for m in measurements]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.pgm.elimination import as_clique, as_mask, bits, eliminate, maximal, tree_cells
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,15 @@ def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
 
     Columns are eliminated greedily, the one whose elimination makes the smallest clique first.
     """
-    maximal = _maximal(domain, _eliminate(domain, cliques))
-    return JunctionTree(domain, maximal, _spanning_forest(domain, maximal))
+    made = eliminate(domain.sizes, [as_mask(domain, c) for c in cliques])
+    held = sorted(maximal(clique for _, clique in made), key=lambda mask: list(bits(mask)))
+    nodes = tuple(as_clique(domain, mask) for mask in held)
+    return JunctionTree(domain, nodes, _spanning_forest(domain, nodes))
 
 
 def junction_tree_memory_mb(domain: Domain, cliques: Iterable[Clique]) -> float:
     """Return the size of the junction tree over some cliques, at 8 bytes a cell, before anything is allocated."""
-    return junction_tree(domain, cliques).cells * 8 / 2**20
+    return tree_cells(domain.sizes, [as_mask(domain, c) for c in cliques]) * 8 / 2**20
 
 
 def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:
@@ -81,33 +83,6 @@ def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:
             f"{largest} alone takes {tree.domain.cells(largest) * 8 / 2**20:,.0f} MB. Measure fewer marginals together, "
             "use fewer bins or categories, or raise the limit"
         )
-
-
-def _eliminate(domain: Domain, cliques: Iterable[Clique]) -> list[Clique]:
-    """Return the clique that each column makes when it is eliminated."""
-    neighbours: dict[str, set[str]] = {c: set() for c in domain.columns}
-    for clique in cliques:
-        for one, other in combinations(domain.canonical(clique), 2):
-            neighbours[one].add(other)
-            neighbours[other].add(one)
-    made = []
-    while neighbours:
-        column = min(neighbours, key=lambda c: (domain.cells({c} | neighbours[c]), domain.index(c)))
-        around = neighbours.pop(column)
-        made.append(domain.canonical({column} | around))
-        for other in around:
-            neighbours[other] |= around
-            neighbours[other] -= {other, column}
-    return made
-
-
-def _maximal(domain: Domain, cliques: list[Clique]) -> tuple[Clique, ...]:
-    """Return the cliques that no other one holds, in an order that depends on the set alone."""
-    kept: list[Clique] = []
-    for clique in sorted(set(cliques), key=lambda c: (-len(c), [domain.index(x) for x in c])):
-        if not any(set(clique) <= set(k) for k in kept):
-            kept.append(clique)
-    return tuple(sorted(kept, key=lambda c: [domain.index(x) for x in c]))
 
 
 def _spanning_forest(domain: Domain, cliques: tuple[Clique, ...]) -> tuple[Edge, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,16 @@ from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, Sch
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
-from syntabula.models.pgm.factor import aligned
-from syntabula.models.pgm.junction_tree import JunctionTree, check_memory, junction_tree
-from syntabula.models.pgm.messages import calibrate, query
-from syntabula.models.pgm.mirror_descent import estimate
+from syntabula.models.pgm.junction_tree import (
+    JunctionTree,
+    check_memory,
+    junction_tree,
+    junction_tree_memory_mb,
+)
+from syntabula.models.pgm.mirror_descent import estimate, join
+from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
 
 _LEAST_PROBABILITY = 1e-9
@@ -34,16 +40,19 @@ class PGM:
     Attributes:
         iterations: At most so many steps of mirror descent in one fit.
         tolerance: A fit stops when ten steps improve the loss by less than this part.
+        noise_level: A fit stops as soon as its loss is at most this part of what the noise alone would give
+            the true table, and no marginal is farther from its measurement than noise explains. Going on
+            would fit the noise: sampled tables get worse, not better. 0 goes on to the optimum.
         max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
     """
 
     iterations: int = 2000
     tolerance: float = 1e-5
+    noise_level: float = 0.95
     max_memory_mb: float = 1000.0
+    _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
-    _tree: JunctionTree | None = field(default=None, repr=False)
-    _potentials: tuple[FloatArray, ...] = field(default=(), repr=False)
-    _probabilities: tuple[FloatArray, ...] = field(default=(), repr=False)
+    _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
@@ -52,11 +61,15 @@ class PGM:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise ArgumentError(f"{name} must be a positive number")
+        if isinstance(self.noise_level, bool) or not 0 <= self.noise_level <= 1:
+            raise ArgumentError("noise_level must be a number from 0 to 1")
 
     @property
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
-        return self._bound.domain
+        if self._domain is None:
+            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
+        return self._domain
 
     @property
     def total(self) -> float:
@@ -66,29 +79,24 @@ class PGM:
     @property
     def cliques(self) -> tuple[Clique, ...]:
         """Maximal cliques of the junction tree."""
-        return self._bound.cliques
+        return self._tree.cliques
 
-    @property
-    def _bound(self) -> JunctionTree:
-        if self._tree is None:
-            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
-        return self._tree
+    @cached_property
+    def _tree(self) -> JunctionTree:
+        return junction_tree(self.domain, self._potentials)
+
+    @cached_property
+    def _tables(self) -> list[FloatArray]:
+        """Probabilities of the tree's cliques: made when first asked for, as estimation does without them."""
+        return clique_tables(self._tree, self._potentials)
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
-        return self._with_tree(junction_tree(domain, []), 1.0, None)
+        return replace(self, _domain=domain, _total=1.0, _potentials={})
 
-    def _with_tree(self, tree: JunctionTree, total: float, potentials: Sequence[FloatArray] | None) -> Self:
-        check_memory(tree, self.max_memory_mb)
-        if potentials is None:
-            potentials = [np.zeros(tree.domain.shape(c)) for c in tree.cliques]
-        return replace(
-            self,
-            _tree=tree,
-            _total=total,
-            _potentials=tuple(potentials),
-            _probabilities=tuple(calibrate(tree, potentials)),
-        )
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
+        return junction_tree_memory_mb(self.domain, cliques)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, started from this one's potentials.
@@ -108,41 +116,26 @@ class PGM:
                 raise ArgumentError(
                     f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
                 )
-        tree = junction_tree(self.domain, [m.clique for m in measurements])
-        check_memory(tree, self.max_memory_mb)
+        check_memory(junction_tree(self.domain, [m.clique for m in measurements]), self.max_memory_mb)
         total = estimated_total(measurements)
-        start = self._expanded(tree, measurements)
-        potentials, probabilities = estimate(
-            tree, start, measurements, total, iterations=self.iterations, tolerance=self.tolerance
+        potentials = estimate(
+            self.domain,
+            join(self.domain, measurements),
+            self._potentials or _independent(measurements),
+            total,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            noise_level=self.noise_level,
         )
-        return replace(
-            self,
-            _tree=tree,
-            _total=total,
-            _potentials=tuple(potentials),
-            _probabilities=tuple(probabilities),
-        )
-
-    def _expanded(self, tree: JunctionTree, measurements: Sequence[Measurement]) -> list[FloatArray]:
-        """Return potentials to start from: this model's own, or independent columns if it is uniform."""
-        start = [np.zeros(tree.domain.shape(c)) for c in tree.cliques]
-        own = list(zip(self._bound.cliques, self._potentials, strict=True))
-        if not any(p.any() for p in self._potentials):
-            own = _independent(measurements)
-        for clique, potential in own:
-            holder = tree.holder(clique)
-            if holder is not None:  # an old clique may be split; its potential is then learned anew
-                start[holder] += aligned(potential, clique, tree.cliques[holder])
-        return start
+        return replace(self, _total=total, _potentials=potentials)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
-        for clique in cliques:
+        wanted = [tuple(c) for c in cliques]
+        for clique in wanted:
             self.domain.canonical(clique)  # names columns that do not exist
-        return [
-            self._total * query(self._bound, self._probabilities, tuple(c), self.max_memory_mb)
-            for c in cliques
-        ]
+        tables = marginal_probabilities(self._tree, self._tables, wanted, self.max_memory_mb)
+        return [self._total * table for table in tables]
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows by rounding; with `given`, draw the other columns exactly conditionally.
@@ -156,44 +149,54 @@ class PGM:
         if n > 10**10:
             raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
         if given is None:
-            return sample_rows(self._bound, self._probabilities, int(n), rng)
+            return sample_rows(self._tree, self._tables, int(n), rng)
         if given.n_rows != n:
             raise ArgumentError("n must be the number of given rows")
         for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
             if self.domain.size(column) != size:
                 raise SchemaError(f"given column {column!r} has another number of codes than the model's")
-        return sample_given(self._bound, self._probabilities, given, rng)
+        return sample_given(self._tree, self._tables, given, rng)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
         facts = {
             "columns": list(self.domain.columns),
             "sizes": list(self.domain.sizes),
-            "cliques": [list(c) for c in self.cliques],
+            "cliques": [list(c) for c in self._potentials],
             "total": self._total,
             "iterations": self.iterations,
             "tolerance": self.tolerance,
+            "noise_level": self.noise_level,
             "max_memory_mb": self.max_memory_mb,
         }
-        return facts, {f"potential/{i}": p for i, p in enumerate(self._potentials)}
+        return facts, {f"potential/{i}": p for i, p in enumerate(self._potentials.values())}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         try:
             domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
-            tree = junction_tree(domain, [tuple(c) for c in facts["cliques"]])
-            potentials = [np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i in range(len(arrays))]
-            fits = [p.shape for p in potentials] == [domain.shape(c) for c in tree.cliques]
-            if not fits or not all(np.isfinite(p).all() for p in potentials):
+            cliques = [tuple(c) for c in facts["cliques"]]
+            potentials = {
+                c: np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i, c in enumerate(cliques)
+            }
+            fits = len(potentials) == len(arrays) and all(
+                p.shape == domain.shape(domain.canonical(c)) and domain.canonical(c) == c
+                for c, p in potentials.items()
+            )
+            total = float(facts["total"])
+            if not fits or not all(np.isfinite(p).all() for p in potentials.values()) or not 0 < total < 1e18:
                 raise ValueError
             model = cls(
                 iterations=facts["iterations"],
                 tolerance=facts["tolerance"],
+                noise_level=facts["noise_level"],
                 max_memory_mb=facts["max_memory_mb"],
             )
-            return model._with_tree(tree, float(facts["total"]), potentials)
-        except (KeyError, TypeError, ValueError):
+            model = replace(model, _domain=domain, _total=total, _potentials=potentials)
+            check_memory(model._tree, model.max_memory_mb)
+            return model
+        except (KeyError, TypeError, ValueError, SchemaError):
             raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
 
 
@@ -204,13 +207,13 @@ def estimated_total(measurements: Sequence[Measurement]) -> float:
     return max(1.0, float((sums / variances).sum() / (1 / variances).sum()))
 
 
-def _independent(measurements: Sequence[Measurement]) -> list[tuple[Clique, FloatArray]]:
+def _independent(measurements: Sequence[Measurement]) -> dict[Clique, FloatArray]:
     """Return log-potentials of the noisy one-way marginals, cut off at zero: close to the optimum."""
-    found: list[tuple[Clique, FloatArray]] = []
+    found: dict[Clique, FloatArray] = {}
     for m in measurements:
-        if len(m.clique) == 1 and m.clique not in [c for c, _ in found]:
+        if len(m.clique) == 1 and m.clique not in found:
             positive = np.maximum(m.values, 0.0)
             sum_ = positive.sum()
             if sum_ > 0:
-                found.append((m.clique, np.log(np.maximum(positive / sum_, _LEAST_PROBABILITY))))
+                found[m.clique] = np.log(np.maximum(positive / sum_, _LEAST_PROBABILITY))
     return found
