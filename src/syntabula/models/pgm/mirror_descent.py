@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,11 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.pgm.factor import arranged
 from syntabula.models.pgm.factor_graph import FactorGraph, ImpossibleError
+
+_LEAST_PROBABILITY = 1e-9
+_SIGNIFICANT = 2.0
+_MOST_MOMENTUM = 0.95
+_LEAST_STEP = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +28,32 @@ class Target:
         mean: Weighted mean of the measured counts.
         weight: Inverse variance of the mean, for each cell.
         noise: Loss that the true table is expected to have here: half for each cell with noise.
-        slack: How far above that a true table may well be: two standard deviations of the loss.
     """
 
     clique: Clique
     mean: FloatArray
     weight: FloatArray
     noise: float
-    slack: float
+
+    @property
+    def explained(self) -> float:
+        """Loss that noise still explains: two standard deviations above what it gives the true table."""
+        # Half of a squared standard normal error has mean 1/2 and variance 1/2.
+        return self.noise + 2 * math.sqrt(self.noise)
+
+    def positive(self, total: float) -> FloatArray:
+        """Return the measured probabilities, cut off just above zero."""
+        return np.maximum(self.mean, _LEAST_PROBABILITY * total) / total
+
+    def correction(self, believed: FloatArray) -> FloatArray:
+        """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""
+        sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
+        least = np.minimum(believed, sigma / 2) + _LEAST_PROBABILITY * believed.sum()
+        known = np.where(
+            np.abs(self.mean - believed) > _SIGNIFICANT * sigma, np.maximum(self.mean, least), believed
+        )
+        ratio: FloatArray = np.log((known + least) / (believed + least))
+        return ratio
 
 
 def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
@@ -47,9 +71,7 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
         noisy[clique] = noisy.get(clique, True) and bool(np.all(m.sigma))
     targets = []
     for clique, (weighted, weight) in sums.items():
-        # A squared normal error over its variance has mean 1 and variance 2; the loss is half their sum.
-        cells = weight.size if noisy[clique] else 0
-        targets.append(Target(clique, weighted / weight, weight, cells / 2, (2 * cells) ** 0.5))
+        targets.append(Target(clique, weighted / weight, weight, weight.size / 2 if noisy[clique] else 0.0))
     return targets
 
 
@@ -61,15 +83,15 @@ def estimate(
     *,
     iterations: int,
     tolerance: float,
-    noise_level: float,
+    stop_at_noise: bool,
 ) -> dict[Clique, FloatArray]:
-    """Fit one table of log-potentials per clique by entropic mirror descent.
+    """Fit one table of log-potentials per clique by entropic mirror descent with momentum.
 
-    McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential
-    privacy", algorithm 1. Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the
-    marginals mu of all distributions of the given total. A step moves every potential against the gradient
-    of L at the current marginals; the line search keeps the step if L falls by at least half of what the
-    gradient promises, and halves it otherwise.
+    Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
+    distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
+    inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
+    at the current marginals, and on in the direction of the last step (Polyak 1964); it is kept if L falls.
+    If it does not, the momentum is dropped (O'Donoghue and Candes 2015), and the step made shorter.
 
     Args:
         domain: The columns.
@@ -78,60 +100,54 @@ def estimate(
         total: Number of records.
         iterations: At most so many steps.
         tolerance: Stop when L falls by less than this part of itself over ten steps.
-        noise_level: Stop when L is at most this part of what the true table is expected to have, and no
-            clique is farther from its measurement than noise explains; 0 for never.
+        stop_at_noise: Stop when no clique is farther from its measurement than noise explains.
 
     Returns:
         The potentials, one table per target.
     """
     graph = FactorGraph(domain.sizes, [tuple(domain.index(c) for c in t.clique) for t in targets])
-    theta = [start.get(t.clique, np.zeros(t.mean.shape)).copy() for t in targets]
+    theta = [start.get(t.clique, np.zeros(t.mean.shape)) for t in targets]
     try:
-        probabilities = graph.marginals([np.exp(p - p.max()) for p in theta])
+        losses, gradient = _evaluate(graph, targets, theta, total)
     except ImpossibleError:  # a start so far out that nothing is possible is no start
         theta = [np.zeros(t.mean.shape) for t in targets]
-        probabilities = graph.marginals([np.exp(p) for p in theta])
-    losses, gradient = _losses(targets, probabilities, total)
-    loss = sum(losses)
+        losses, gradient = _evaluate(graph, targets, theta, total)
+    before, momentum = theta, 0
     # The largest curvature of L along one cell is the largest weight; total turns probabilities into counts.
     step = 1.0 / (total * max(float(t.weight.max()) for t in targets))
-    history = [loss]
-    expected = noise_level * sum(t.noise for t in targets)
+    history = [sum(losses)]
     for _ in range(iterations):
-        if loss <= expected and all(own <= t.noise + t.slack for own, t in zip(losses, targets, strict=True)):
+        if stop_at_noise and all(own <= t.explained for own, t in zip(losses, targets, strict=True)):
             break
-        trial = [t - step * g for t, g in zip(theta, gradient, strict=True)]
-        for t in trial:
-            t -= t.max()
+        keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
+        trial = [
+            now - step * slope + keep * (now - last)
+            for now, slope, last in zip(theta, gradient, before, strict=True)
+        ]
         try:
-            moved = graph.marginals([np.exp(t) for t in trial])
+            new_losses, new_gradient = _evaluate(graph, targets, trial, total)
         except ImpossibleError:
-            step *= 0.5
-            continue
-        new_losses, new_gradient = _losses(targets, moved, total)
-        new_loss = sum(new_losses)
-        promised = total * sum(
-            float(np.vdot(g, p - m)) for g, p, m in zip(gradient, probabilities, moved, strict=True)
-        )
-        if loss - new_loss >= 0.5 * promised:
-            theta, probabilities, gradient = trial, moved, new_gradient
-            losses, loss = new_losses, new_loss
-            step *= 1.5
-        else:
-            step *= 0.5
-            if step < 1e-300:
+            new_losses = [math.inf]
+        if sum(new_losses) < history[-1]:
+            before, theta, losses, gradient = theta, trial, new_losses, new_gradient
+            step *= 1.05 if momentum else 1.5
+            momentum += 1
+            history.append(sum(losses))
+            if len(history) > 10 and history[-11] - history[-1] <= tolerance * max(history[-1], 1e-12):
                 break
-            continue
-        history.append(loss)
-        if len(history) > 10 and history[-11] - loss <= tolerance * max(loss, 1e-12):
-            break
-    return {t.clique: p for t, p in zip(targets, theta, strict=True)}
+        else:
+            step *= 0.7 if momentum else 0.5
+            before, momentum = theta, 0
+            if step < _LEAST_STEP:
+                break
+    return {t.clique: potential for t, potential in zip(targets, theta, strict=True)}
 
 
-def _losses(
-    targets: Sequence[Target], probabilities: Sequence[FloatArray], total: float
+def _evaluate(
+    graph: FactorGraph, targets: Sequence[Target], theta: Sequence[FloatArray], total: float
 ) -> tuple[list[float], list[FloatArray]]:
-    """Return the loss of each target, and its gradient with respect to the target's counts."""
+    """Return the loss of each target at some potentials, and its gradient by the target's counts."""
+    probabilities = graph.marginals([np.exp(t - t.max()) for t in theta])
     losses, gradient = [], []
     for target, probability in zip(targets, probabilities, strict=True):
         difference = probability * total - target.mean

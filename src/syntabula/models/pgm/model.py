@@ -21,11 +21,9 @@ from syntabula.models.pgm.junction_tree import (
     junction_tree,
     junction_tree_memory_mb,
 )
-from syntabula.models.pgm.mirror_descent import estimate, join
+from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
-
-_LEAST_PROBABILITY = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,15 +38,14 @@ class PGM:
     Attributes:
         iterations: At most so many steps of mirror descent in one fit.
         tolerance: A fit stops when ten steps improve the loss by less than this part.
-        noise_level: A fit stops as soon as its loss is at most this part of what the noise alone would give
-            the true table, and no marginal is farther from its measurement than noise explains. Going on
-            would fit the noise: sampled tables get worse, not better. 0 goes on to the optimum.
+        stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
+            Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
         max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
     """
 
     iterations: int = 2000
     tolerance: float = 1e-5
-    noise_level: float = 0.95
+    stop_at_noise: bool = True
     max_memory_mb: float = 1000.0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
@@ -61,8 +58,8 @@ class PGM:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise ArgumentError(f"{name} must be a positive number")
-        if isinstance(self.noise_level, bool) or not 0 <= self.noise_level <= 1:
-            raise ArgumentError("noise_level must be a number from 0 to 1")
+        if not isinstance(self.stop_at_noise, bool):
+            raise ArgumentError("stop_at_noise must be True or False")
 
     @property
     def domain(self) -> Domain:
@@ -118,16 +115,32 @@ class PGM:
                 )
         check_memory(junction_tree(self.domain, [m.clique for m in measurements]), self.max_memory_mb)
         total = estimated_total(measurements)
+        targets = join(self.domain, measurements)
         potentials = estimate(
             self.domain,
-            join(self.domain, measurements),
-            self._potentials or _independent(measurements),
+            targets,
+            self._start(targets, total),
             total,
             iterations=self.iterations,
             tolerance=self.tolerance,
-            noise_level=self.noise_level,
+            stop_at_noise=self.stop_at_noise,
         )
         return replace(self, _total=total, _potentials=potentials)
+
+    def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
+        """Return log-potentials to start from: those known, and for a new clique what takes the model there.
+
+        With log(y / mu) as its potential a model with marginal mu gets the marginal y (one step of iterative
+        proportional fitting), which is the solution where new cliques form a tree. Cells whose difference
+        noise explains are left as the model has them.
+        """
+        start = dict(self._potentials)
+        new = [t for t in targets if t.clique not in start]
+        if start:
+            for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
+                start[target.clique] = target.correction(believed * (total / self._total))
+            return start
+        return {t.clique: np.log(t.positive(total)) for t in new if len(t.clique) == 1}
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
@@ -166,7 +179,7 @@ class PGM:
             "total": self._total,
             "iterations": self.iterations,
             "tolerance": self.tolerance,
-            "noise_level": self.noise_level,
+            "stop_at_noise": self.stop_at_noise,
             "max_memory_mb": self.max_memory_mb,
         }
         return facts, {f"potential/{i}": p for i, p in enumerate(self._potentials.values())}
@@ -190,7 +203,7 @@ class PGM:
             model = cls(
                 iterations=facts["iterations"],
                 tolerance=facts["tolerance"],
-                noise_level=facts["noise_level"],
+                stop_at_noise=facts["stop_at_noise"],
                 max_memory_mb=facts["max_memory_mb"],
             )
             model = replace(model, _domain=domain, _total=total, _potentials=potentials)
@@ -205,15 +218,3 @@ def estimated_total(measurements: Sequence[Measurement]) -> float:
     sums = np.array([m.values.sum() for m in measurements])
     variances = np.array([m.variances.sum() for m in measurements])
     return max(1.0, float((sums / variances).sum() / (1 / variances).sum()))
-
-
-def _independent(measurements: Sequence[Measurement]) -> dict[Clique, FloatArray]:
-    """Return log-potentials of the noisy one-way marginals, cut off at zero: close to the optimum."""
-    found: dict[Clique, FloatArray] = {}
-    for m in measurements:
-        if len(m.clique) == 1 and m.clique not in found:
-            positive = np.maximum(m.values, 0.0)
-            sum_ = positive.sum()
-            if sum_ > 0:
-                found[m.clique] = np.log(np.maximum(positive / sum_, _LEAST_PROBABILITY))
-    return found
