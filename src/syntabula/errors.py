@@ -7,6 +7,7 @@ SyntabulaError
 ├── BudgetError(ValueError)        a budget makes no sense
 ├── BudgetExceededError            a spend was refused by the ledger, before any noise was drawn
 ├── ObservedDomainError            a domain read off the data was not explicitly allowed
+├── PrivateDomainError             noise hides the domain of a column at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
 ├── MissingExtraError(ImportError) an optional library is needed
 ├── ReleaseFileError(ValueError)   a release file is truncated, altered, foreign or newer
@@ -42,6 +43,10 @@ class BudgetExceededError(SyntabulaError):
 
 class ObservedDomainError(SyntabulaError):
     """A domain was read off the sensitive data without the explicit word of the user."""
+
+
+class PrivateDomainError(SyntabulaError):
+    """The domain of a column could not be found under privacy; decided from noisy answers alone."""
 
 
 class ResourceError(SyntabulaError, MemoryError):

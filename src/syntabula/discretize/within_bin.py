@@ -8,7 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.discretize.spread import Spread
 from syntabula.discretize.uniform import Bins, integer_dtype
+
+
+def normal_within(bins: Bins, spread: Spread, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Draw one value per code from the truncated normal distribution of its bin; see `uniform_within`."""
+    index = np.asarray(codes, dtype=np.intp)
+    places = spread.places(index, rng)
+    if not bins.integer:
+        return _floats_at(bins, index, places)
+    lower, last = int(bins.edges[0]), int(bins.edges[-1]) - 1
+    starts = [int(e) - lower for e in bins.edges]
+    first = np.array(starts[:-1], dtype=np.uint64)[index]
+    most = np.array([b - a - 1 for a, b in itertools.pairwise(starts)], dtype=np.uint64)[index]
+    # A float64 place is too coarse to name each integer of a bin wider than 2^53, which only rounds it.
+    steps = np.minimum((places * (most.astype(np.float64) + 1)).astype(np.uint64), most)
+    return (first + steps + np.uint64(lower % 2**64)).view(integer_dtype(lower, last))
 
 
 def uniform_within(bins: Bins, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -44,12 +60,15 @@ def _integers_within(bins: Bins, index: NDArray[np.intp], rng: np.random.Generat
 
 
 def _floats_within(bins: Bins, index: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+    return _floats_at(bins, index, rng.random(index.size))
+
+
+def _floats_at(bins: Bins, index: NDArray[np.intp], share: NDArray[np.float64]) -> NDArray[np.float64]:
     edges = np.array(bins.edges, dtype=np.float64)
     low = edges[:-1]
     high = edges[1:].copy()
     # All bins but the last are open on the right.
     high[:-1] = np.nextafter(high[:-1], -np.inf)
-    share = rng.random(index.size)
     drawn = low[index] * (1 - share) + high[index] * share
     values: NDArray[np.float64] = np.clip(drawn, low[index], high[index]) + 0.0
     return values

@@ -38,6 +38,8 @@ class Budget:
         kind: "approximate", "zcdp", "pure" or "none".
         currency: In which unit spends are counted: "rho" (zCDP), "epsilon" (pure), or "none".
         total: What may be spent in that unit, exact; None without privacy.
+        selection_delta: Part of delta, exact, that is set aside for releasing categories above a threshold;
+            the rest serves the conversion from zCDP.
 
     Examples:
         >>> Budget(epsilon=1.0, delta=1e-5).currency
@@ -49,6 +51,7 @@ class Budget:
     kind: Kind
     currency: Currency
     total: Fraction | None
+    selection_delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number | None = None) -> None:
         """Make an approximate budget; an infinite epsilon switches privacy off, as `Budget.none()` does.
@@ -109,6 +112,44 @@ class Budget:
         """Switch privacy off: exact answers are allowed, and nothing is promised."""
         return cls._of(math.inf, 0.0, "none", "none", None)
 
+    @property
+    def conversion_delta(self) -> float:
+        """What is left of delta for the conversion from zCDP, rounded down."""
+        left = Fraction(self.delta) - self.selection_delta
+        near = float(left)
+        return near if Fraction(near) <= left else math.nextafter(near, 0.0)
+
+    def with_selection_delta(self, selection_delta: Fraction | float) -> Budget:
+        """Return the same promise with part of its delta set aside for the selection of categories.
+
+        By composition of approximate zCDP (Bun and Steinke, 2016, section 8) both parts of delta add. Less
+        of it is left for the conversion, so that the total shrinks a little, or epsilon grows for a budget
+        that is stated in zCDP.
+
+        Args:
+            selection_delta: Above 0 and below delta.
+
+        Raises:
+            BudgetError: If the budget has no delta to set aside, or less than that.
+        """
+        if self.kind == "none":
+            return self
+        part = Fraction(selection_delta)
+        if not 0 < part < Fraction(self.delta):
+            raise BudgetError(
+                "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
+                "state the categories in a schema, or use a budget with a delta"
+            )
+        budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
+        object.__setattr__(budget, "selection_delta", part)
+        if self.kind == "approximate":
+            total = Fraction(rho_from_epsilon(self.epsilon, budget.conversion_delta))
+            object.__setattr__(budget, "total", total)
+        else:
+            epsilon = epsilon_from_rho(self.total or Fraction(0), budget.conversion_delta)
+            object.__setattr__(budget, "epsilon", epsilon)
+        return budget
+
     def describe(self) -> str:
         """Say in one plain sentence what is promised."""
         relation = "for adding or removing one record"
@@ -117,8 +158,9 @@ class Budget:
                 bounds = f"epsilon {self.epsilon:g} and delta {self.delta:g}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
+                kind = "Approximate zero" if self.selection_delta else "Zero"
                 return (
-                    f"Zero-concentrated differential privacy with rho {float(self.total or 0):g}, which is "
+                    f"{kind}-concentrated differential privacy with rho {float(self.total or 0):g}, which is "
                     f"epsilon {self.epsilon:.6g} at delta {self.delta:g}, {relation}."
                 )
             case "pure":
@@ -130,7 +172,9 @@ class Budget:
         total = float(self.total or 0)
         match self.kind:
             case "approximate" | "zcdp":
-                return {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta, "rho": total}
+                facts = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta, "rho": total}
+                part = float(self.selection_delta)
+                return facts | {"selection_delta": part} if part else facts
             case "pure":
                 return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
         return {"kind": self.kind}
@@ -148,14 +192,22 @@ class Budget:
             warnings.simplefilter("ignore", PrivacyWarning)
             match kind:
                 case "approximate":
-                    return cls(record.get("epsilon"), record.get("delta"))  # type: ignore[arg-type]
+                    whole = cls(record.get("epsilon"), record.get("delta"))  # type: ignore[arg-type]
+                    return whole._read_selection(record)
                 case "zcdp":
-                    return cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
+                    whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
+                    return whole._read_selection(record)
                 case "pure":
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
         raise BudgetError(f"budget kind is {kind!r}; it must be approximate, zcdp, pure or none")
+
+    def _read_selection(self, record: Mapping[str, Any]) -> Budget:
+        part = record.get("selection_delta")
+        if part is None:
+            return self
+        return self.with_selection_delta(_number("selection_delta", part, "a number above 0, below delta"))
 
     @classmethod
     def _of(
@@ -173,6 +225,7 @@ class Budget:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "currency", currency)
         object.__setattr__(self, "total", total)
+        object.__setattr__(self, "selection_delta", Fraction(0))
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:

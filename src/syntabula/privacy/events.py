@@ -110,6 +110,68 @@ class ExponentialEvent:
 
 
 @dataclass(frozen=True)
+class TreeEvent:
+    """All decisions of one PrivTree that splits in halves (Zhang, Xiao and Xie, 2016).
+
+    Attributes:
+        scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by
+            `decay` a level.
+
+    Raises:
+        BudgetError: If the scale is outside its range.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _positive_float("scale", self.scale))
+
+    @property
+    def decay(self) -> float:
+        """What a level takes off a count, in records: scale * ln 2."""
+        return self.scale * math.log(2)
+
+    def to_json(self) -> Json:
+        """Return the kind and parameters as values that JSON can hold."""
+        return {"kind": "tree", "scale": self.scale}
+
+
+@dataclass(frozen=True)
+class ThresholdEvent:
+    """Release of the categories whose count, with discrete Gaussian noise, reaches a threshold.
+
+    One record holds one category. If others hold it too, the noise protects it; if none does, it comes out
+    with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), as the noise is sub-Gaussian.
+
+    Attributes:
+        sigma: Scale of the noise, above 0.
+        threshold: Least noisy count of a released category, above 1.
+
+    Raises:
+        BudgetError: If a parameter is outside its range.
+    """
+
+    sigma: float
+    threshold: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", _positive_float("sigma", self.sigma))
+        object.__setattr__(self, "threshold", _positive_float("threshold", self.threshold))
+        if self.threshold <= 1:
+            raise BudgetError("threshold must be above 1, the count of a single record")
+
+    @property
+    def delta(self) -> float:
+        """Probability that a category of a single record comes out, rounded up."""
+        exponent = ((self.threshold - 1) / self.sigma) ** 2 / 2
+        return math.exp(-exponent) * (1 + 1e-9)
+
+    def to_json(self) -> Json:
+        """Return the kind and parameters as values that JSON can hold."""
+        return {"kind": "threshold", "sigma": self.sigma, "threshold": self.threshold}
+
+
+@dataclass(frozen=True)
 class ExactEvent:
     """An exact answer, without noise; only allowed where privacy was switched off.
 
@@ -131,7 +193,7 @@ class ExactEvent:
         return {"kind": "exact", "what": self.what}
 
 
-Event = GaussianEvent | LaplaceEvent | ExponentialEvent | ExactEvent
+Event = GaussianEvent | LaplaceEvent | ExponentialEvent | TreeEvent | ThresholdEvent | ExactEvent
 
 
 def event_from_json(record: Mapping[str, Any]) -> Event:
@@ -151,6 +213,10 @@ def event_from_json(record: Mapping[str, Any]) -> Event:
                 return LaplaceEvent(**parameters)
             case "exponential":
                 return ExponentialEvent(**parameters)
+            case "tree":
+                return TreeEvent(**parameters)
+            case "threshold":
+                return ThresholdEvent(**parameters)
             case "exact":
                 return ExactEvent(**parameters)
     except (TypeError, KeyError, ValueError) as error:

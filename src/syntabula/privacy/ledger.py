@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.costs import cost_of
+from syntabula.privacy.accounting.costs import cost_of, delta_of
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
 from syntabula.privacy.journal import JournalProtocol, NoisyArray
 
 RELATION = "add or remove one record"
 
-_EVENTS = (GaussianEvent, LaplaceEvent, ExponentialEvent, ExactEvent)
+_EVENTS = (GaussianEvent, LaplaceEvent, ExponentialEvent, TreeEvent, ThresholdEvent, ExactEvent)
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._entries: list[LedgerEntry] = []
         self._spent = Fraction(0)
+        self._delta_spent = Fraction(0)
         for record in journal.records if journal else ():
             self._add(self._priced(record.event, record.step))
 
@@ -166,7 +175,7 @@ class Ledger:
         if self._budget.currency == "epsilon":
             return min(float_above(self.spent), self._budget.epsilon)
         # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
-        return min(epsilon_from_rho(self.spent, self._budget.delta), self._budget.epsilon)
+        return min(epsilon_from_rho(self.spent, self._budget.conversion_delta), self._budget.epsilon)
 
     @property
     def delta(self) -> float:
@@ -195,9 +204,16 @@ class Ledger:
                 f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
                 "nothing was drawn or spent. Raise the budget, or measure less."
             )
+        if total is not None and self._delta_spent + delta_of(event) > self._budget.selection_delta:
+            raise BudgetExceededError(
+                f"step {step!r} may fail with probability {float(delta_of(event)):.3g}, but only "
+                f"{float(self._budget.selection_delta - self._delta_spent):.3g} of delta is set aside for that; "
+                "nothing was drawn or spent"
+            )
         return LedgerEntry(step, event, cost)
 
     def _add(self, entry: LedgerEntry) -> None:
+        self._delta_spent += delta_of(entry.event)
         self._entries.append(entry)
         self._spent += entry.cost
 

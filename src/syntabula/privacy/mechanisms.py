@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+)
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.sensitive import Sensitive
 
@@ -55,6 +62,38 @@ def noisy_counts(
         case ExactEvent():
             return exact.copy()
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release counts")
+
+
+def frequent(
+    token: SpendToken, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Release which of the categories that occur are frequent, and their noisy counts.
+
+    Partition selection by a noisy threshold (Korolova, Kenthapadi, Mishra and Ntoulas, 2009, with Laplace
+    noise; here Gaussian): see `ThresholdEvent` for the guarantee. Only counts above 0 may be given, and each
+    record may count towards one category alone.
+
+    Args:
+        token: From the ledger, for a threshold or exact event.
+        noise: Draws the noise.
+        counts: Exact counts [categories that occur], int64, each at least 1.
+
+    Returns:
+        Positions of the categories whose noisy count reaches the threshold, and those noisy counts.
+
+    Raises:
+        ArgumentError: If the event is of another kind.
+    """
+    event = token.consume()
+    exact = _revealed_counts(counts)
+    match event:
+        case ThresholdEvent():
+            noisy = noise.discrete_gaussian(exact, event.sigma)
+            kept = np.flatnonzero(noisy >= event.threshold)
+            return kept, noisy[kept]
+        case ExactEvent():
+            return np.arange(exact.size), exact.copy()
+    raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release categories")
 
 
 def choose(

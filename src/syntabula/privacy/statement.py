@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
 from syntabula.privacy.ledger import Ledger
 
 _UNIT = "one record (one row of the table)"
@@ -216,6 +224,13 @@ def _in_words(events: list[Event]) -> str:
             return f"{times}discrete Laplace noise, scale {first.scale:.4g}"
         case ExponentialEvent():
             return f"{times}exponential mechanism, epsilon {first.epsilon:.4g}"
+        case TreeEvent():
+            return f"{times}private tree, Laplace noise of scale {first.scale:.4g} on each decision"
+        case ThresholdEvent():
+            return (
+                f"{times}noisy counts, standard deviation {first.sigma:.4g}, kept from {first.threshold:.4g}; "
+                f"delta {first.delta:.2g}"
+            )
         case ExactEvent():
             return f"{times}exact {first.what}, no noise"
 

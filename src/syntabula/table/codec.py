@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.discretize.spread import Spread
 from syntabula.discretize.uniform import Bins, UniformBins, integer_dtype
-from syntabula.discretize.within_bin import uniform_within
+from syntabula.discretize.within_bin import normal_within, uniform_within
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -87,6 +88,7 @@ class Codec:
     Attributes:
         schema: Declared columns.
         bins: Bins of every numeric, date and datetime column, in grid points where the column has a grid.
+        spreads: How the values of some of these columns lie within their bins; evenly if not given.
 
     Raises:
         SchemaError: If nothing is left to learn, or bins are missing, needless or do not span the domain.
@@ -94,6 +96,7 @@ class Codec:
 
     schema: Schema
     bins: Mapping[str, Bins] = field(repr=False)
+    spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
     domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,13 +108,24 @@ class Codec:
             lower, upper, integer = _span(self.schema[name])
             if bins.integer != integer or bins.edges[0] != lower or bins.edges[-1] != upper + integer:
                 raise SchemaError(f"bins of column {name!r} do not span its declared domain")
+        object.__setattr__(self, "spreads", MappingProxyType(dict(self.spreads)))
+        for name, spread in self.spreads.items():
+            if name not in self.bins or len(spread.means) != self.bins[name].size:
+                raise SchemaError(f"the spread of column {name!r} does not fit its bins")
         sizes = {n: _size(c, self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is no identifier")
         object.__setattr__(self, "domain", Domain.from_sizes(sizes))
 
     @classmethod
-    def plan(cls, schema: Schema, *, bins: int = 100, fitted: Mapping[str, Bins] | None = None) -> Self:
+    def plan(
+        cls,
+        schema: Schema,
+        *,
+        bins: int = 100,
+        fitted: Mapping[str, Bins] | None = None,
+        spreads: Mapping[str, Spread] | None = None,
+    ) -> Self:
         """Make a codec with uniform bins, before any data is read.
 
         Args:
@@ -119,6 +133,7 @@ class Codec:
             bins: Number of bins of columns that do not state their own; an integer column, date or datetime
                 with no more values than that keeps one code per value.
             fitted: Bins of some columns from another discretiser, used instead.
+            spreads: How the values of some columns lie within their bins.
 
         Returns:
             The codec.
@@ -134,7 +149,7 @@ class Codec:
                 lower, upper, integer = _span(column)
                 count = bins if column.bins is None else column.bins
                 chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
-        return cls(schema, chosen)
+        return cls(schema, chosen, spreads or {})
 
     def encode(self, table: RawTable, *, strict: bool = False) -> tuple[EncodedTable, Coercions]:
         """Encode a table; total on every table whose columns are stored as the schema says.
@@ -201,29 +216,33 @@ class Codec:
             if isinstance(column, Identifier):
                 decoded[name] = _surrogates(column, table.n_rows)
             else:
-                decoded[name] = _decode_column(column, table.column(name), self.bins.get(name), rng)
+                bins, spread = self.bins.get(name), self.spreads.get(name)
+                decoded[name] = _decode_column(column, table.column(name), bins, spread, rng)
         return decoded
 
     def to_json(self) -> dict[str, Any]:
         """Return all that rebuilds the codec as a dictionary of JSON values."""
         # The outer edges follow from the schema, and one of them may exceed 64 bits.
-        return {"schema": self.schema.to_json(), "cuts": {n: list(b.cuts) for n, b in self.bins.items()}}
+        cuts = {n: list(b.cuts) for n, b in self.bins.items()}
+        spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
+        return {"schema": self.schema.to_json(), "cuts": cuts} | ({"spreads": spreads} if spreads else {})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Rebuild a codec from what `to_json` returned; raises SchemaError on anything else."""
-        if not isinstance(document, Mapping) or set(document) != {"schema", "cuts"}:
-            raise SchemaError("a codec is a mapping with the keys 'schema' and 'cuts'")
+        if not isinstance(document, Mapping) or set(document) - {"spreads"} != {"schema", "cuts"}:
+            raise SchemaError("a codec is a mapping with the keys 'schema' and 'cuts', and perhaps 'spreads'")
         schema = Schema.from_json(document["schema"])
         try:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
+            read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
         except msgspec.ValidationError as error:
-            raise SchemaError(f"the cuts of a codec cannot be read: {error}") from None
+            raise SchemaError(f"the cuts or spreads of a codec cannot be read: {error}") from None
         bins = {}
         for name, inner in cuts.items():
             lower, upper, integer = _span(schema[name])
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
-        return cls(schema, bins)
+        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()})
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if not isinstance(c, Identifier)}
@@ -236,6 +255,31 @@ class _Read:
     codes: NDArray[np.int64]
     valid: NDArray[np.bool_]
     counts: dict[str, int]
+
+
+def ordered_points(column: Numeric | Date | Datetime, raw: RawColumn) -> tuple[NDArray[Any], int]:
+    """Return the values of an ordered column that are not missing as points of its domain, and how many are.
+
+    Args:
+        column: Declares the grid and the bounds; values outside count as the nearest bound.
+        raw: The column as read.
+
+    Returns:
+        [n] grid points as 64-bit integers, or float64 where the column has no grid; number of missing cells.
+    """
+    present = _present(raw)
+    points, _, _ = _grid_points(column, raw.values[present], raw.physical.kind)
+    return points, int(present.size - present.sum())
+
+
+def _present(raw: RawColumn) -> NDArray[np.bool_]:
+    """Return which cells hold a value, NaN being none."""
+    present = ~raw.missing
+    if raw.physical.kind == "float":
+        present &= ~np.isnan(raw.values)
+    elif raw.physical.kind == "decimal":
+        present &= np.fromiter((not isinstance(v, Decimal) or not v.is_nan() for v in raw.values), np.bool_)
+    return present
 
 
 def _span(column: Column) -> tuple[Any, Any, bool]:
@@ -260,11 +304,7 @@ def _size(column: Column, bins: Bins | None) -> int:
 
 
 def _encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> _Read:
-    present = ~raw.missing
-    if raw.physical.kind == "float":
-        present &= ~np.isnan(raw.values)
-    elif raw.physical.kind == "decimal":
-        present &= np.fromiter((not isinstance(v, Decimal) or not v.is_nan() for v in raw.values), np.bool_)
+    present = _present(raw)
     values = raw.values[present] if not present.all() else raw.values
     counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum())}
     known: NDArray[np.bool_] | None = None
@@ -371,7 +411,11 @@ def _float_at(bound: int, direction: float) -> float:
 
 
 def _decode_column(
-    column: Column, codes: NDArray[Any], bins: Bins | None, rng: np.random.Generator
+    column: Column,
+    codes: NDArray[Any],
+    bins: Bins | None,
+    spread: Spread | None,
+    rng: np.random.Generator,
 ) -> RawColumn:
     missing = np.zeros(codes.size, dtype=np.bool_)
     if column.nullable:
@@ -384,7 +428,7 @@ def _decode_column(
         return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", "bool"))
     assert isinstance(column, Binned)
     assert bins is not None
-    points = uniform_within(bins, index, rng)
+    points = normal_within(bins, spread, index, rng) if spread else uniform_within(bins, index, rng)
     if isinstance(column, Date):
         return RawColumn(points, missing, PhysicalType("date", "date"))
     if isinstance(column, Datetime):

@@ -11,7 +11,15 @@ from fractions import Fraction
 from typing import Literal
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
 
 Currency = Literal["rho", "epsilon", "none"]
 
@@ -21,7 +29,8 @@ def rho_of(event: Event) -> Fraction:
 
     Discrete Gaussian: Delta^2 / (2 sigma^2) (Canonne, Kamath and Steinke 2020, Theorem 4). Discrete Laplace:
     pure epsilon = Delta / b, hence epsilon^2 / 2 (Bun and Steinke 2016, Proposition 1.4). Exponential
-    mechanism: epsilon^2 / 8, by bounded range (Cesar and Rogers 2021; Dong, Durfee and Rogers 2020).
+    mechanism: epsilon^2 / 8, by bounded range (Cesar and Rogers 2021; Dong, Durfee and Rogers 2020). A tree:
+    its pure epsilon as for Laplace. A threshold: as its Gaussian noise; its delta is counted apart.
 
     Raises:
         BudgetError: If the event is an exact answer.
@@ -33,6 +42,10 @@ def rho_of(event: Event) -> Fraction:
             return (event.l1_sensitivity / Fraction(event.scale)) ** 2 / 2
         case ExponentialEvent():
             return Fraction(event.epsilon) ** 2 / 8
+        case TreeEvent():
+            return epsilon_of(event) ** 2 / 2
+        case ThresholdEvent():
+            return 1 / (2 * Fraction(event.sigma) ** 2)
     raise _no_cost(event, "zCDP")
 
 
@@ -47,11 +60,18 @@ def epsilon_of(event: Event) -> Fraction:
             return event.l1_sensitivity / Fraction(event.scale)
         case ExponentialEvent():
             return Fraction(event.epsilon)
-        case GaussianEvent():
+        case TreeEvent():
+            return 3 / Fraction(event.scale)
+        case GaussianEvent() | ThresholdEvent():
             raise BudgetError(
                 "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
             )
     raise _no_cost(event, "pure differential privacy")
+
+
+def delta_of(event: Event) -> Fraction:
+    """Return the probability with which an event may fail outright, beyond its cost; 0 for most."""
+    return Fraction(event.delta) if isinstance(event, ThresholdEvent) else Fraction(0)
 
 
 def cost_of(event: Event, currency: Currency) -> Fraction:

@@ -1,0 +1,31 @@
+"""How fine the values of a column are, under differential privacy: decimals, or the step of points in time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.discretize.bounds import LEAST_FAILURE
+from syntabula.privacy.column_curator import ColumnCurator
+
+
+def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
+    """Find the coarsest level that suits all but so few values that noise hides them.
+
+    Each record needs one level, so that the counts of levels are a histogram of sensitivity one.
+
+    Args:
+        levels: For each value the coarsest level that represents it, 0 (coarsest) to n_levels - 1.
+        n_levels: Number of levels.
+        share: Part of the whole budget.
+        step: What the ledger calls this spend.
+
+    Returns:
+        A level. Values that need a finer one are rounded to it, each on its own.
+    """
+    answer = levels.histogram(range(n_levels + 1), share=share, step=step)
+    finer = np.cumsum(answer.values[::-1])[::-1]
+    height = answer.above_noise(LEAST_FAILURE) * np.sqrt(np.arange(n_levels, 0, -1))
+    needed = np.flatnonzero(finer > height)
+    return int(needed[-1]) if needed.size else 0

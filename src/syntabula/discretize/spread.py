@@ -1,0 +1,82 @@
+"""Truncated normal distributions within bins, fitted under differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.discretize.uniform import Bins
+from syntabula.errors import SchemaError
+from syntabula.privacy.column_curator import ColumnCurator
+
+LEAST_COUNT = 10
+LEAST_DEVIATION = 0.01
+MOST_DEVIATION = 1.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """For each bin, where its values lie: a normal distribution cut off at the ends of the bin.
+
+    Attributes:
+        means: Mean of each bin from 0 (lower end) to 1 (upper end).
+        deviations: Standard deviation of each bin in widths of the bin, 0.01 to 1; 0 for even values.
+
+    Raises:
+        SchemaError: If lengths differ or a number is outside its range.
+    """
+
+    means: tuple[float, ...]
+    deviations: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "means", tuple(map(float, self.means)))
+        object.__setattr__(self, "deviations", tuple(map(float, self.deviations)))
+        if len(self.means) != len(self.deviations):
+            raise SchemaError("a spread has one mean and one deviation per bin")
+        if not all(0 <= m <= 1 for m in self.means):
+            raise SchemaError("the means of a spread lie between 0 and 1")
+        if not all(d == 0 or LEAST_DEVIATION <= d <= MOST_DEVIATION for d in self.deviations):
+            raise SchemaError(
+                f"the deviations of a spread are 0 or from {LEAST_DEVIATION} to {MOST_DEVIATION}"
+            )
+
+    def places(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw [n] places from 0 up to, but not including, 1 within the bins of [n] codes."""
+        means, deviations = np.array(self.means), np.array(self.deviations)
+        drawn = rng.random(codes.size)
+        open_places = np.flatnonzero(deviations[codes] > 0)
+        # Rejection: with the mean inside and a deviation of at most 1, a third of the draws stay inside.
+        while open_places.size:
+            which = codes[open_places]
+            tries = means[which] + deviations[which] * rng.standard_normal(which.size)
+            inside = (tries >= 0) & (tries < 1)
+            drawn[open_places[inside]] = tries[inside]
+            open_places = open_places[~inside]
+        return drawn
+
+
+def fit_spread(column: ColumnCurator, bins: Bins, *, share: Fraction, step: str) -> Spread:
+    """Estimate the mean and deviation within each bin ("mixture" sampling, Ganev et al., section 4).
+
+    The paper names no mechanism. Here each bin's records, the sum of their places in the bin and the sum of
+    their squares get a third of the budget each; a record is in one bin, so all bins share it. Bins with a
+    noisy count below 10 keep even values; deviations are held between 0.01 and 1 widths.
+
+    Args:
+        column: The values.
+        bins: Bins that are public or released.
+        share: Part of the whole budget.
+        step: What the ledger calls the spends.
+    """
+    counts = column.histogram(bins.edges, share=share / 3, step=step).values
+    first = column.sums(bins.edges, power=1, of="cell", share=share / 3, step=step).values
+    second = column.sums(bins.edges, power=2, of="cell", share=share / 3, step=step).values
+    held = np.maximum(counts, 1.0)
+    means = np.clip(first / held, 0.0, 1.0)
+    variances = np.clip(second / held - means**2, LEAST_DEVIATION**2, MOST_DEVIATION**2)
+    deviations = np.where(counts < LEAST_COUNT, 0.0, np.sqrt(variances))
+    return Spread(tuple(means.tolist()), tuple(deviations.tolist()))

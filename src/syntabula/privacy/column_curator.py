@@ -1,0 +1,247 @@
+"""The door to one raw ordered column: noisy counts, noisy sums, private quantiles and private splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.privacy.accounting.costs import exponential_epsilon, laplace_epsilon, laplace_scale
+from syntabula.privacy.answers import NoisyVector, cost_of_share, counting_event
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, split_tree
+
+_FRACTION_STEPS = 1 << 20
+"""Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
+
+
+class ColumnCurator:
+    """Holds the values of one sensitive column; answers under privacy, paid before the draw.
+
+    Neighbouring tables differ by one record, which has at most one value in the column: it changes one cell
+    of a histogram by one, one sum by at most one width, and the rank of any point by at most one. Cells,
+    candidates and shares must come from public facts or released values; sensitivities are computed here.
+
+    Args:
+        points: [n] values that are not missing: float64 without NaN, int64 or uint64. They are sorted once, in
+            a copy of 8 bytes a value.
+        ledger: Pays for every answer.
+        noise: Draws the noise.
+        n_missing: Number of records whose value is missing.
+    """
+
+    def __init__(
+        self, points: NDArray[Any], ledger: Ledger, noise: NoiseSource, *, n_missing: int = 0
+    ) -> None:
+        if points.ndim != 1 or points.dtype not in (np.float64, np.int64, np.uint64):
+            raise ArgumentError("points must be a one-dimensional array of float64, int64 or uint64")
+        self._points = Sensitive(np.sort(points))
+        self._missing = Sensitive(n_missing)
+        self._ledger = ledger
+        self._source = noise
+        self.integer = points.dtype != np.float64
+
+    @property
+    def is_private(self) -> bool:
+        """Whether noise is drawn at all; False where privacy is switched off."""
+        return self._ledger.budget.currency != "none"
+
+    def pure_epsilon(self, share: Fraction | float) -> float:
+        """Return the epsilon that Laplace noise would have for this share; infinite without privacy. Free."""
+        if not self.is_private:
+            return math.inf
+        return float(laplace_epsilon(cost_of_share(self._ledger, share), self._ledger.budget.currency))
+
+    def split(self, share: Fraction, ratio: Sequence[float]) -> list[Fraction]:
+        """Divide a share so that the epsilons of its parts are in a ratio. Free."""
+        power = 2 if self._ledger.budget.currency == "rho" else 1
+        weights = [Fraction(r) ** power for r in ratio]
+        return [share * w / sum(weights) for w in weights]
+
+    def histogram(
+        self,
+        edges: Sequence[float],
+        *,
+        share: Fraction | float,
+        step: str,
+        count_missing: bool = False,
+    ) -> NoisyVector:
+        """Release how many values lie in each of some adjacent cells.
+
+        Args:
+            edges: k + 1 ascending edges. Cell i holds e_i <= x < e_(i+1); the first and last cell also hold
+                what lies outside.
+            share: Part of the whole budget.
+            step: What the ledger calls this spend.
+            count_missing: Whether to count missing values in one more cell, at the end; it costs nothing, as
+                a record lies in one cell.
+
+        Returns:
+            [k] or [k + 1] noisy counts.
+        """
+        cells = len(edges) - 1 + count_missing
+        event = counting_event(self._ledger, share, sensitivity=1, cells=cells)
+        token = self._ledger.spend(event, step=step)
+        counts = np.diff(self._starts(edges))
+        if count_missing:
+            counts = np.append(counts, self._missing.reveal_inside_privacy())
+        noisy = noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
+        self._ledger.record_outcome(token, noisy)
+        return NoisyVector(noisy.astype(np.float64), event)
+
+    def sums(
+        self,
+        edges: Sequence[float],
+        *,
+        power: Literal[1, 2],
+        of: Literal["cell", "column"],
+        share: Fraction | float,
+        step: str,
+    ) -> NoisyVector:
+        """Release, for each of some adjacent cells, the sum of where its values lie, from 0 to 1.
+
+        Args:
+            edges: k + 1 ascending edges, as in `histogram`; values outside count as the nearest edge.
+            power: 1 for places, 2 for their squares.
+            of: Whether 0 and 1 are the ends of the cell or of all cells together.
+            share: Part of the whole budget.
+            step: What the ledger calls this spend.
+
+        Returns:
+            [k] noisy sums.
+        """
+        event = counting_event(self._ledger, share, sensitivity=_FRACTION_STEPS, cells=len(edges) - 1)
+        token = self._ledger.spend(event, step=step)
+        starts = self._starts(edges)
+        low, high = np.array(edges[:-1], np.float64), np.array(edges[1:], np.float64)
+        if of == "column":
+            low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
+        which = np.repeat(np.arange(low.size), np.diff(starts))
+        points = self._points.reveal_inside_privacy().astype(np.float64)
+        places = np.clip((points - low[which]) / (high - low)[which], 0.0, 1.0) ** power
+        steps = np.rint(places * _FRACTION_STEPS).astype(np.int64)
+        running = np.concatenate([[0], np.cumsum(steps)])
+        exact = running[starts[1:]] - running[starts[:-1]]
+        noisy = noisy_counts(token, self._source, Sensitive(exact.astype(np.int64)))
+        self._ledger.record_outcome(token, noisy)
+        return NoisyVector(noisy / _FRACTION_STEPS, event, unit=1 / _FRACTION_STEPS)
+
+    def quantiles(
+        self,
+        edges: Sequence[float],
+        fractions: Sequence[Fraction],
+        *,
+        share: Fraction | float,
+        step: str,
+    ) -> list[int]:
+        """Choose cells below which about these fractions of the values lie, by the exponential mechanism.
+
+        A cell weighs its width times exp(-epsilon |records below it - fraction * records| / (2 Delta)), which
+        is Smith (2011) over cells. With the fraction i / b the score is a whole number, -|b * rank - i * n|,
+        of sensitivity max(i, b - i), so that no rounding adds to it.
+
+        Args:
+            edges: k + 1 ascending edges of the candidate cells.
+            fractions: Each between 0 and 1, both excluded, with a small denominator.
+            share: Part of the whole budget, for all of them together.
+            step: What the ledger calls these spends.
+
+        Returns:
+            The position of the chosen cell, for each fraction.
+        """
+        if any(not 0 < f < 1 for f in fractions):
+            raise ArgumentError("the fraction of a quantile lies between 0 and 1, both excluded")
+        event: Event = ExactEvent("quantile")
+        scale = 0.0
+        if self.is_private:
+            cost = cost_of_share(self._ledger, Fraction(share) / max(len(fractions), 1))
+            epsilon = exponential_epsilon(cost, self._ledger.budget.currency)
+            event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
+            scale = 2 / epsilon
+        ranks = self._starts(edges)[:-1].astype(np.float64)
+        widths = np.diff(np.array(edges, dtype=np.float64))
+        bonus = np.log(widths / widths.max()) * scale
+        chosen = []
+        for fraction in fractions:
+            token = self._ledger.spend(event, step=step)
+            i, b = fraction.numerator, fraction.denominator
+            sensitivity = float(max(i, b - i))
+            # Whole numbers, so that the sum is exact.
+            scores = np.rint(bonus * sensitivity) - np.abs(b * ranks - i * self._size())
+            position = choose(token, self._source, Sensitive(scores), score_sensitivity=sensitivity)
+            self._ledger.record_outcome(token, np.asarray([position]))
+            chosen.append(position)
+        return chosen
+
+    def tree(
+        self,
+        root: Node,
+        *,
+        threshold: float,
+        most_leaves: int,
+        share: Fraction | float,
+        step: str,
+    ) -> list[Node]:
+        """Split an interval in halves again and again where it holds many values: PrivTree.
+
+        See `split_tree`, which holds the mechanism and its proof. One spend pays for the whole tree.
+
+        Returns:
+            The leaves, in ascending order.
+        """
+        event: Event
+        if not self.is_private:
+            event = ExactEvent("tree")
+        else:
+            currency = self._ledger.budget.currency
+            epsilon = laplace_epsilon(cost_of_share(self._ledger, share), currency)
+            event = TreeEvent(scale=laplace_scale(epsilon, TREE_SENSITIVITY))
+        token = self._ledger.spend(event, step=step)
+
+        def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
+            ends = self._ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
+            # The outer nodes also hold what lies outside the root.
+            ends[[node.low == root.low for node in nodes], 0] = 0
+            ends[[node.high == root.high for node in nodes], 1] = self._size()
+            return Sensitive(ends[:, 1] - ends[:, 0])
+
+        leaves, decisions = split_tree(
+            token, self._source, root, count, threshold=threshold, most_leaves=most_leaves
+        )
+        self._ledger.record_outcome(token, decisions)
+        return leaves
+
+    def _size(self) -> int:
+        return int(self._points.reveal_inside_privacy().size)
+
+    def _starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
+        """Return [k + 1] ranks of the cells' edges, the outer cells open to infinity."""
+        if len(edges) < 2:
+            raise ArgumentError("cells need at least two edges")
+        inner = self._ranks(edges[1:-1])
+        size = self._points.reveal_inside_privacy().size
+        return np.concatenate([[0], inner, [size]]).astype(np.int64)
+
+    def _ranks(self, cuts: Sequence[float]) -> NDArray[np.int64]:
+        """Return how many values are below each cut, exactly for 64-bit integers of either sign."""
+        points = self._points.reveal_inside_privacy()
+        if not self.integer:
+            return np.searchsorted(points, np.array(cuts, dtype=np.float64), side="left").astype(np.int64)
+        info = np.iinfo(points.dtype)
+        held = np.array([min(max(int(c), int(info.min)), int(info.max)) for c in cuts], dtype=points.dtype)
+        ranks = np.searchsorted(points, held, side="left").astype(np.int64)
+        beyond = np.array([int(c) > int(info.max) for c in cuts], dtype=np.bool_)
+        ranks[beyond] = points.size
+        return ranks
+
+    def __repr__(self) -> str:  # shows no count, not even that of the values
+        return "ColumnCurator()"

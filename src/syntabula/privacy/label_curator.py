@@ -1,0 +1,79 @@
+"""The door to one raw column of labels whose categories are not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.privacy.accounting.costs import gaussian_sigma
+from syntabula.privacy.answers import cost_of_share
+from syntabula.privacy.events import Event, ExactEvent, ThresholdEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import frequent
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.sensitive import Sensitive
+
+Label = str | None
+
+
+class LabelCurator:
+    """Holds how often each label of one sensitive column occurs; releases the frequent ones.
+
+    A record has one label, or None where it is missing, which counts as a label. Work grows with the number
+    of distinct labels.
+
+    Args:
+        counts: Exact number of records of each label that occurs.
+        ledger: Pays before the draw.
+        noise: Draws the noise.
+    """
+
+    def __init__(self, counts: Mapping[Label, int], ledger: Ledger, noise: NoiseSource) -> None:
+        self._counts = Sensitive(dict(counts))
+        self._ledger = ledger
+        self._source = noise
+
+    def frequent(self, *, share: Fraction | float, delta: Fraction | float, step: str) -> dict[Label, int]:
+        """Release the labels whose noisy count reaches a threshold, and that count.
+
+        Args:
+            share: Part of the whole budget; it must be a budget in zCDP.
+            delta: Part of the budget's delta: with this probability, at most, a label comes out that a single
+                record holds.
+            step: What the ledger calls this spend.
+
+        Returns:
+            Noisy count of each released label, labels in alphabetical order, None last.
+
+        Raises:
+            BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
+        """
+        event: Event = ExactEvent("categories")
+        if self._ledger.budget.currency != "none":
+            sigma = gaussian_sigma(cost_of_share(self._ledger, share), 1)
+            event = threshold_event(sigma, delta)
+        token = self._ledger.spend(event, step=step)
+        counts = self._counts.reveal_inside_privacy()
+        labels = sorted((x for x in counts if x is not None), key=str)
+        present: list[Label] = [*labels, *([None] if None in counts else [])]
+        exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
+        kept, noisy = frequent(token, self._source, exact)
+        # The positions among the labels that occur are not for the journal: they would tell how many do.
+        self._ledger.record_outcome(token, noisy)
+        return {present[i]: int(n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)}
+
+    def __repr__(self) -> str:
+        return "LabelCurator()"
+
+
+def threshold_event(sigma: float, delta: Fraction | float) -> ThresholdEvent:
+    """Return the smallest threshold of which a single record's label passes with at most this probability."""
+    threshold = 1 + sigma * math.sqrt(-2 * math.log(float(delta)))
+    event = ThresholdEvent(sigma=sigma, threshold=threshold)
+    while Fraction(event.delta) > Fraction(delta):
+        threshold = threshold * (1 + 1e-9)
+        event = ThresholdEvent(sigma=sigma, threshold=threshold)
+    return event
