@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-test
-	$(BIN)/python benchmarks/mst.py
+	$(BIN)/python benchmarks/systems.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""One run of a method, start to file, as a process of its own: called by the other benchmarks.
+"""One run of a method of ours on a coded table, start to file, as a process of its own.
 
 The noise is the secure one; the seed is that of the sample alone.
 """
@@ -9,25 +9,21 @@ import json
 import resource
 import sys
 import time
+from pathlib import Path
 
 
 def main() -> None:
-    """Read a Parquet file (and sizes, if it is coded), fit, write a Parquet file, print seconds and memory."""
-    table, out, method, epsilon, seed, sizes_text = sys.argv[1:7]
+    """Read a Parquet file of codes, fit, write a Parquet file, print seconds and peak memory."""
+    method, table, domain, out, epsilon, seed = sys.argv[1:7]
     started = time.perf_counter()
     import syntabula
 
-    sizes = json.loads(sizes_text)
-    if sizes:
-        schema = syntabula.Schema(
-            {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
-        )
-    else:
-        schema = syntabula.datasets.schema_of(table.rsplit("/", 1)[-1].removesuffix(".parquet"))
-    release = syntabula.synthesizer(method)(epsilon=float(epsilon), bins=128 if sizes else 100).fit(
-        table, schema
+    sizes = json.loads(Path(domain).read_text())
+    schema = syntabula.Schema(
+        {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
     )
-    release.sample_to(out, seed=int(seed))
+    synthesizer = syntabula.synthesizer(method)(epsilon=float(epsilon), bins=max(sizes.values()), rare=None)
+    synthesizer.fit(table, schema).sample_to(out, seed=int(seed))
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"seconds": seconds, "peak_mb": peak}))

@@ -1,4 +1,4 @@
-"""Run dpmm's MST on a coded table: called by benchmarks/mst.py in an environment of its own.
+"""One run of dpmm's MST, AIM or PrivBayes on a coded table, in an environment of its own.
 
 dpmm pins old versions of numpy and pandas, so it cannot share ours:
     python -m venv peers && peers/bin/pip install dpmm pyarrow
@@ -14,17 +14,20 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Read a Parquet file of codes and a domain, fit dpmm's MST, write a Parquet file of codes."""
-    table, domain_path, out, epsilon, seed = sys.argv[1:6]
+    """Read a Parquet file of codes and a domain, fit, write a Parquet file of codes."""
+    method, table, domain_path, out, epsilon, seed = sys.argv[1:7]
     started = time.perf_counter()
     import pandas as pd
+    from dpmm.models.aim import AIMGM
     from dpmm.models.mst import MSTGM
+    from dpmm.models.priv_bayes import PrivBayesGM
+    from numpy.random import RandomState
 
     domain = json.loads(Path(domain_path).read_text())
     frame = pd.read_parquet(table)[list(domain)].astype("int64")
-    from numpy.random import RandomState
-
-    model = MSTGM(epsilon=float(epsilon), delta=1e-5, domain=domain, compress=True, n_jobs=1)
+    kind = {"mst": MSTGM, "aim": AIMGM, "privbayes": PrivBayesGM}[method]
+    options = {"mst": {"compress": True}, "aim": {"degree": 2, "max_model_size": 80}, "privbayes": {}}[method]
+    model = kind(epsilon=float(epsilon), delta=1e-5, domain=domain, n_jobs=1, **options)
     model.set_random_state(RandomState(int(seed)))
     model.set_domain(domain)
     model.fit(frame)
