@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.plan import Plan as Plan
+    from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.table.columns import Boolean as Boolean
@@ -56,6 +57,7 @@ _HOMES = {
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.columns",
     "Plan": "synthesizers.plan",
+    "Preprocessing": "synthesizers.preprocessing",
     "PrivacyStatement": "privacy.statement",
     "RareCategories": "discretize.rare",
     "Release": "synthesizers.release",
@@ -82,6 +84,7 @@ __all__ = [
     "MethodInfo",
     "Numeric",
     "Plan",
+    "Preprocessing",
     "PrivacyStatement",
     "RareCategories",
     "Release",

@@ -75,3 +75,7 @@ class CoercionWarning(SyntabulaWarning):
 
 class PrivacyWarning(SyntabulaWarning):
     """A choice weakens the guarantee, though it is allowed."""
+
+
+class DomainWarning(SyntabulaWarning):
+    """A domain that was found under privacy leaves out much of a column; decided from noisy answers alone."""

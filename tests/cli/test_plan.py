@@ -31,8 +31,15 @@ class TestPlan:
         assert ran.code == 0, ran.err
         assert {p.name for p in folder.iterdir()} == {"people.csv", "schema.yaml"}
 
-    def test_no_schema_is_exit_2(self, folder, run):
-        assert run("plan", "people.csv").code == 2
+    def test_without_a_schema_each_search_for_a_domain_is_a_step(self, folder, run):
+        ran = run("plan", "people.csv", "--discretizer", "privtree")
+
+        assert ran.code == 0, ran.err
+        assert "find the domain of 'age'" in ran.out
+        assert "fit the bins of 'age'" in ran.out
+
+    def test_neither_schema_nor_table_is_exit_2(self, folder, run):
+        assert run("plan").code == 2
         assert run("plan", "--observed-domain").code == 2
 
     def test_an_observed_domain_is_read_off_the_table(self, folder, run):

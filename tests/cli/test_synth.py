@@ -114,14 +114,26 @@ class TestHappyPath:
 
 
 class TestDomains:
-    def test_no_schema_is_exit_2_and_names_both_ways_out(self, folder, run, no_fit):
-        ran = run(*SYNTH)
+    def test_no_schema_is_needed_and_the_statement_says_what_was_found(self, folder, run):
+        ran = run(*SYNTH, "--epsilon", 50, "--quiet")
+
+        assert ran.code == 0, ran.err
+        assert "find the domain of 'age'" in ran.out
+        assert "Domains found under differential privacy, paid for above (3): age, sex, job." in ran.out
+        assert "WARNING" not in ran.out
+
+    def test_a_budget_that_hides_every_bound_is_exit_4_and_names_the_remedy(self, folder, run):
+        ran = run(*SYNTH, "--epsilon", 0.01)
+
+        assert ran.code == 4
+        assert "schema" in ran.err
+        assert not (folder / "out.csv").exists()
+
+    def test_text_without_a_schema_needs_a_delta(self, folder, run):
+        ran = run(*SYNTH, "--pure")
 
         assert ran.code == 2
-        assert "--schema" in ran.err
-        assert "--observed-domain" in ran.err
-        assert "syntabula schema people.csv" in ran.err
-        assert not (folder / "out.csv").exists()
+        assert "delta" in ran.err
 
     def test_observed_domains_work_and_taint_the_statement(self, folder, run):
         ran = run(*SYNTH, "--observed-domain")

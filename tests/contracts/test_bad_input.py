@@ -28,6 +28,7 @@ from syntabula.errors import (
     CoercionWarning,
     DataError,
     ObservedDomainError,
+    PrivateDomainError,
     PrivacyWarning,
     ReleaseFileError,
     ResourceError,
@@ -677,10 +678,10 @@ def _(folder):
 # --- schema: 8 -------------------------------------------------------------------------------------------
 
 
-@case("schema", "no schema")
-@refuses(ObservedDomainError, "schema", "allow_observed")
+@case("schema", "no schema, and too little budget to find one")
+@refuses(PrivateDomainError, "age", "schema")
 def _(folder):
-    fit(base()[0])
+    fit(base()[0], epsilon=0.01)
 
 
 @case("schema", "a column of the schema is not in the table")

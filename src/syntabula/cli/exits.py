@@ -40,6 +40,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.ResourceError, Exit.RESOURCES),
     (errors.BudgetExceededError, Exit.PRIVACY),
     (errors.ObservedDomainError, Exit.PRIVACY),
+    (errors.PrivateDomainError, Exit.PRIVACY),
     (errors.DataError, Exit.DATA),
     (errors.DatasetError, Exit.DATA),
     (errors.SyntabulaError, Exit.ARGUMENTS),

@@ -23,7 +23,12 @@ Rho = Annotated[float | None, typer.Option("--rho", help="Budget in zCDP, instea
 Pure = Annotated[bool, typer.Option("--pure", help="Pure privacy: delta is 0.")]
 SchemaFile = Annotated[
     Path | None,
-    typer.Option("--schema", "-s", help="Schema file with public bounds and categories.", metavar="FILE"),
+    typer.Option(
+        "--schema",
+        "-s",
+        help="Schema file with public bounds and categories; without one, both are found privately.",
+        metavar="FILE",
+    ),
 ]
 Observed = Annotated[
     bool,
@@ -32,7 +37,30 @@ Observed = Annotated[
     ),
 ]
 Bins = Annotated[
-    int | None, typer.Option("--bins", help="Codes of a wide numeric column; 100 if nothing is said.")
+    str | None,
+    typer.Option(
+        "--bins",
+        help="Codes of a wide numeric column, 100 if nothing is said; `auto` for a rule under the budget.",
+        metavar="N|auto",
+    ),
+]
+Discretizer = Annotated[
+    str | None,
+    typer.Option(
+        "--discretizer",
+        help="How numbers become codes: uniform (free; the default), privtree, quantile or kmeans.",
+    ),
+]
+Within = Annotated[
+    str | None,
+    typer.Option("--within", help="How values lie within a code: even (free; the default) or normal."),
+]
+PreprocessingShare = Annotated[
+    float | None,
+    typer.Option(
+        "--preprocessing-share",
+        help="Part of the budget for domains and codes, where they cost any; 0.1 if nothing is said.",
+    ),
 ]
 Memory = Annotated[
     float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")

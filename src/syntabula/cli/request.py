@@ -25,7 +25,10 @@ class Request:
         pure: Whether delta is 0.
         schema_file: Schema, or None.
         observed: Whether domains read off the table are allowed.
-        bins: Codes of a wide column, or None for the method's default.
+        bins: Codes of a wide column, "auto" for a rule, or None for the method's default.
+        discretizer: How numbers become codes, or None for the default.
+        within: How values lie within a code, or None for the default.
+        preprocessing_share: Part of the budget for domains and codes, or None for the default.
         memory_mb: Limit of memory, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written first, or None.
@@ -38,21 +41,13 @@ class Request:
     pure: bool = False
     schema_file: Path | None = None
     observed: bool = False
-    bins: int | None = None
+    bins: str | None = None
+    discretizer: str | None = None
+    within: str | None = None
+    preprocessing_share: float | None = None
     memory_mb: float | None = None
     seed: int | None = None
     journal: Path | None = None
-
-    def check_domains(self, table: Path | None) -> None:
-        """Refuse to guess: either a schema says what is public, or the user says that nothing is."""
-        if self.schema_file is None and not self.observed:
-            source = table or "TABLE"
-            raise CommandError(
-                f"no schema was given. Draft one with `syntabula schema {source} -o schema.yaml`, replace "
-                "what it read off the table by public facts, and give it with --schema; or allow domains "
-                "that are read off the table, which is not private, with --observed-domain",
-                Exit.ARGUMENTS,
-            )
 
     def budget(self) -> Budget:
         """Make the privacy budget."""
@@ -82,7 +77,8 @@ class Request:
         from syntabula import synthesizer
 
         chosen = {
-            "bins": self.bins,
+            "bins": self._bin_count(),
+            "preprocessing": self._preprocessing(),
             "memory_mb": self.memory_mb,
             "seed": self.seed,
             "journal": self.journal,
@@ -90,3 +86,23 @@ class Request:
         }
         given = {name: value for name, value in chosen.items() if value is not None}
         return synthesizer(self.method)(budget=self.budget(), allow_observed=self.observed, **given)
+
+    def _bin_count(self) -> int | str | None:
+        if self.bins is None or self.bins == "auto":
+            return self.bins
+        if not self.bins.isdecimal():
+            raise CommandError("--bins must be a whole number of at least 2, or auto", Exit.ARGUMENTS)
+        return int(self.bins)
+
+    def _preprocessing(self) -> Any:
+        chosen = {
+            "discretizer": self.discretizer,
+            "within": self.within,
+            "share": self.preprocessing_share,
+        }
+        given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        if not given:
+            return None
+        from syntabula import Preprocessing
+
+        return Preprocessing(**given)

@@ -20,6 +20,7 @@ REFINING_CELLS = 32
 LEAST_FAILURE = 1e-8
 MISSING_TAIL = 0.01
 NEAR_ZERO = 32
+WINDOWS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
     probability is raised tenfold, up to 1 over twice the number of cells. Then the method has failed, which
     needs more budget or more records; the paper leaves this case open, and here it is an error.
 
-    Departures: the powers reach from 2^-32 (2^0 for integers) to 2^62, not 2^0 to 2^31, as columns come in any
-    unit; a cell more costs only its logarithm. Bounds from powers of two are up to twice too wide (years
-    would span 1024 to 2048), which wastes bins, so half of the budget counts again inside the two outermost
-    occupied cells, in 32 equal parts each, and what holds no more than noise at either end is cut off. A lower
-    bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): ever smaller powers hold
-    ever fewer of the values near 0, and reaching it widens the domain by 3 % at most.
+    Departures: two or four adjacent cells may pass the threshold together, with sqrt(2) or 2 times the noise,
+    as a heavy tail spreads over many powers and would be cut off else. The powers reach from 2^-32 (2^0 for
+    integers) to 2^62, not 2^0 to 2^31, as columns come in any unit; a cell more costs only its logarithm.
+    Bounds from powers of two are up to twice too wide (years would span 1024 to 2048), which wastes bins, so
+    half of the budget counts again inside the two outermost occupied cells, in 32 equal parts each, and what
+    holds no more than noise at either end is cut off. A lower bound above 0 but below 1/32 of the upper one
+    becomes 0 (and mirrored below 0): ever smaller powers hold ever fewer of the values near 0, and reaching
+    it widens the domain by 3 % at most.
 
     Args:
         column: The values.
@@ -76,7 +79,7 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
         )
     low_cell, high_cell = _reaching_zero(edges, int(occupied[0]), int(occupied[-1]))
     lower, upper = edges[low_cell], edges[high_cell + 1]
-    if refine and column.is_private:
+    if refine:
         lower, upper = _refined(column, edges, low_cell, high_cell, share=share / 2, step=step)
     has_missing = missing > first.above_noise(MISSING_TAIL)
     if column.integer:
@@ -95,9 +98,19 @@ def power_edges(*, integer: bool) -> list[int | float]:
 
 
 def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which cells stand out of the noise, alone or as the end of a window that does together."""
     failure = LEAST_FAILURE
     while failure <= 1 / (2 * counts.size):
-        found: NDArray[np.bool_] = counts > answer.above_noise(failure / counts.size)
+        height = answer.above_noise(failure / (counts.size * len(WINDOWS)))
+        found = np.zeros(counts.size, dtype=np.bool_)
+        for window in WINDOWS:
+            # What stands out in a shorter window would lift any noise next to it.
+            rest = np.where(found, 0.0, counts)
+            together = np.convolve(rest, np.ones(window), mode="valid")
+            for start in np.flatnonzero(together > height * np.sqrt(window)):
+                # Only the cells of the window that count towards it; the others would widen the bounds.
+                inside = rest[start : start + window] > 2 * answer.sigma
+                found[start : start + window] |= inside
         if found.any():
             return found
         failure *= 10

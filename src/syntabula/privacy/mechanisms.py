@@ -79,7 +79,8 @@ def frequent(
         counts: Exact counts [categories that occur], int64, each at least 1.
 
     Returns:
-        Positions of the categories whose noisy count reaches the threshold, and those noisy counts.
+        Positions of the categories whose noisy count reaches the threshold, and those noisy counts. For an
+        exact event the threshold is 2: what a single record holds is no category.
 
     Raises:
         ArgumentError: If the event is of another kind.
@@ -92,7 +93,8 @@ def frequent(
             kept = np.flatnonzero(noisy >= event.threshold)
             return kept, noisy[kept]
         case ExactEvent():
-            return np.arange(exact.size), exact.copy()
+            kept = np.flatnonzero(exact >= 2)
+            return kept, exact[kept]
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release categories")
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from syntabula._version import __version__
+from syntabula.discretize.bin_count import budget_rice
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning, ObservedDomainError, SchemaError
 from syntabula.marginals.domain import Domain
@@ -24,11 +26,19 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.statement import PrivacyStatement, lines_of
 from syntabula.select.base import PlannedStep, Progress, Selector
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, make_plan
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan
+from syntabula.synthesizers.preprocessing import (
+    BinCount,
+    Preparation,
+    Preprocessing,
+    prepare_declared,
+    prepare_undeclared,
+)
 from syntabula.synthesizers.release import Release
 from syntabula.table.codec import Codec
+from syntabula.table.columns import Categorical
 from syntabula.table.draft import draft_schema
-from syntabula.table.raw import RawTable
+from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
 
@@ -43,7 +53,9 @@ class Marginal:
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
-        bins: Number of codes for a numeric or date column with more values than that.
+        bins: Number of codes for a numeric or date column with more values than that; "auto" for Rice's rule
+            under the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n.
+        preprocessing: How bins are chosen, and what part of the budget that and unknown domains may cost.
         rare: How rare categories of large columns are merged under privacy before anything else; None for not.
         seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.
         noise: Replaces the source of noise altogether, for audits; it says itself whether it is private.
@@ -65,7 +77,8 @@ class Marginal:
     epsilon: float = 1.0
     delta: float = 1e-5
     budget: Budget | None = None
-    bins: int = 100
+    bins: BinCount = 100
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
     rare: RareCategories | None = RareCategories()
     seed: int | None = None
     noise: NoiseSource | None = None
@@ -79,69 +92,99 @@ class Marginal:
             object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
         elif not isinstance(self.budget, Budget):
             raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
-        _check_count("bins", self.bins, 2)
+        if self.bins != "auto":
+            _check_count("bins", self.bins, 2)
+        if not isinstance(self.preprocessing, Preprocessing):
+            raise ArgumentError("preprocessing must be a syntabula.Preprocessing")
         if self.seed is not None:
             _check_count("seed", self.seed, 0)
         if isinstance(self.memory_mb, bool) or not (0 < float(self.memory_mb) < float("inf")):
             raise ArgumentError("memory_mb must be a positive number of megabytes")
 
-    def plan(self, schema: Schema, n_rows: int | None = None) -> Plan:
-        """Say what memory, time and budget each step will take, from the schema alone.
+    def plan(
+        self,
+        schema: Schema | None = None,
+        n_rows: int | None = None,
+        *,
+        physical: Mapping[str, PhysicalType] | None = None,
+    ) -> Plan:
+        """Say what memory, time and budget each step will take, before any value is read.
 
         Args:
-            schema: Columns and domains.
+            schema: Columns and domains; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
+            physical: Stored type of each column, where there is no schema. Domains are then guessed.
         """
         if n_rows is not None:
             _check_count("n_rows", n_rows, 0)
-        return self._plan(Codec.plan(schema, bins=self.bins), n_rows)
+        if schema is None:
+            if not physical:
+                raise ArgumentError("a plan needs a schema, or the stored types of the columns")
+            schema = guessed_schema(physical)
+            prepared = self._undeclared(physical)
+            budget = self._budget_for(physical)
+        else:
+            prepared, budget = self._declared(schema), self._budget_for({})
+        return self._plan(self._guessed_codec(schema, n_rows), prepared, budget, n_rows)
 
     def fit(self, source: Any, schema: Schema | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
 
         Args:
             source: A pandas or polars data frame, an Arrow table, or the path of a file.
-            schema: Columns and their domains. Without one, domains are read off the table, which must be
-                allowed by `allow_observed` and taints the statement.
+            schema: Columns and their domains. Without one, domains are found under differential privacy from
+                the names and stored types of the columns alone; or, if `allow_observed`, read off the table,
+                which taints the statement.
             strict: Raise DataError on values outside the schema instead of coercing them. That failure is
                 visible to whoever sees it and is not covered by the guarantee.
 
         Raises:
-            ObservedDomainError: If a domain was read off the table and `allow_observed` is False.
+            ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
+            PrivateDomainError: If the budget is too small to find the bounds of a column.
             SchemaError: If the schema does not fit the table's columns and types.
             DataError: If the table cannot be read.
-            ResourceError: If a step needs more memory than `memory_mb`; nothing was spent.
+            ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
+                had to be found first.
+            BudgetError: If categories have to be found and the budget has no delta.
             BudgetExceededError: Never in a correct method: a step asked for more than its share.
         """
         self._check_domains(schema)
         if schema is not None:
-            self._plan_checked(Codec.plan(schema, bins=self.bins))
+            self._plan_checked(schema)
         table = read(source)
-        if schema is None:
+        if schema is None and self.allow_observed:
             schema, _ = draft_schema(table)
-        schema.check_table(table)
-        codec = Codec.plan(schema, bins=self.bins)
-        self._plan_checked(codec)
-        return self._fit(table, codec, strict=strict)
+        if schema is not None:
+            schema.check_table(table)
+            self._plan_checked(schema)
+        return self._fit(table, schema, strict=strict)
 
-    def _fit(self, table: RawTable, codec: Codec, *, strict: bool) -> Release:
+    def _fit(self, table: RawTable, schema: Schema | None, *, strict: bool) -> Release:
         report = self.progress or (lambda step, done: None)
-        assert self.budget is not None
-        report("encode", 0.0)
+        physical = {} if schema is not None else {n: c.physical for n, c in table.columns.items()}
+        prepared = self._undeclared(physical) if schema is None else self._declared(schema)
+        ledger = Ledger(self._budget_for(physical), None if self.journal is None else Journal(self.journal))
+        noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
+
+        report("preprocess", 0.0)
+        codec = prepared.codec(table, schema, ledger, noise)
+        if schema is None:
+            self._plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
+        report("encode", 0.05)
         encoded, coercions = codec.encode(table, strict=strict)
         for sentence in coercions.describe():
             warnings.warn(CoercionWarning(sentence), stacklevel=3)
-        ledger = Ledger(self.budget, None if self.journal is None else Journal(self.journal))
-        noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
         curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
-        report("preprocess", 0.05)
-        recoding = self.rare.fit(curator, self._large(codec)) if self.rare else None
-        share = Fraction(1) - (self.rare.share if self.rare and recoding else Fraction(0))
+        rare = self._rare(prepared)
+        recoding = rare.fit(curator, self._large(codec.schema)) if rare else None
         inner = curator.recoded(recoding) if recoding else curator
 
         model = self.selector.select(
-            inner, self.model, share=share, progress=lambda step, done: report(step, 0.1 + 0.9 * done)
+            inner,
+            self.model,
+            share=1 - prepared.share,
+            progress=lambda step, done: report(step, 0.1 + 0.9 * done),
         )
         if recoding:
             model = RecodedModel(model, recoding)
@@ -156,77 +199,89 @@ class Marginal:
     def _check_domains(self, schema: Schema | None) -> None:
         if schema is not None and not isinstance(schema, Schema):
             raise SchemaError("schema must be a syntabula.Schema; read a file with Schema.from_yaml(path)")
-        if self.allow_observed:
-            return
-        if schema is None:
-            raise ObservedDomainError(
-                "no schema was given. State bounds and categories in a schema (draft one with "
-                "`syntabula schema TABLE -o schema.yaml`, then replace what it read off the data by public "
-                "facts), or say allow_observed=True (--observed-domain), which the privacy statement will show"
-            )
-        if schema.observed_columns:
+        if schema is not None and schema.observed_columns and not self.allow_observed:
             names = ", ".join(map(repr, schema.observed_columns))
             raise ObservedDomainError(
                 f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
                 "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
             )
 
-    def _large(self, codec: Codec) -> tuple[str, ...]:
-        """Return the categorical columns that rare merging looks at, by the declared domain alone."""
-        if self.rare is None:
-            return ()
-        schema = codec.schema
-        return tuple(
-            c
-            for c in codec.domain.columns
-            if hasattr(schema[c], "categories")
-            and c != schema.label
-            and codec.domain.size(c) >= self.rare.least_categories
+    def _declared(self, schema: Schema) -> Preparation:
+        large = self._large(schema)
+        rare_share = self.rare.share if self.rare else Fraction(0)
+        return prepare_declared(
+            self.preprocessing, self.bins, schema, n_large=len(large), rare_share=rare_share
         )
 
-    def _plan(self, codec: Codec, n_rows: int | None = None) -> Plan:
+    def _undeclared(self, physical: Mapping[str, PhysicalType]) -> Preparation:
+        return prepare_undeclared(self.preprocessing, self.bins, physical)
+
+    def _budget_for(self, physical: Mapping[str, PhysicalType]) -> Budget:
+        """Return the budget, with part of delta set aside if the categories of a text have to be found."""
         assert self.budget is not None
+        if not any(p.kind == "text" for p in physical.values()):
+            return self.budget
+        return self.budget.with_selection_delta(self.preprocessing.delta_share * Fraction(self.budget.delta))
+
+    def _rare(self, prepared: Preparation) -> RareCategories | None:
+        return replace(self.rare, share=prepared.rare) if self.rare and prepared.rare else None
+
+    def _guessed_codec(self, schema: Schema, n_rows: int | None = None) -> Codec:
+        """Return a codec of the size that the fitted one may have, before any data is read."""
+        assert self.budget is not None
+        rows = GUESSED_ROWS if n_rows is None else n_rows
+        bins = budget_rice(rows, self.budget.epsilon) if self.bins == "auto" else self.bins
+        return Codec.plan(schema, bins=bins)
+
+    def _large(self, schema: Schema) -> tuple[str, ...]:
+        """Return the categorical columns that rare merging looks at, by the declared domain alone.
+
+        Categories that were found privately are frequent already.
+        """
+        if self.rare is None:
+            return ()
+        return tuple(
+            name
+            for name, column in schema.columns.items()
+            if isinstance(column, Categorical)
+            and name != schema.label
+            and column.provenance != "private"
+            and len(column.categories) + column.open + column.nullable >= self.rare.least_categories
+        )
+
+    def _plan(self, codec: Codec, prepared: Preparation, budget: Budget, n_rows: int | None = None) -> Plan:
         domain = codec.domain
-        large = self._large(codec)
-        steps: list[tuple[PlannedStep, Fraction]] = []
-        left = Fraction(1)
-        if self.rare and large:
+        steps = [(step, step.share) for step in prepared.planned_steps()]
+        large, rare = self._large(codec.schema), self._rare(prepared)
+        if rare and large:
             cells = sum(domain.size(c) for c in large)
-            left -= self.rare.share
-            steps.append(
-                (
-                    PlannedStep(
-                        name=self.rare.step,
-                        share=self.rare.share,
-                        cells=cells,
-                        noisy_cells=cells,
-                        model_cells=0,
-                    ),
-                    self.rare.share,
-                )
+            merging = PlannedStep(
+                name=rare.step, share=rare.share, cells=cells, noisy_cells=cells, model_cells=0
             )
+            steps.append((merging, rare.share))
             # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
             domain = Domain.from_sizes(
-                {c: min(n, self.rare.most_kept + 1) if c in large else n for c, n in _sizes(domain)}
+                {c: min(n, rare.most_kept + 1) if c in large else n for c, n in _sizes(domain)}
             )
-        steps += [(s, s.share * left) for s in self.selector.plan(domain)]
+        steps += [(s, s.share * (1 - prepared.share)) for s in self.selector.plan(domain)]
         return make_plan(
             method=self.key,
-            budget=self.budget,
+            budget=budget,
             steps=steps,
             n_rows=GUESSED_ROWS if n_rows is None else n_rows,
             n_columns=len(codec.schema.columns),
         )
 
-    def _plan_checked(self, codec: Codec) -> None:
-        self._plan(codec).check(self.memory_mb, codec.domain)
+    def _plan_checked(self, schema: Schema) -> None:
+        assert self.budget is not None
+        codec = self._guessed_codec(schema)
+        self._plan(codec, self._declared(schema), self.budget).check(self.memory_mb, codec.domain)
 
     def _statement(self, ledger: Ledger, noise: NoiseSource, schema: Schema) -> PrivacyStatement:
-        assert self.budget is not None
-        private = self.budget.kind != "none"
+        private = ledger.budget.kind != "none"
         return PrivacyStatement(
             method=self.key,
-            budget=self.budget,
+            budget=ledger.budget,
             epsilon_spent=ledger.epsilon_spent if private else None,
             lines=lines_of(ledger),
             relation=ledger.relation,

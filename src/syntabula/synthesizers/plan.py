@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,6 +11,9 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.privacy.budget import Budget
 from syntabula.select.base import PlannedStep
+from syntabula.table.columns import Boolean, Categorical, Column, Numeric
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema import Schema
 
 # Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
 _SECONDS_PER_NOISY_CELL = 2e-6
@@ -20,6 +23,7 @@ _BYTES_PER_COUNTED_CELL = 8
 _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 GUESSED_ROWS = 100_000
+GUESSED_CATEGORIES = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,20 @@ class Plan:
                 for s in self.steps
             ],
         }
+
+
+def guessed_schema(physical: Mapping[str, PhysicalType]) -> Schema:
+    """Return a schema of a plausible size for columns of which only the stored types are known."""
+    columns: dict[str, Column] = {}
+    for name, stored in physical.items():
+        if stored.kind == "text":
+            labels = tuple(str(i) for i in range(GUESSED_CATEGORIES))
+            columns[name] = Categorical(labels, open=True, nullable=True)
+        elif stored.kind == "boolean":
+            columns[name] = Boolean(nullable=True)
+        else:
+            columns[name] = Numeric(0.0, 1.0, nullable=True)
+    return Schema(columns)
 
 
 def make_plan(

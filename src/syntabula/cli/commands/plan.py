@@ -13,7 +13,7 @@ from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.request import Request
 
 if TYPE_CHECKING:
-    from syntabula import Plan, Schema
+    from syntabula import Plan
 
 
 def plan(
@@ -34,6 +34,9 @@ def plan(
         typer.Option("--assume-rows", help="Public or guessed number of records, for memory and time."),
     ] = None,
     bins: options.Bins = None,
+    discretizer: options.Discretizer = None,
+    within: options.Within = None,
+    preprocessing_share: options.PreprocessingShare = None,
     memory: options.Memory = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", hidden=True)] = None,
     rows: Annotated[int | None, typer.Option("--rows", "-n", hidden=True)] = None,
@@ -57,19 +60,30 @@ def plan(
         schema_file=schema,
         observed=observed_domain,
         bins=bins,
+        discretizer=discretizer,
+        within=within,
+        preprocessing_share=preprocessing_share,
         memory_mb=memory,
     )
-    request.check_domains(table)
-    planned: Plan = request.synthesizer().plan(_schema(request, table), assume_rows)
+    planned = _planned(request, table, assume_rows)
     console.result(planned.describe(), planned.to_json())
 
 
-def _schema(request: Request, table: Path | None) -> Schema:
-    stated = request.schema()
-    if stated is not None:
-        return stated
-    if table is None:
+def _planned(request: Request, table: Path | None, assume_rows: int | None) -> Plan:
+    schema = request.schema()
+    synthesizer = request.synthesizer()
+    if schema is None and table is None:
         raise CommandError("name the table, or give its schema with --schema", Exit.ARGUMENTS)
-    from syntabula import draft_schema
+    if schema is None and request.observed:
+        from syntabula import draft_schema
 
-    return draft_schema(table)[0]
+        schema = draft_schema(table)[0]
+    if schema is not None:
+        planned: Plan = synthesizer.plan(schema, assume_rows)
+        return planned
+    # Only the names and stored types of the columns are used.
+    from syntabula.table.read import read
+
+    physical = {name: column.physical for name, column in read(table).columns.items()}
+    guessed: Plan = synthesizer.plan(None, assume_rows, physical=physical)
+    return guessed

@@ -45,6 +45,9 @@ def synth(
     ] = None,
     seed: options.NoiseSeed = None,
     bins: options.Bins = None,
+    discretizer: options.Discretizer = None,
+    within: options.Within = None,
+    preprocessing_share: options.PreprocessingShare = None,
     memory: options.Memory = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail on values outside the schema; that failure is NOT private.")
@@ -62,11 +65,13 @@ def synth(
         schema_file=schema,
         observed=observed_domain,
         bins=bins,
+        discretizer=discretizer,
+        within=within,
+        preprocessing_share=preprocessing_share,
         memory_mb=memory,
         seed=seed,
         journal=journal,
     )
-    request.check_domains(table)
     check_rows(rows)
     check_table_file(out)
     outputs = {"--out": out, "--save": save, "--statement": statement}
