@@ -53,16 +53,18 @@ def candidate_edges(lower: float, upper: float, *, integer: bool) -> list[int] |
     """Return ascending edges of the candidate cells, from the domain alone.
 
     An integer domain of at most 2,048 values has a cell for each. Others have 1,024 equal cells, cut further
-    at 1,024 points whose distances from 0, or from the bound next to 0, grow from 2^-32 of the width by a
-    constant factor.
+    at 1,024 points whose distances from 0, or from the bound next to 0, grow from 2^-32 to half of the width by
+    a constant factor.
     """
     if integer and int(upper) - int(lower) < 2 * CANDIDATES:
         return list(range(int(lower), int(upper) + 2))
     low, high = float(lower), float(upper)
-    width = high / 2 - low / 2
-    even = low + 2 * width * (np.arange(1, CANDIDATES) / CANDIDATES)
+    # A weighted mean and half of the width, as the whole may overflow.
+    half = high / 2 - low / 2
+    share = np.arange(1, CANDIDATES) / CANDIDATES
+    even = low * (1 - share) + high * share
     anchor = min(max(0.0, low), high)
-    distances = np.exp2(np.linspace(-32, 0, CANDIDATES // 2)) * width * 2
+    distances = np.exp2(np.linspace(-31, 0, CANDIDATES // 2)) * half
     inner = np.concatenate([even, anchor - distances, anchor + distances, [anchor]])
     if integer:
         first, end = int(lower), int(upper) + 1

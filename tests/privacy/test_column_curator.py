@@ -1,0 +1,142 @@
+"""The door to a raw ordered column: exact answers without privacy, paid and noisy ones with it."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError, BudgetExceededError
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.split_tree import Node
+
+WHOLE = Fraction(1)
+
+
+def curator(points, budget=None, *, n_missing: int = 0, seed: int = 0) -> tuple[ColumnCurator, Ledger]:
+    ledger = Ledger(budget or Budget.none())
+    column = ColumnCurator(np.asarray(points), ledger, SeededNoise(seed), n_missing=n_missing)
+    return column, ledger
+
+
+class TestExactAnswers:
+    def test_cells_are_closed_on_the_left_and_the_outer_ones_hold_what_lies_outside(self):
+        column, _ = curator([-5.0, 0.0, 0.5, 1.0, 2.0, 9.0])
+
+        answer = column.histogram([0.0, 1.0, 2.0, 3.0], share=WHOLE, step="s")
+
+        assert answer.values.tolist() == [3, 1, 2]
+
+    def test_missing_values_are_one_more_cell(self):
+        column, _ = curator([1, 2], n_missing=7)
+
+        assert column.histogram([0, 5], share=WHOLE, step="s", count_missing=True).values.tolist() == [2, 7]
+
+    @pytest.mark.parametrize(
+        "points",
+        [
+            np.array([2**64 - 1, 2**63, 5], dtype=np.uint64),
+            np.array([-(2**63), 2**63 - 1, 0], dtype=np.int64),
+        ],
+    )
+    def test_integers_are_exact_at_the_ends_of_64_bits(self, points):
+        column, _ = curator(points)
+        edges = [-(2**63), -1, 6, 2**63 - 1, 2**63 + 1, 2**64 - 1, 2**64]
+
+        counts = column.histogram(edges, share=WHOLE, step="s").values
+
+        exact = [int(p) for p in points]
+        assert counts.tolist() == [sum(a <= x < b for x in exact) for a, b in itertools.pairwise(edges)]
+
+    def test_sums_of_places_are_those_of_the_cell_or_of_the_column(self):
+        column, _ = curator([0.0, 0.5, 1.0, 1.5])
+
+        of_cell = column.sums([0.0, 1.0, 2.0], power=1, of="cell", share=WHOLE, step="s").values
+        of_column = column.sums([0.0, 1.0, 2.0], power=1, of="column", share=WHOLE, step="s").values
+        squares = column.sums([0.0, 1.0, 2.0], power=2, of="cell", share=WHOLE, step="s").values
+
+        assert of_cell.tolist() == [0.5, 0.5]
+        assert of_column.tolist() == [0.25, 1.25]
+        assert squares.tolist() == [0.25, 0.25]
+
+    def test_quantiles_without_privacy_are_those_of_the_values(self):
+        column, _ = curator(np.arange(1000))
+        edges = list(range(1001))
+
+        chosen = column.quantiles(edges, [Fraction(1, 4), Fraction(1, 2)], share=WHOLE, step="s")
+
+        assert chosen == [250, 500]
+
+    def test_a_tree_without_privacy_splits_where_more_than_the_threshold_lies(self):
+        column, _ = curator([0, 0, 0, 1, 7])
+
+        leaves = column.tree(Node(0, 8), threshold=2, most_leaves=8, share=WHOLE, step="s")
+
+        assert [(n.low, n.high) for n in leaves] == [(0, 1), (1, 2), (2, 4), (4, 8)]
+
+
+class TestPayment:
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
+    def test_each_answer_costs_its_share_and_no_more(self, budget):
+        column, ledger = curator(np.arange(500.0), budget)
+        share = Fraction(1, 5)
+        edges = np.linspace(0, 500, 11).tolist()
+
+        column.histogram(edges, share=share, step="a")
+        column.sums(edges, power=1, of="cell", share=share, step="b")
+        column.quantiles(edges, [Fraction(1, 3), Fraction(2, 3)], share=share, step="c")
+        column.tree(Node(0.0, 500.0), threshold=10, most_leaves=20, share=share, step="d")
+
+        spent = [part for _, _, part in ledger.by_step()]
+        assert [step for step, _, _ in ledger.by_step()] == ["a", "b", "c", "d"]
+        assert all(float(share) * 0.999 < part <= float(share) for part in spent)
+
+    def test_nothing_is_answered_beyond_the_budget(self):
+        column, _ = curator([1.0, 2.0], Budget.pure(1.0))
+        column.histogram([0.0, 3.0], share=WHOLE, step="a")
+
+        with pytest.raises(BudgetExceededError):
+            column.histogram([0.0, 3.0], share=Fraction(1, 100), step="b")
+
+    def test_a_split_share_keeps_the_ratio_of_the_epsilons(self):
+        column, _ = curator([1.0], Budget(epsilon=1.0, delta=1e-5))
+
+        parts = column.split(Fraction(1, 2), (1.0, 0.5))
+
+        assert sum(parts) == Fraction(1, 2)
+        assert column.pure_epsilon(parts[0]) / column.pure_epsilon(parts[1]) == pytest.approx(2.0)
+
+
+class TestSecrecy:
+    def test_its_repr_shows_nothing(self):
+        assert repr(curator([1, 2, 3])[0]) == "ColumnCurator()"
+
+    def test_other_types_are_refused(self):
+        with pytest.raises(ArgumentError, match="float64"):
+            curator(np.array(["a"], dtype=object))
+
+
+class TestPrivateTree:
+    def test_a_tree_costs_the_same_whatever_its_depth(self):
+        # One value a million times: the path to it is as deep as it gets.
+        column, ledger = curator(np.zeros(1_000_000), Budget.pure(1.0))
+
+        leaves = column.tree(Node(0.0, 1.0), threshold=0, most_leaves=100, share=WHOLE, step="s")
+
+        assert max(n.depth for n in leaves) == 24
+        assert float(ledger.spent) == pytest.approx(1.0)
+
+    def test_there_are_never_more_leaves_than_allowed(self):
+        column, _ = curator(np.random.default_rng(0).random(100_000), Budget.pure(1.0))
+
+        for most in (1, 2, 7, 50):
+            leaves = column.tree(
+                Node(0.0, 1.0), threshold=0, most_leaves=most, share=Fraction(1, 8), step="s"
+            )
+            assert len(leaves) <= most
+            assert [n.low for n in leaves[1:]] == [n.high for n in leaves[:-1]]
