@@ -35,7 +35,9 @@ class Adaptive:
     round gets 1 / T of the budget, nine tenths of it for the measurement.
 
     Departures from the public code: the number of records is nowhere taken as exact; the choice keeps its
-    factor one half, as its scores do not all move the same way when a record is added.
+    factor one half, as its scores do not all move the same way when a record is added. A round anneals where
+    the measurement is within noise of what was believed (two standard deviations); the paper compares the
+    model before and after, which says the same only of a model that is fitted to the noise as well.
 
     Attributes:
         workload: What the synthetic table should preserve: marginals with weights, or their degree (2: all
@@ -149,9 +151,9 @@ class Adaptive:
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
             model = model.fit(measured)
 
-            # If that taught less than the noise hides, look more closely from now on: with half the noise.
-            moved = float(np.abs(model.marginals([chosen])[0] - believed).sum())
-            if moved <= _HALF_NORMAL * sigma * domain.cells(chosen):
+            # If noise explains all that was new, look more closely from now on: with half the noise.
+            difference = float(np.abs(measured[-1].values - believed).sum())
+            if difference <= _explained(sigma, domain.cells(chosen)):
                 factor = 2 if curator.ledger.budget.currency == "epsilon" else 4
                 measure_share, choose_share = factor * measure_share, factor * choose_share
         report(MEASURE, 1.0)
@@ -196,3 +198,8 @@ class Adaptive:
         cliques = list(dict.fromkeys(m.clique for m in measured))
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
         return [c for c in weights if c in cliques or model.memory_mb([*cliques, c]) <= limit]
+
+
+def _explained(sigma: float, cells: int) -> float:
+    """Return an L1 distance that normal noise stays below: two standard deviations above its mean."""
+    return sigma * (_HALF_NORMAL * cells + 2 * math.sqrt((1 - 2 / math.pi) * cells))

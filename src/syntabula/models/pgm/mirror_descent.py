@@ -14,7 +14,8 @@ from syntabula.models.pgm.factor import arranged
 from syntabula.models.pgm.factor_graph import FactorGraph, ImpossibleError
 
 _LEAST_PROBABILITY = 1e-9
-_SIGNIFICANT = 2.0
+_SIGNIFICANT = 3.0
+"""Standard deviations beyond which a difference of one cell is taken for more than noise."""
 _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
 
