@@ -46,3 +46,24 @@ class TestWorkload:
     def test_an_impossible_width_is_refused(self, k):
         with pytest.raises(ArgumentError):
             Workload.all_kway(Domain(("a", "b"), (2, 2)), k)
+
+
+class TestWrittenAsAList:
+    def test_columns_alone_and_columns_with_weights(self) -> None:
+        workload = Workload.of([["a", "b"], {"columns": ["b", "c"], "weight": 3}, {"columns": ["c"]}])
+
+        assert workload.cliques == (("a", "b"), ("b", "c"), ("c",))
+        assert workload.weights == (1.0, 3.0, 1.0)
+
+    @pytest.mark.parametrize(
+        "entries",
+        [["ab"], [1], [{"weight": 2}], [{"columns": ["a"], "wight": 2}], [[1, 2]], [{"columns": "ab"}]],
+    )
+    def test_anything_else_is_refused(self, entries: list[object]) -> None:
+        with pytest.raises(ArgumentError):
+            Workload.of(entries)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("weight", ["2", None, True, 0, [1]])
+    def test_senseless_weights_are_refused(self, weight: object) -> None:
+        with pytest.raises(ArgumentError, match="weight"):
+            Workload.of([{"columns": ["a"], "weight": weight}])

@@ -62,6 +62,15 @@ PreprocessingShare = Annotated[
         help="Part of the budget for domains and codes, where they cost any; 0.1 if nothing is said.",
     ),
 ]
+MethodOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        help="An option of the method's selector or model, such as max_rounds=20; may be given repeatedly. "
+        "`syntabula methods METHOD` lists them.",
+        metavar="NAME=VALUE",
+    ),
+]
 Memory = Annotated[
     float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")
 ]

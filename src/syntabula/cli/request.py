@@ -29,6 +29,7 @@ class Request:
         discretizer: How numbers become codes, or None for the default.
         within: How values lie within a code, or None for the default.
         preprocessing_share: Part of the budget for domains and codes, or None for the default.
+        options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
         memory_mb: Limit of memory, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written first, or None.
@@ -45,6 +46,7 @@ class Request:
     discretizer: str | None = None
     within: str | None = None
     preprocessing_share: float | None = None
+    options: tuple[str, ...] = ()
     memory_mb: float | None = None
     seed: int | None = None
     journal: Path | None = None
@@ -75,6 +77,7 @@ class Request:
     def synthesizer(self, progress: Progress | None = None) -> Any:
         """Make the synthesizer; wrong options are refused here, before any data is read."""
         from syntabula import synthesizer
+        from syntabula.synthesizers.options import with_options
 
         chosen = {
             "bins": self._bin_count(),
@@ -85,7 +88,27 @@ class Request:
             "progress": progress,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
-        return synthesizer(self.method)(budget=self.budget(), allow_observed=self.observed, **given)
+        kind = synthesizer(self.method)
+        given |= with_options(kind, self._options())
+        return kind(budget=self.budget(), allow_observed=self.observed, **given)
+
+    def _options(self) -> dict[str, Any]:
+        import yaml
+
+        found = {}
+        for text in self.options:
+            name, equals, value = text.partition("=")
+            if not equals or not name:
+                raise CommandError(
+                    "--option must be NAME=VALUE, such as --option max_rounds=20", Exit.ARGUMENTS
+                )
+            try:
+                found[name.strip().replace("-", "_")] = yaml.safe_load(value)
+            except yaml.YAMLError:
+                raise CommandError(
+                    f"the value of --option {name} is no number, text or list in YAML", Exit.ARGUMENTS
+                ) from None
+        return found
 
     def _bin_count(self) -> int | str | None:
         if self.bins is None or self.bins == "auto":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques, distinct
@@ -46,7 +48,8 @@ class Workload:
         if len(weights) != len(cliques):
             raise ArgumentError(f"{len(weights)} weights were given for {len(cliques)} cliques")
         for clique, weight in zip(cliques, weights, strict=True):
-            if isinstance(weight, bool | str) or not math.isfinite(weight) or weight <= 0:
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not math.isfinite(weight) or weight <= 0:
                 raise ArgumentError(
                     f"the weight of clique {clique} is {weight!r}; it must be positive and finite"
                 )
@@ -61,6 +64,35 @@ class Workload:
             ArgumentError: If k is not an integer from 0 to the number of columns.
         """
         return cls(tuple(all_cliques(domain.columns, k)))
+
+    @classmethod
+    def of(cls, entries: Sequence[Sequence[str] | Mapping[str, Any]]) -> Workload:
+        """Return a workload written as a list, as in a YAML file.
+
+        Args:
+            entries: Each a list of columns, or a mapping with `columns` and `weight`.
+
+        Raises:
+            ArgumentError: If an entry is neither.
+
+        Examples:
+            >>> Workload.of([["age", "sex"], {"columns": ["age", "pay"], "weight": 2}]).weights
+            (1.0, 2.0)
+        """
+        cliques: list[Clique] = []
+        weights: list[Any] = []
+        for entry in entries:
+            mapping = entry if isinstance(entry, Mapping) else {"columns": entry, "weight": 1.0}
+            columns, weight = mapping.get("columns"), mapping.get("weight", 1.0)
+            if set(mapping) - {"columns", "weight"} or not isinstance(columns, list | tuple):
+                raise ArgumentError(
+                    "each marginal of a workload is a list of columns, or has `columns` and `weight`"
+                )
+            if not all(isinstance(c, str) for c in columns):
+                raise ArgumentError("the columns of a workload are given by their names")
+            cliques.append(tuple(columns))
+            weights.append(weight)
+        return cls(tuple(cliques), tuple(weights))
 
     def __len__(self) -> int:
         return len(self.cliques)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,8 @@ class Adaptive:
     model before and after, which says the same only of a model that is fitted to the noise as well.
 
     Attributes:
-        workload: What the synthetic table should preserve: marginals with weights, or their degree (2: all
-            pairs). Candidates are all their non-empty subsets.
+        workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
+            it, or their number of columns (2: all pairs). Candidates are all their non-empty subsets.
         max_model_mb: The model may grow to this size in proportion to the budget that is spent.
         max_cells: No marginal with more cells is a candidate, unless it has one column.
         rounds_per_column: T / d: more rounds choose finer, with more noise each.
@@ -50,7 +51,7 @@ class Adaptive:
         max_rounds: Stop choosing after so many rounds, the last of which spends all that is left.
     """
 
-    workload: Workload | int = 2
+    workload: Workload | Sequence[Any] | int = 2
     max_model_mb: float = 80.0
     max_cells: int = 250_000
     rounds_per_column: int = 16
@@ -59,10 +60,14 @@ class Adaptive:
     max_rounds: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload) and (
+        if isinstance(self.workload, Sequence) and not isinstance(self.workload, str):
+            object.__setattr__(self, "workload", Workload.of(self.workload))
+        elif not isinstance(self.workload, Workload) and (
             isinstance(self.workload, bool) or not isinstance(self.workload, int) or self.workload < 1
         ):
-            raise ArgumentError("workload must be a Workload or the number of columns of its marginals")
+            raise ArgumentError(
+                "workload must be a Workload, a list of marginals, or their number of columns"
+            )
         for name in (
             "max_cells",
             "rounds_per_column",
@@ -164,10 +169,10 @@ class Adaptive:
 
         A candidate r weighs the sum over the workload's marginals s of weight(s) times the columns they share.
         """
-        if isinstance(self.workload, Workload):
-            workload = self.workload
-        else:
-            workload = Workload.all_kway(domain, min(self.workload, len(domain)))
+        workload = self.workload
+        if isinstance(workload, int):
+            workload = Workload.all_kway(domain, min(workload, len(domain)))
+        assert isinstance(workload, Workload)  # lists became one in __post_init__
         members = [domain.canonical(c) for c in workload.cliques]
         holds = np.zeros((len(members), len(domain)))
         for row, clique in zip(holds, members, strict=True):

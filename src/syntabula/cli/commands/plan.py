@@ -37,6 +37,7 @@ def plan(
     discretizer: options.Discretizer = None,
     within: options.Within = None,
     preprocessing_share: options.PreprocessingShare = None,
+    option: options.MethodOption = None,
     memory: options.Memory = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", hidden=True)] = None,
     rows: Annotated[int | None, typer.Option("--rows", "-n", hidden=True)] = None,
@@ -63,6 +64,7 @@ def plan(
         discretizer=discretizer,
         within=within,
         preprocessing_share=preprocessing_share,
+        options=tuple(option or ()),
         memory_mb=memory,
     )
     planned = _planned(request, table, assume_rows)

@@ -48,6 +48,7 @@ def synth(
     discretizer: options.Discretizer = None,
     within: options.Within = None,
     preprocessing_share: options.PreprocessingShare = None,
+    option: options.MethodOption = None,
     memory: options.Memory = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail on values outside the schema; that failure is NOT private.")
@@ -68,6 +69,7 @@ def synth(
         discretizer=discretizer,
         within=within,
         preprocessing_share=preprocessing_share,
+        options=tuple(option or ()),
         memory_mb=memory,
         seed=seed,
         journal=journal,

@@ -1,0 +1,70 @@
+"""Options of a method's parts by name, as a command gives them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from typing import Any
+
+from syntabula.errors import ArgumentError
+
+
+def method_options(kind: type[Any]) -> dict[str, dict[str, Any]]:
+    """Return the options of a method's selector and model, with their defaults.
+
+    Args:
+        kind: A synthesizer class.
+
+    Returns:
+        By part ("selector", "model"), the default of each option by its name.
+    """
+    return {
+        name: {f.name: getattr(part, f.name) for f in fields(part) if not f.name.startswith("_")}
+        for name, part in _parts(kind).items()
+    }
+
+
+def with_options(kind: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the selector and model of a method with some options changed, as its keyword arguments.
+
+    Args:
+        kind: A synthesizer class.
+        options: Values by the name of an option of the selector or of the model.
+
+    Raises:
+        ArgumentError: If no part has an option of that name, or a value makes no sense to it.
+    """
+    parts = _parts(kind)
+    known = method_options(kind)
+    for name in options:
+        if not any(name in names for names in known.values()):
+            every = sorted({n for names in known.values() for n in names})
+            near = difflib.get_close_matches(name, every, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            listed = ", ".join(every) or "none"
+            raise ArgumentError(f"this method has no option {name!r}{hint}; its options are: {listed}")
+    changed = {}
+    for part_name, part in parts.items():
+        mine = {n: v for n, v in options.items() if n in known[part_name]}
+        if mine:
+            try:
+                changed[part_name] = replace(part, **mine)
+            except TypeError:
+                names = ", ".join(map(repr, mine))
+                raise ArgumentError(f"the value of option {names} is of the wrong type") from None
+    return changed
+
+
+def _parts(kind: type[Any]) -> dict[str, Any]:
+    """Make the default parts of a method that have options."""
+    if not is_dataclass(kind):
+        return {}
+    made = {f.name: _default(f) for f in fields(kind) if f.name in ("selector", "model")}
+    return {name: part for name, part in made.items() if is_dataclass(part)}
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default

@@ -1,0 +1,60 @@
+"""Options of a method, by command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+SYNTH = ("synth", "people.csv", "-o", "out.csv", "--schema", "schema.yaml", "-m", "aim")
+
+
+def test_the_options_of_a_method_are_listed(run):
+    ran = run("methods", "aim")
+
+    assert ran.code == 0
+    assert "--option max_rounds=null" in ran.out
+    assert "--option max_model_mb=80.0" in ran.out
+
+
+def test_an_unknown_method_is_named(run):
+    ran = run("methods", "aimm")
+
+    assert ran.code != 0
+    assert "did you mean 'aim'" in ran.err
+
+
+def test_an_option_reaches_the_method(folder, run):
+    ran = run("--json", *SYNTH, "--option", "max_rounds=2", "--option", "workload=[[age, job]]")
+
+    assert ran.code == 0, ran.err
+    steps = {step["step"]: step["mechanism"] for step in json.loads(ran.out)["statement"]["steps"]}
+    assert steps["choose marginals"].startswith("2 times")
+
+
+def test_a_plan_follows_the_options(folder, run):
+    shares = [
+        json.loads(run("--json", "plan", *SYNTH[1:2], *SYNTH[4:], "--option", f"one_way_share={share}").out)
+        for share in (0.25, 0.5)
+    ]
+
+    assert [plan["steps"][0]["share"] for plan in shares] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("max_round=2", "did you mean 'max_rounds'"),
+        ("max_rounds", "NAME=VALUE"),
+        ("max_rounds=0", "max_rounds must be"),
+        ("workload=[[", "YAML"),
+        ("workload=[[age, height]]", "height"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_spent(folder, run, option, message):
+    ran = run(*SYNTH, "--option", option, "--journal", "journal.jsonl")
+
+    assert ran.code == 2, ran.err
+    assert message in ran.err
+    assert not (folder / "out.csv").exists()
+    assert not (folder / "journal.jsonl").exists()

@@ -1,0 +1,47 @@
+"""Options of a method's parts, given by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError
+from syntabula.synthesizers.options import method_options, with_options
+
+
+def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> None:
+    options = method_options(st.AIM)
+
+    assert options["selector"]["max_model_mb"] == 80.0
+    assert options["selector"]["max_rounds"] is None
+    assert options["model"]["stop_at_noise"] is True
+    assert not any(name.startswith("_") for part in options.values() for name in part)
+
+
+def test_changed_options_make_parts_for_the_method() -> None:
+    parts = with_options(st.AIM, {"max_rounds": 3, "iterations": 50})
+
+    method = st.AIM(**parts)
+    assert method.selector.max_rounds == 3
+    assert method.model.iterations == 50
+    assert method.selector.max_model_mb == 80.0
+
+
+def test_parts_without_a_changed_option_are_left_out() -> None:
+    assert set(with_options(st.AIM, {"max_rounds": 3})) == {"selector"}
+
+
+def test_an_unknown_option_gets_a_hint() -> None:
+    with pytest.raises(ArgumentError, match="'max_round'; did you mean 'max_rounds'"):
+        with_options(st.AIM, {"max_round": 3})
+
+
+@pytest.mark.parametrize("value", ["many", 0, 2.5, [1]])
+def test_a_senseless_value_is_refused(value: object) -> None:
+    with pytest.raises(ArgumentError, match="max_rounds"):
+        with_options(st.AIM, {"max_rounds": value})
+
+
+def test_an_option_of_the_wrong_type_is_named() -> None:
+    with pytest.raises(ArgumentError, match="'measure_share' is of the wrong type"):
+        with_options(st.AIM, {"measure_share": "half"})
