@@ -11,7 +11,7 @@ from syntabula.discretize.fitted import bins_through
 from syntabula.discretize.uniform import Bins
 from syntabula.privacy.column_curator import ColumnCurator
 
-CANDIDATES = 1024
+CANDIDATES = 512
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class QuantileBins:
     over the domain and finer towards 0 (or the bound next to it), weighted by their width, and the edge is the
     lower end of the cell that is drawn. Equal edges merge, so that columns with ties have fewer bins.
 
-    Cost: b - 1 exponential mechanisms. Time: b draws among some 2,000 cells.
+    Cost: b - 1 exponential mechanisms. Time: b draws among some 1,000 cells.
     """
 
     key: str = "quantile"
@@ -52,8 +52,8 @@ class QuantileBins:
 def candidate_edges(lower: float, upper: float, *, integer: bool) -> list[int] | list[float]:
     """Return ascending edges of the candidate cells, from the domain alone.
 
-    An integer domain of at most 2,048 values has a cell for each. Others have 1,024 equal cells, cut further
-    at 1,024 points whose distances from 0, or from the bound next to 0, grow from 2^-32 to half of the width by
+    An integer domain of at most 1,024 values has a cell for each. Others have 512 equal cells, cut further
+    at 512 points whose distances from 0, or from the bound next to 0, grow from 2^-32 to half of the width by
     a constant factor.
     """
     if integer and int(upper) - int(lower) < 2 * CANDIDATES:

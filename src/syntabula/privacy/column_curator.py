@@ -23,6 +23,9 @@ from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, split_tree
 _FRACTION_STEPS = 1 << 20
 """Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
 
+_VALUES_PER_PASS = 1 << 20
+"""Values whose places are held at a time, which bounds memory beyond the sorted column."""
+
 
 class ColumnCurator:
     """Holds the values of one sensitive column; answers under privacy, paid before the draw.
@@ -125,13 +128,15 @@ class ColumnCurator:
         low, high = np.array(edges[:-1], np.float64), np.array(edges[1:], np.float64)
         if of == "column":
             low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
-        which = np.repeat(np.arange(low.size), np.diff(starts))
-        points = self._points.reveal_inside_privacy().astype(np.float64)
-        places = np.clip((points - low[which]) / (high - low)[which], 0.0, 1.0) ** power
-        steps = np.rint(places * _FRACTION_STEPS).astype(np.int64)
-        running = np.concatenate([[0], np.cumsum(steps)])
-        exact = running[starts[1:]] - running[starts[:-1]]
-        noisy = noisy_counts(token, self._source, Sensitive(exact.astype(np.int64)))
+        exact = np.zeros(low.size, dtype=np.int64)
+        points = self._points.reveal_inside_privacy()
+        for first in range(0, points.size, _VALUES_PER_PASS):
+            some = points[first : first + _VALUES_PER_PASS].astype(np.float64)
+            which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
+            places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
+            # Below 2^53, so that the sum of a pass is exact in float64.
+            exact += np.bincount(which, np.rint(places * _FRACTION_STEPS), low.size).astype(np.int64)
+        noisy = noisy_counts(token, self._source, Sensitive(exact))
         self._ledger.record_outcome(token, noisy)
         return NoisyVector(noisy / _FRACTION_STEPS, event, unit=1 / _FRACTION_STEPS)
 
