@@ -29,6 +29,11 @@ COLUMNS = {
     "days": (RNG.integers(18_000, 19_000, N), 17_920, 19_199),
     "values beyond the bounds": (RNG.normal(0, 9, N), -4.0, 4.0),
     "no values": (np.zeros(0), -4.0, 4.0),
+    "a narrow range far from 0": (
+        RNG.integers(2**63, 2**63 + 1000, N, dtype=np.uint64),
+        2**63 - 500,
+        2**63 + 1500,
+    ),
     "all of 64 bits": (RNG.integers(0, 2**64, N, dtype=np.uint64), 0, 2**64 - 1),
 }
 DISCRETIZERS = [QuantileBins(), KMeansBins(), PrivTreeBins(), PrivTreeBins("zero")]

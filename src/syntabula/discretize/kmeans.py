@@ -48,7 +48,7 @@ class KMeansBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         end = int(upper) + 1 if column.integer else float(upper)
-        width = float(end) - float(lower)
+        width = float(end - lower)
         ratio = math.cbrt(4 * SPREAD**2)
         rounds = _rounds(column.pure_epsilon(share), count, n_estimated, ratio)
         for_sums, for_counts = column.split(share / rounds, (1.0, ratio))
@@ -60,13 +60,15 @@ class KMeansBins:
             held = np.maximum(counts, 1.0)
             places = np.clip(sums / held, 0.0, 1.0)
             # An empty cell keeps its middle as centre; without noise it is known to be empty.
-            middles = (
-                np.array(edges[:-1], float) / 2 + np.array(edges[1:], float) / 2 - float(lower)
-            ) / width
+            offsets = np.array([float(e - edges[0]) for e in edges])
+            middles = (offsets[:-1] + offsets[1:]) / (2 * width)
             places = np.sort(np.where(counts < 1, middles, places))
-            cuts = float(lower) + width * (places[:-1] + places[1:]) / 2
-            whole = [math.ceil(c) for c in cuts] if column.integer else [float(c) for c in cuts]
-            bins = bins_through(whole, lower, upper, integer=column.integer)
+            steps = width * (places[:-1] + places[1:]) / 2
+            if column.integer:
+                cuts: list[int] | list[float] = [int(lower) + math.ceil(s) for s in steps]
+            else:
+                cuts = [float(lower) + float(s) for s in steps]
+            bins = bins_through(cuts, lower, upper, integer=column.integer)
         return bins
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -47,7 +48,8 @@ class ColumnCurator:
     ) -> None:
         if points.ndim != 1 or points.dtype not in (np.float64, np.int64, np.uint64):
             raise ArgumentError("points must be a one-dimensional array of float64, int64 or uint64")
-        self._points = Sensitive(np.sort(points))
+        # In a tuple, as the shape of a sensitive array would be shown, and its length is private.
+        self._points = Sensitive((np.sort(points),))
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
@@ -125,13 +127,15 @@ class ColumnCurator:
         event = counting_event(self._ledger, share, sensitivity=_FRACTION_STEPS, cells=len(edges) - 1)
         token = self._ledger.spend(event, step=step)
         starts = self._starts(edges)
-        low, high = np.array(edges[:-1], np.float64), np.array(edges[1:], np.float64)
+        # From the first edge, so that integers beyond 2^53 keep their differences.
+        ends = np.array([float(e - edges[0]) for e in edges])
+        low, high = ends[:-1], ends[1:]
         if of == "column":
             low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
         exact = np.zeros(low.size, dtype=np.int64)
-        points = self._points.reveal_inside_privacy()
+        points = self._sorted()
         for first in range(0, points.size, _VALUES_PER_PASS):
-            some = points[first : first + _VALUES_PER_PASS].astype(np.float64)
+            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges)
             which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
             places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
             # Below 2^53, so that the sum of a pass is exact in float64.
@@ -173,7 +177,7 @@ class ColumnCurator:
             event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
             scale = 2 / epsilon
         ranks = self._starts(edges)[:-1].astype(np.float64)
-        widths = np.diff(np.array(edges, dtype=np.float64))
+        widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
         bonus = np.log(widths / widths.max()) * scale
         chosen = []
         for fraction in fractions:
@@ -225,20 +229,35 @@ class ColumnCurator:
         self._ledger.record_outcome(token, decisions)
         return leaves
 
+    def _sorted(self) -> NDArray[Any]:
+        return self._points.reveal_inside_privacy()[0]
+
     def _size(self) -> int:
-        return int(self._points.reveal_inside_privacy().size)
+        return int(self._sorted().size)
+
+    def _offsets(self, points: NDArray[Any], edges: Sequence[float]) -> NDArray[np.float64]:
+        """Return the distances of values from the first edge, those outside held at the outer edges."""
+        if not self.integer:
+            held = np.clip(points, float(edges[0]), float(edges[-1]))
+            return np.asarray(held - float(edges[0]), dtype=np.float64)
+        info = np.iinfo(points.dtype)
+        low, high = (min(max(int(e), int(info.min)), int(info.max)) for e in (edges[0], edges[-1]))
+        inside = np.clip(points, points.dtype.type(low), points.dtype.type(high))
+        # Unsigned arithmetic wraps modulo 2^64, which makes the difference exact for signed values too.
+        offsets: NDArray[np.uint64] = inside.view(np.uint64) - np.uint64(int(edges[0]) % 2**64)
+        return offsets.astype(np.float64)
 
     def _starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
         """Return [k + 1] ranks of the cells' edges, the outer cells open to infinity."""
         if len(edges) < 2:
             raise ArgumentError("cells need at least two edges")
         inner = self._ranks(edges[1:-1])
-        size = self._points.reveal_inside_privacy().size
+        size = self._sorted().size
         return np.concatenate([[0], inner, [size]]).astype(np.int64)
 
     def _ranks(self, cuts: Sequence[float]) -> NDArray[np.int64]:
         """Return how many values are below each cut, exactly for 64-bit integers of either sign."""
-        points = self._points.reveal_inside_privacy()
+        points = self._sorted()
         if not self.integer:
             return np.searchsorted(points, np.array(cuts, dtype=np.float64), side="left").astype(np.int64)
         info = np.iinfo(points.dtype)
