@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import traceback
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from syntabula.errors import ArgumentError, DataError
-from syntabula.table.files import read_table, write_table
+from syntabula.table.files import read_table, write_parts, write_table
 from syntabula.table.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -445,3 +446,43 @@ class TestBaseInstall:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
         assert done.returncode == 0, done.stderr
+
+
+class TestPieces:
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz", ".csv.zst", ".jsonl.gz", ".arrow"])
+    def test_a_table_in_pieces_is_written_as_if_it_were_whole(self, suffix: str, tmp_path: Path) -> None:
+        table = from_frame(TABLE)
+        whole, pieces = tmp_path / f"whole{suffix}", tmp_path / f"pieces{suffix}"
+        cuts = [slice(0, 1), slice(1, 1), slice(1, None)]
+        write_table(table.columns, whole, table.origin)
+
+        write_parts(
+            (
+                {n: RawColumn(c.values[cut], c.missing[cut], c.physical) for n, c in table.columns.items()}
+                for cut in cuts
+            ),
+            pieces,
+            table.origin,
+        )
+
+        one, other = read_table(whole), read_table(pieces)
+        assert list(one.columns) == list(other.columns)
+        for name in one.columns:
+            assert one.columns[name].physical == other.columns[name].physical
+            assert cells(one.columns[name]) == cells(other.columns[name])
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted([whole.name, pieces.name])
+
+    def test_a_failure_in_a_later_piece_leaves_the_old_file_and_nothing_else(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.parquet"
+        path.write_text("old")
+
+        def parts() -> Iterator[dict[str, RawColumn]]:
+            yield {"x": texts("a")}
+            yield {"x": texts("b")}
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write_parts(parts(), path)
+
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path]

@@ -20,6 +20,9 @@ from syntabula.table.codec import Codec
 from syntabula.table.raw import Origin, RawColumn
 from syntabula.table.schema import Schema
 
+ROWS_AT_ONCE = 250_000
+"""Rows that `sample_to` draws and writes in one piece."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
@@ -76,23 +79,28 @@ class Release:
     ) -> int:
         """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
 
+        More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them.
+
         Raises:
             ArgumentError: If n is not an integer of at least 0, or the suffix is unknown.
             DataError: If the file cannot be written; an old file stays as it was.
         """
-        from syntabula.table.files import write_table
+        from syntabula.table.files import write_parts
 
-        rows = self.n_estimated if n is None else n
-        write_table(self.sample_columns(rows, seed=seed), path, self.origin)
+        rows = _checked_rows(self.n_estimated if n is None else n)
+        rng = np.random.default_rng(_checked_seed(seed))
+        starts = range(0, max(rows, 1), ROWS_AT_ONCE)
+        pieces = (self._draw(min(ROWS_AT_ONCE, rows - start), rng) for start in starts)
+        write_parts(pieces, path, self.origin)
         return rows
 
     def sample_columns(self, n: int | None = None, *, seed: int | None = None) -> dict[str, RawColumn]:
         """Draw a synthetic table as raw columns, in schema order."""
-        rows = self.n_estimated if n is None else n
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
-            raise ArgumentError("n must be an integer of at least 0: the number of rows to draw")
-        rng = np.random.default_rng(_checked_seed(seed))
-        return self.codec.decode(self.model.sample(int(rows), rng), rng)
+        rows = _checked_rows(self.n_estimated if n is None else n)
+        return self._draw(rows, np.random.default_rng(_checked_seed(seed)))
+
+    def _draw(self, rows: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        return self.codec.decode(self.model.sample(rows, rng), rng)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order."""
@@ -140,6 +148,12 @@ def load(path: str | os.PathLike[str]) -> Release:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
+
+
+def _checked_rows(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ArgumentError("n must be an integer of at least 0: the number of rows to draw")
+    return int(n)
 
 
 def _checked_seed(seed: int | None) -> int | None:

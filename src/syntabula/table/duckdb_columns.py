@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -18,8 +19,12 @@ _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 
 
 @contextmanager
-def connection() -> Iterator[Any]:
-    """Open an in-memory database that fetches no extension and spills nothing to disk."""
+def connection(path: str | None = None) -> Iterator[Any]:
+    """Open a database that fetches no extension and spills nothing to disk.
+
+    Args:
+        path: File to keep its tables in while it is open, for rows that are not sensitive; memory if None.
+    """
     import duckdb
 
     settings: dict[str, Any] = {
@@ -28,12 +33,17 @@ def connection() -> Iterator[Any]:
         # Sensitive rows must not end up in a spill file.
         "temp_directory": "",
     }
-    database = duckdb.connect(":memory:", config=settings)
+    if path is not None:
+        settings["memory_limit"] = "256MB"
+    database = duckdb.connect(path or ":memory:", config=settings)
     try:
         database.execute("SET TimeZone = 'UTC'")
         yield database
     finally:
         database.close()
+        for leftover in () if path is None else (path, f"{path}.wal"):
+            if os.path.lexists(leftover):
+                os.unlink(leftover)
 
 
 def quoted(text: str) -> str:

@@ -1,9 +1,11 @@
-"""Raw columns to Parquet, delimited text and JSON Lines, by DuckDB."""
+"""Raw columns to Parquet, delimited text and JSON Lines, by DuckDB, in one piece or many."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,76 +27,111 @@ _NARROW_FLOATS = {"float", "float32", "float16", "halffloat"}
 _DECIMAL = re.compile(r"decimal(?:\d+)?\((?:precision=)?(\d+), ?(?:scale=)?(\d+)\)")
 _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
 _MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+_Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
+"""From a column's name, values and alias: an array for DuckDB, and the expression that is written."""
 _NS_LIMIT = np.iinfo(np.int64).max // 1000
 
 
-def write_parquet(columns: Mapping[str, RawColumn], path: str) -> None:
+Parts = Iterable[Mapping[str, RawColumn]]
+"""A table in pieces of some rows each, of the same columns and types; at least one."""
+
+
+def write_parquet(parts: Parts, path: str) -> None:
     """Write Parquet; raises DataError for names that differ in case only, which DuckDB cannot keep apart."""
-    _check_case(columns)
-    arrays, selected = _arrays(columns), []
-    for i, (name, column) in enumerate(columns.items()):
-        value, expression = _native(name, column, f"v{i}")
-        arrays[f"v{i}"] = value
-        selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS {identifier(name)}")
-    _copy(arrays, ", ".join(selected), path, "FORMAT parquet, COMPRESSION zstd")
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        _check_case(columns)
+        return _Prepared.of(columns, _native)
+
+    _copy(map(prepare, parts), path, "FORMAT parquet, COMPRESSION zstd")
 
 
-def write_json_lines(columns: Mapping[str, RawColumn], path: str, compression: str) -> None:
+def write_json_lines(parts: Parts, path: str, compression: str) -> None:
     """Write one JSON object per line; times as ISO 8601 text, missing cells as null."""
-    _check_case(columns)
-    arrays, selected = _arrays(columns), []
-    for i, (name, column) in enumerate(columns.items()):
+
+    def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
         if column.physical.kind == "float" and not np.isfinite(column.values[~column.missing]).all():
             raise DataError(
                 f"column {name!r} holds infinite numbers, which JSON has not; write another format"
             )
         plain = column.physical.kind in ("boolean", "integer", "float")
-        value, expression = (_native if plain else _text)(name, column, f"v{i}")
-        arrays[f"v{i}"] = value
-        selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS {identifier(name)}")
-    _copy(arrays, ", ".join(selected), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
+        return (_native if plain else _text)(name, column, source)
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        _check_case(columns)
+        return _Prepared.of(columns, cell)
+
+    _copy(map(prepare, parts), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
 
 
-def write_delimited(
-    columns: Mapping[str, RawColumn], path: str, compression: str, delimiter: str, *, neutralise: bool
-) -> None:
+def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
     """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
-    arrays, selected, header = _arrays(columns), [], []
-    ambiguous = []
-    for i, (name, column) in enumerate(columns.items()):
-        value, expression = _text(name, column, f"v{i}")
-        arrays[f"v{i}"] = value
-        if neutralise and column.physical.kind == "text":
-            expression = neutralised_sql(expression)
-        selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS c{i}")
-        header.append(f"{quoted(neutralised(name) if neutralise else name)} AS c{i}")
+
+    def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
+        value, expression = _text(name, column, source)
+        text = neutralise and column.physical.kind == "text"
+        return value, neutralised_sql(expression) if text else expression
+
+    iterator = iter(parts)
+    first = next(iterator)
+    # The header is a row of its own, as DuckDB would rename columns that differ in case only.
+    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(first)]
+    for name in first:
         if "\r" in name:
             raise DataError(
                 f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
                 "rename it, or write Parquet"
             )
-        # A reader may take another delimiter's character in a bare header for the file's own.
-        if any(character in name for character in DELIMITERS):
-            ambiguous.append(f"c{i}")
-    # The header is a row of its own, as DuckDB would rename columns that differ in case only.
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
+    # A reader may take another delimiter's character in a bare header for the file's own.
+    ambiguous = [f"c{i}" for i, name in enumerate(first) if any(c in name for c in DELIMITERS)]
     if ambiguous:
         options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
-    _copy(arrays, ", ".join(selected), path, options, first=f"SELECT {', '.join(header)} UNION ALL ")
+    prepared = (
+        _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(first))])
+        for columns in chain([first], iterator)
+    )
+    _copy(prepared, path, options, first=f"SELECT {', '.join(header)} UNION ALL ")
 
 
-def _arrays(columns: Mapping[str, RawColumn]) -> dict[str, NDArray[Any]]:
-    return {f"m{i}": column.missing for i, column in enumerate(columns.values())}
+@dataclass(frozen=True)
+class _Prepared:
+    """One piece of a table as DuckDB takes it: arrays by name, and the expressions over them."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    selected: str
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, RawColumn], cell: _Cell, names: Sequence[str] | None = None
+    ) -> _Prepared:
+        arrays: dict[str, NDArray[Any]] = {}
+        selected: list[str] = []
+        shown = names or [identifier(name) for name in columns]
+        for i, (name, column) in enumerate(columns.items()):
+            value, expression = cell(name, column, f"v{i}")
+            arrays |= {f"v{i}": value, f"m{i}": column.missing}
+            selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS {shown[i]}")
+        return cls(arrays, ", ".join(selected))
 
 
-def _copy(
-    arrays: Mapping[str, NDArray[Any]], selected: str, path: str, options: str, *, first: str = ""
-) -> None:
-    with connection() as database:
-        database.register("cells", arrays)
-        database.execute(
-            f"COPY ({first}SELECT {selected} FROM cells) TO {quoted(path)} ({options}, USE_TMP_FILE false)"
-        )
+def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
+    """Write a table's pieces; more than one are gathered in a database file, never in memory."""
+    part, following = next(parts), next(parts, None)
+    target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
+    if following is None:
+        with connection() as database:
+            database.register("cells", part.arrays)
+            database.execute(f"COPY ({first}SELECT {part.selected} FROM cells) {target}")
+        return
+    with connection(f"{path}.parts") as database:
+        command = "CREATE TABLE gathered AS"
+        for piece in chain([part, following], parts):
+            database.register("cells", piece.arrays)
+            database.execute(f"{command} SELECT {piece.selected} FROM cells")
+            database.unregister("cells")
+            command = "INSERT INTO gathered"
+        database.execute(f"COPY ({first}SELECT * FROM gathered) {target}")
 
 
 def _check_case(columns: Mapping[str, RawColumn]) -> None:

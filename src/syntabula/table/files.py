@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from syntabula._extras import require
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.conform import conform
 from syntabula.table.formats import FileFormat, file_format
-from syntabula.table.raw import Origin, RawColumn, RawTable
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
 
 
 def read_table(path: str | os.PathLike[str]) -> RawTable:
@@ -78,34 +78,62 @@ def write_table(
         DataError: If the file cannot be written; the old file is left as it was.
         MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
     """
+    write_parts([columns], path, origin, neutralise_formulas=neutralise_formulas)
+
+
+def write_parts(
+    parts: Iterable[Mapping[str, RawColumn]],
+    path: str | os.PathLike[str],
+    origin: Origin | None = None,
+    *,
+    neutralise_formulas: bool = True,
+) -> None:
+    """Write a table that comes in pieces of some rows each, as `write_table` does.
+
+    Pieces are gathered in a file beside the target, so that memory is that of one piece; an Arrow file alone
+    is made in memory, as its categories must be known before its first row.
+
+    Args:
+        parts: At least one piece; all have the same columns and types.
+        path: See `write_table`.
+        origin: See `write_table`.
+        neutralise_formulas: See `write_table`.
+    """
+    kind = file_format(path)
+    physical = origin.physical if origin is not None else {}
+    with _whole_file(path) as temporary:
+        _write((_conformed(part, physical) for part in parts), temporary, kind, neutralise_formulas)
+
+
+def _conformed(
+    columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]
+) -> dict[str, RawColumn]:
     from syntabula.table.frames import check_names
 
-    kind = file_format(path)
     check_names(columns)
     if len({c.values.size for c in columns.values()}) > 1:
         raise DataError("the columns of a table differ in length")
-    physical = origin.physical if origin is not None else {}
-    typed = {n: conform(c, physical.get(n)) for n, c in columns.items()}
-    with _whole_file(path) as temporary:
-        _write(typed, temporary, kind, neutralise_formulas)
+    return {n: conform(c, physical.get(n)) for n, c in columns.items()}
 
 
-def _write(columns: Mapping[str, RawColumn], path: str, kind: FileFormat, neutralise: bool) -> None:
+def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
     if kind.container == "arrow":
         from syntabula.table.arrow_columns import make_array
 
-        table = require("pyarrow", "arrow").table({n: make_array(c) for n, c in columns.items()})
+        arrow = require("pyarrow", "arrow")
+        tables = [arrow.table({n: make_array(c) for n, c in columns.items()}) for columns in parts]
+        table = tables[0] if len(tables) == 1 else arrow.concat_tables(tables).unify_dictionaries()
         require("pyarrow.feather", "arrow").write_feather(table, path, compression="lz4")
         return
     from syntabula.table import duckdb_writing
 
     if kind.container == "parquet":
-        duckdb_writing.write_parquet(columns, path)
+        duckdb_writing.write_parquet(parts, path)
     elif kind.container == "jsonl":
-        duckdb_writing.write_json_lines(columns, path, kind.compression)
+        duckdb_writing.write_json_lines(parts, path, kind.compression)
     else:
         delimiter = "\t" if kind.container == "tsv" else ","
-        duckdb_writing.write_delimited(columns, path, kind.compression, delimiter, neutralise=neutralise)
+        duckdb_writing.write_delimited(parts, path, kind.compression, delimiter, neutralise=neutralise)
 
 
 @contextmanager
