@@ -16,11 +16,13 @@ from syntabula.privacy.column_curator import ColumnCurator
 
 INTEGER_EXPONENTS = range(65)
 REAL_EXPONENTS = range(-32, 63)
-REFINING_CELLS = 32
+REFINING_CELLS = 8
 LEAST_FAILURE = 1e-8
 MISSING_TAIL = 0.01
 NEAR_ZERO = 32
 WINDOWS = (1, 2, 4)
+NEXT_CELL_SIGMAS = 1.5
+MOST_CUT = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,14 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
     needs more budget or more records; the paper leaves this case open, and here it is an error.
 
     Departures: two or four adjacent cells may pass the threshold together, with sqrt(2) or 2 times the noise,
-    as a heavy tail spreads over many powers and would be cut off else. The powers reach from 2^-32 (2^0 for
-    integers) to 2^62, not 2^0 to 2^31, as columns come in any unit; a cell more costs only its logarithm.
-    Bounds from powers of two are up to twice too wide (years would span 1024 to 2048), which wastes bins, so
-    half of the budget counts again inside the two outermost occupied cells, in 32 equal parts each, and what
-    holds no more than noise at either end is cut off. A lower bound above 0 but below 1/32 of the upper one
-    becomes 0 (and mirrored below 0): ever smaller powers hold ever fewer of the values near 0, and reaching
-    it widens the domain by 3 % at most.
+    as a heavy tail spreads over many powers and would be cut off else; and a cell next to an occupied one
+    needs only 1.5 standard deviations, as values seldom end at a power of two. The powers reach from 2^-32
+    (2^0 for integers) to 2^62, not 2^0 to 2^31, as columns come in any unit; a cell more costs only its
+    logarithm. Bounds from powers of two are up to twice too wide (years would span 1024 to 2048), which wastes
+    bins, so half of the budget counts again inside the two outermost occupied cells, in 8 equal parts each,
+    and what holds no more than noise, and surely less than 5 % of the records, is cut off at either end. A
+    lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): ever smaller powers
+    hold ever fewer of the values near 0, and reaching it widens the domain by 3 % at most.
 
     Args:
         column: The values.
@@ -112,9 +115,21 @@ def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bo
                 inside = rest[start : start + window] > 2 * answer.sigma
                 found[start : start + window] |= inside
         if found.any():
-            return found
+            return _extended(found, counts > NEXT_CELL_SIGMAS * answer.sigma)
         failure *= 10
     return np.zeros(counts.size, dtype=np.bool_)
+
+
+def _extended(found: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Add the cells next to the outermost found ones as long as they are likely to hold something."""
+    low, high = np.flatnonzero(found)[[0, -1]]
+    while low > 0 and likely[low - 1]:
+        low -= 1
+    while high < found.size - 1 and likely[high + 1]:
+        high += 1
+    extended = found.copy()
+    extended[[low, high]] = True
+    return extended
 
 
 def _reaching_zero(edges: Sequence[int | float], low_cell: int, high_cell: int) -> tuple[int, int]:
@@ -146,20 +161,21 @@ def _refined(
         fine = [*low, *(high if high[0] > low[-1] else high[1:])]
         n_low, n_high = len(low) - 1, len(high) - 1
     answer = column.histogram(fine, share=share, step=step)
-    first = _first_above_noise(answer, answer.values[:n_low])
-    last = _first_above_noise(answer, answer.values[::-1][:n_high])
+    n_estimated = float(answer.values.sum())
+    first = _cells_to_cut(answer, answer.values[:n_low], n_estimated)
+    last = _cells_to_cut(answer, answer.values[::-1][:n_high], n_estimated)
     cells = len(fine) - 1
-    if low_cell == high_cell and first + last >= cells:
+    if first + last >= cells:
         return fine[0], fine[-1]
     return fine[first], fine[cells - last]
 
 
-def _first_above_noise(answer: NoisyVector, values: NDArray[np.float64]) -> int:
-    """Return how many cells from the end hold no more than noise, each and all together; 0 if all do."""
-    height = answer.above_noise(LEAST_FAILURE)
-    together = np.cumsum(values) > height * np.sqrt(np.arange(1, values.size + 1))
-    above = np.flatnonzero((values > height) | together)
-    return int(above[0]) if above.size else 0
+def _cells_to_cut(answer: NoisyVector, values: NDArray[np.float64], n_estimated: float) -> int:
+    """Return how many cells from the end surely hold few records, and no more than noise all together."""
+    together = np.cumsum(values)
+    noise = 2 * answer.sigma * np.sqrt(np.arange(1, values.size + 1))
+    few = (together <= noise) & (together + noise <= MOST_CUT * n_estimated)
+    return int(np.flatnonzero(few)[-1]) + 1 if few.any() else 0
 
 
 def _parts(low: int | float, high: int | float, count: int, *, integer: bool) -> list[int | float]:
