@@ -32,11 +32,11 @@ def test_an_option_reaches_the_method(folder, run):
     assert steps["choose marginals"].startswith("2 times")
 
 
+PLAN = ("--json", "plan", *SYNTH[1:2], *SYNTH[4:], "--discretizer", "uniform", "--bins", 100)
+
+
 def test_a_plan_follows_the_options(folder, run):
-    shares = [
-        json.loads(run("--json", "plan", *SYNTH[1:2], *SYNTH[4:], "--option", f"one_way_share={share}").out)
-        for share in (0.25, 0.5)
-    ]
+    shares = [json.loads(run(*PLAN, "--option", f"one_way_share={share}").out) for share in (0.25, 0.5)]
 
     assert [plan["steps"][0]["share"] for plan in shares] == [0.25, 0.5]
 

@@ -41,7 +41,10 @@ class Run:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CoercionWarning)
-                synthesizer = st.synthesizer(method)(budget=budget, noise=noise, bins=10)
+                # Even bins, so that each of them is learned even from few records; test_preprocessing_replay
+                # has the private ones.
+                even = st.Preprocessing(discretizer="uniform")
+                synthesizer = st.synthesizer(method)(budget=budget, noise=noise, bins=10, preprocessing=even)
                 release = synthesizer.fit(frame, schema)
         finally:
             patch.undo()

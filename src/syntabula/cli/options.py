@@ -40,7 +40,7 @@ Bins = Annotated[
     str | None,
     typer.Option(
         "--bins",
-        help="Codes of a wide numeric column, 100 if nothing is said; `auto` for a rule under the budget.",
+        help="Most codes of a wide numeric column; a rule under the budget if nothing is said.",
         metavar="N|auto",
     ),
 ]
@@ -48,7 +48,7 @@ Discretizer = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="How numbers become codes: uniform (free; the default), privtree, quantile or kmeans.",
+        help="How numbers become codes: privtree (the default), quantile, kmeans, or uniform (free).",
     ),
 ]
 Within = Annotated[

@@ -53,8 +53,8 @@ class Marginal:
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
-        bins: Number of codes for a numeric or date column with more values than that; "auto" for Rice's rule
-            under the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n.
+        bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
+            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n.
         preprocessing: How bins are chosen, and what part of the budget that and unknown domains may cost.
         rare: How rare categories of large columns are merged under privacy before anything else; None for not.
         seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.
@@ -77,7 +77,7 @@ class Marginal:
     epsilon: float = 1.0
     delta: float = 1e-5
     budget: Budget | None = None
-    bins: BinCount = 100
+    bins: BinCount = "auto"
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     rare: RareCategories | None = RareCategories()
     seed: int | None = None
