@@ -17,6 +17,7 @@ from typing import Any
 from syntabula.errors import DataError
 from syntabula.table.csv_safety import DELIMITERS
 from syntabula.table.duckdb_columns import connection, one_file, quoted, read_relation
+from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
 
 FIRST_LINES = 100
@@ -59,25 +60,31 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
     """
     import duckdb
 
-    from syntabula.table.frames import check_names
-
     with connection() as database:
         try:
-            reader = _Reader(database, path, compression)
-            names, found = _header(reader, path, delimiter)
-            check_names(names)
-            plain = [f"c{i}" for i in range(len(names))]
-            source = reader.source(found, quote='"', names=plain, header=True)
-            database.execute(f"CREATE TABLE cells AS SELECT * FROM {source}")
-            typed = _types(database, len(names))
-            cells = database.sql(
-                "SELECT "
-                + ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in enumerate(typed))
-                + " FROM cells"
-            )
-            return read_relation(cells, names)
+            return interruptible(database, lambda: _read(database, path, compression, delimiter))
         except duckdb.Error as error:
             raise DataError(_explained(path, str(error))) from None
+
+
+def _read(
+    database: Any, path: str, compression: str, delimiter: str | None
+) -> tuple[dict[str, RawColumn], int]:
+    from syntabula.table.frames import check_names
+
+    reader = _Reader(database, path, compression)
+    names, found = _header(reader, path, delimiter)
+    check_names(names)
+    plain = [f"c{i}" for i in range(len(names))]
+    source = reader.source(found, quote='"', names=plain, header=True)
+    database.execute(f"CREATE TABLE cells AS SELECT * FROM {source}")
+    typed = _types(database, len(names))
+    cells = database.sql(
+        "SELECT "
+        + ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in enumerate(typed))
+        + " FROM cells"
+    )
+    return read_relation(cells, names)
 
 
 def _header(reader: _Reader, path: str, delimiter: str | None) -> tuple[list[str], str]:

@@ -15,6 +15,7 @@ from syntabula.errors import DataError
 from syntabula.table.conform import as_integers
 from syntabula.table.csv_safety import DELIMITERS, neutralised, neutralised_sql
 from syntabula.table.duckdb_columns import connection, identifier, quoted
+from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import object_array, to_objects
 from syntabula.table.raw import RawColumn
 
@@ -122,16 +123,20 @@ def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "
     if following is None:
         with connection() as database:
             database.register("cells", part.arrays)
-            database.execute(f"COPY ({first}SELECT {part.selected} FROM cells) {target}")
+            _run(database, f"COPY ({first}SELECT {part.selected} FROM cells) {target}")
         return
     with connection(f"{path}.parts") as database:
         command = "CREATE TABLE gathered AS"
         for piece in chain([part, following], parts):
             database.register("cells", piece.arrays)
-            database.execute(f"{command} SELECT {piece.selected} FROM cells")
+            _run(database, f"{command} SELECT {piece.selected} FROM cells")
             database.unregister("cells")
             command = "INSERT INTO gathered"
-        database.execute(f"COPY ({first}SELECT * FROM gathered) {target}")
+        _run(database, f"COPY ({first}SELECT * FROM gathered) {target}")
+
+
+def _run(database: Any, statement: str) -> None:
+    interruptible(database, lambda: database.execute(statement))
 
 
 def _check_case(columns: Mapping[str, RawColumn]) -> None:

@@ -13,6 +13,7 @@ from syntabula._extras import require
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.conform import conform
 from syntabula.table.formats import FileFormat, file_format
+from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
 
 
@@ -196,7 +197,8 @@ def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
     from syntabula.table.frames import check_names
 
     with connection() as database:
-        try:
+
+        def fetch() -> tuple[dict[str, RawColumn], int]:
             described = database.execute(
                 f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
             ).fetchall()
@@ -207,6 +209,9 @@ def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
                 f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
             )
             return read_relation(relation, names)
+
+        try:
+            return interruptible(database, fetch)
         except duckdb.Error:
             raise DataError(
                 f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"

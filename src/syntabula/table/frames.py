@@ -110,9 +110,15 @@ def _from_arrow(table: Any) -> RawTable:
 
 def _from_relation(relation: Any) -> RawTable:
     from syntabula.table.duckdb_columns import read_relation
+    from syntabula.table.interrupts import is_interrupt
 
     check_names(relation.columns)
-    columns, n_rows = read_relation(relation, relation.columns)
+    try:
+        columns, n_rows = read_relation(relation, relation.columns)
+    except RuntimeError as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        raise
     return _table(columns, n_rows, "parquet")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula.errors import DataError
 from syntabula.table.duckdb_columns import connection, one_file, quoted
+from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
 
@@ -44,12 +45,13 @@ def read_json_lines(path: str, compression: str) -> tuple[dict[str, RawColumn], 
 def _rows(path: str, compression: str) -> list[dict[str, Any]]:
     import duckdb
 
+    query = (
+        f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
+        f"compression={quoted(compression)})"
+    )
     with connection() as database:
         try:
-            lines = database.execute(
-                f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
-                f"compression={quoted(compression)})"
-            ).fetchall()
+            lines = interruptible(database, lambda: database.execute(query).fetchall())
         except duckdb.Error as error:
             line = re.search(r"in line (\d+)", str(error))
             where = f"line {line[1]} of {path!r}" if line else f"{path!r}"

@@ -1,0 +1,58 @@
+"""Ctrl-C while DuckDB works: it stops the query at once and arrives as KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+ResultT = TypeVar("ResultT")
+
+_LOOK_EVERY = 0.05
+"""Seconds between two attempts to stop: one that falls between two queries is lost."""
+
+
+def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
+    """Run queries so that an interrupt stops them.
+
+    In the main thread DuckDB turns some interrupts into a RuntimeError and misses others until the query
+    ends. The work therefore runs in a thread of its own, while this one waits for signals.
+
+    Args:
+        database: Connection that the work uses.
+        work: What to run; it should do little beside its queries, as only these are stopped.
+
+    Returns:
+        What the work returns.
+
+    Raises:
+        KeyboardInterrupt: If the user interrupts; the work has ended by then. Errors of the work pass through.
+    """
+    results: list[ResultT] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="duckdb")
+    try:
+        thread.start()
+        # With a time limit, as waits without one cannot be interrupted on every system.
+        while thread.is_alive():
+            thread.join(1.0)
+    except KeyboardInterrupt:
+        while thread.is_alive():
+            database.interrupt()
+            thread.join(_LOOK_EVERY)
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an error of DuckDB stands for an interrupt, for queries on a connection of the user's."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"

@@ -1,0 +1,100 @@
+"""An interrupt of the user's stops DuckDB and arrives as KeyboardInterrupt, in library calls too."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from syntabula.errors import DataError
+from syntabula.table.duckdb_columns import connection
+from syntabula.table.frames import from_frame
+from syntabula.table.interrupts import interruptible
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+
+
+def interrupt_once(started: threading.Event) -> threading.Thread:
+    """Interrupt this process as soon as something has started."""
+
+    def send() -> None:
+        assert started.wait(60)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+class TestInterruptible:
+    @pytest.mark.parametrize("fetch", ["fetchall", "fetchnumpy"])
+    def test_a_query_that_would_never_end_is_stopped(self, fetch: str) -> None:
+        started = threading.Event()
+
+        def work() -> object:
+            relation = database.sql(ENDLESS)
+            started.set()
+            return getattr(relation, fetch)()
+
+        with connection() as database:
+            sender = interrupt_once(started)
+            with pytest.raises(KeyboardInterrupt):
+                interruptible(database, work)
+            sender.join()
+
+            assert database.execute("SELECT 1").fetchall() == [(1,)]
+
+    def test_results_and_errors_pass_through(self) -> None:
+        with connection() as database:
+            assert interruptible(database, lambda: 3) == 3
+            with pytest.raises(ZeroDivisionError):
+                interruptible(database, lambda: 1 // 0)
+
+
+class TestRelationOfTheUser:
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("Query interrupted", KeyboardInterrupt), ("something else", DataError)]
+    )
+    def test_duckdbs_own_interrupt_is_translated(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, expected: type[BaseException]
+    ) -> None:
+        import duckdb
+
+        from syntabula.table import duckdb_columns
+
+        def fail(*_: object) -> None:
+            raise RuntimeError(text)
+
+        monkeypatch.setattr(duckdb_columns, "read_relation", fail)
+
+        with pytest.raises(expected):
+            from_frame(duckdb.sql("SELECT 1 AS x"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
+class TestWholeRead:
+    def test_reading_a_file_ends_in_keyboard_interrupt(self, tmp_path: Path) -> None:
+        """In a process of its own, with the handler that Python installs, interrupted while DuckDB works."""
+        script = (
+            "import sys\n"
+            "from syntabula.table import csv_reading, files\n"
+            f"csv_reading._types = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
+            ".fetchnumpy())\n"
+            "try:\n"
+            "    files.read_table(sys.argv[1])\n"
+            "except KeyboardInterrupt:\n"
+            "    print('interrupted')\n"
+        )
+        path = tmp_path / "x.csv"
+        path.write_text("a\n1\n", encoding="utf-8")
+        child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "go\n"
+
+        child.send_signal(signal.SIGINT)
+
+        assert child.communicate(timeout=60)[0] == "interrupted\n"
