@@ -21,10 +21,12 @@ Axes = tuple[int, ...]
 _TABLES_SPLIT_BY_TRIAL = 8
 _LEAST_MAXIMUM = 1e-200
 _LEAST_CELL = 1e-280
+_MOST_LOST = 1e-6
+_CHEAP_TO_CHECK = 256
 
 
 class ImpossibleError(ArithmeticError):
-    """All cells of the product are zero, as far as floating point can tell."""
+    """Floating point cannot tell the product from zero, in all cells or too many."""
 
 
 class FactorGraph:
@@ -58,7 +60,7 @@ class FactorGraph:
             factors: One table per factor, not negative, of the shape of its columns; best with maximum 1.
 
         Raises:
-            ImpossibleError: If the product is zero everywhere, as far as floating point can tell.
+            ImpossibleError: If the product is zero everywhere, or tables are too extreme for floating point.
         """
         tables: list[FloatArray | None] = [*factors, *[None] * len(self._steps)]
         groups: list[tuple[FloatArray, FloatArray | None]] = []
@@ -81,7 +83,11 @@ class FactorGraph:
             ratio = _ratio(step.arrange_back(above), sums[place])
             for number, marginal in zip(step.members, step.spread(*groups[place], ratio), strict=True):
                 found[number] = marginal
-        return [_present(m) for m in found[: self._n_factors]]
+        marginals = [_present(m) for m in found[: self._n_factors]]
+        # Where tables differ by more than floating point can hold, part of the whole is lost on the way.
+        if any(abs(float(m.sum()) - 1.0) > _MOST_LOST for m in marginals if m.size <= _CHEAP_TO_CHECK):
+            raise ImpossibleError
+        return marginals
 
 
 @dataclass(frozen=True)

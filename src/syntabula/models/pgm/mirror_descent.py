@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.pgm.factor import arranged
+from syntabula.models.pgm.factor import arranged, axes_outside
 from syntabula.models.pgm.factor_graph import FactorGraph, ImpossibleError
 
 _LEAST_PROBABILITY = 1e-9
@@ -18,6 +19,7 @@ _SIGNIFICANT = 3.0
 """Standard deviations beyond which a difference of one cell is taken for more than noise."""
 _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
+_SETTLE_EVERY = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Target:
     Attributes:
         clique: Columns in the order of the domain.
         mean: Weighted mean of the measured counts.
-        weight: Inverse variance of the mean, for each cell.
+        weight: Inverse variance of the mean, for each cell; 0 where nothing was measured.
         noise: Loss that the true table is expected to have here: half for each cell with noise.
     """
 
@@ -48,6 +50,8 @@ class Target:
 
     def correction(self, believed: FloatArray) -> FloatArray:
         """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""
+        if not self.weight.any():
+            return np.zeros(self.weight.shape)
         sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
         least = np.minimum(believed, sigma / 2) + _LEAST_PROBABILITY * believed.sum()
         known = np.where(
@@ -58,7 +62,10 @@ class Target:
 
 
 def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
-    """Join measurements of the same columns, so that each clique is looked at once a step."""
+    """Join measurements of the same columns, so that each clique is looked at once a step.
+
+    Columns in several cliques that were not measured alone get a target of weight 0.
+    """
     sums: dict[Clique, list[FloatArray]] = {}
     noisy: dict[Clique, bool] = {}
     for m in measurements:
@@ -73,6 +80,12 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
     targets = []
     for clique, (weighted, weight) in sums.items():
         targets.append(Target(clique, weighted / weight, weight, weight.size / 2 if noisy[clique] else 0.0))
+    # Columns that several cliques share need a table of their own, see _settled.
+    shared = Counter(c for t in targets for c in t.clique)
+    for column, n in shared.items():
+        if n > 1 and (column,) not in sums:
+            zeros = np.zeros(domain.size(column))
+            targets.append(Target((column,), zeros, zeros, 0.0))
     return targets
 
 
@@ -114,6 +127,7 @@ def estimate(
         theta = [np.zeros(t.mean.shape) for t in targets]
         losses, gradient = _evaluate(graph, targets, theta, total)
     before, momentum = theta, 0
+    moves = _moves([t.clique for t in targets])
     # The largest curvature of L along one cell is the largest weight; total turns probabilities into counts.
     step = 1.0 / (total * max(float(t.weight.max()) for t in targets))
     history = [sum(losses)]
@@ -134,6 +148,8 @@ def estimate(
             step *= 1.05 if momentum else 1.5
             momentum += 1
             history.append(sum(losses))
+            if len(history) % _SETTLE_EVERY == 0:
+                before, theta = _settled(before, moves), _settled(theta, moves)
             if len(history) > 10 and history[-11] - history[-1] <= tolerance * max(history[-1], 1e-12):
                 break
         else:
@@ -142,6 +158,33 @@ def estimate(
             if step < _LEAST_STEP:
                 break
     return {t.clique: potential for t, potential in zip(targets, theta, strict=True)}
+
+
+def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return which tables hold which smaller ones, wide ones first: numbers, and axes that only the first has."""
+    wide = sorted(range(len(cliques)), key=lambda i: -len(cliques[i]))
+    return [
+        (i, j, axes_outside(cliques[i], cliques[j]))
+        for i in wide
+        for j in wide
+        if set(cliques[j]) < set(cliques[i])
+    ]
+
+
+def _settled(
+    theta: Sequence[FloatArray], moves: Sequence[tuple[int, int, tuple[int, ...]]]
+) -> list[FloatArray]:
+    """Move what a table says of some of its columns alone to the table of those columns; the model stays the same.
+
+    Where two measurements disagree on a column that they share, each step raises one table and lowers the other
+    by the same function of that column, without end. Moved to a common place the two cancel.
+    """
+    settled = [t.copy() for t in theta]
+    for i, j, axes in moves:
+        part = settled[i].mean(axis=axes, keepdims=True)
+        settled[i] -= part
+        settled[j] += part.squeeze(axes)
+    return settled
 
 
 def _evaluate(

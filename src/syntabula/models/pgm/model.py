@@ -140,7 +140,7 @@ class PGM:
             for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
                 start[target.clique] = target.correction(believed * (total / self._total))
             return start
-        return {t.clique: np.log(t.positive(total)) for t in new if len(t.clique) == 1}
+        return {t.clique: np.log(t.positive(total)) for t in new if len(t.clique) == 1 and t.weight.any()}
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
