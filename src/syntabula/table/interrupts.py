@@ -30,23 +30,32 @@ def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
     """
     results: list[ResultT] = []
     errors: list[BaseException] = []
+    begun, stopped, finished = threading.Event(), threading.Event(), threading.Event()
 
     def run() -> None:
+        begun.wait()
         try:
-            results.append(work())
+            if not stopped.is_set():
+                results.append(work())
         except BaseException as error:
             errors.append(error)
+        finally:
+            finished.set()
 
-    thread = threading.Thread(target=run, name="duckdb")
+    # Events, as an interrupted Thread.join takes a running thread for a stopped one in Python 3.11.
+    thread = threading.Thread(target=run, name="duckdb", daemon=True)
     try:
         thread.start()
+        begun.set()
         # With a time limit, as waits without one cannot be interrupted on every system.
-        while thread.is_alive():
-            thread.join(1.0)
+        while not finished.wait(1.0):
+            pass
     except KeyboardInterrupt:
-        while thread.is_alive():
-            database.interrupt()
-            thread.join(_LOOK_EVERY)
+        stopped.set()
+        if begun.is_set():
+            while not finished.wait(_LOOK_EVERY):
+                database.interrupt()
+        begun.set()
         raise
     if errors:
         raise errors[0]
