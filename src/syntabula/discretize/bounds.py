@@ -54,10 +54,10 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
     needs only 1.5 standard deviations, as values seldom end at a power of two. The powers reach from 2^-32
     (2^0 for integers) to 2^62, not 2^0 to 2^31, as columns come in any unit; a cell more costs only its
     logarithm. Bounds from powers of two are up to twice too wide (years would span 1024 to 2048), which wastes
-    bins, so half of the budget counts again inside the two outermost occupied cells, in 8 equal parts each,
-    and what holds no more than noise, and surely less than 5 % of the records, is cut off at either end. A
-    lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): ever smaller powers
-    hold ever fewer of the values near 0, and reaching it widens the domain by 3 % at most.
+    bins, so half of the budget counts again inside the two outermost cells on either side, in 8 equal parts
+    each, and what holds no more than noise, and surely less than 5 % of the records, is cut off at either end.
+    A lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): ever smaller
+    powers hold ever fewer of the values near 0, and reaching it widens the domain by 3 % at most.
 
     Args:
         column: The values.
@@ -150,16 +150,17 @@ def _refined(
     share: Fraction,
     step: str,
 ) -> tuple[int | float, int | float]:
-    """Cut what holds only noise off the outer ends of the two outermost occupied cells."""
-    low = _parts(edges[low_cell], edges[low_cell + 1], REFINING_CELLS, integer=column.integer)
-    if low_cell == high_cell:
-        fine = _parts(edges[low_cell], edges[low_cell + 1], 2 * REFINING_CELLS, integer=column.integer)
-        n_low = n_high = len(fine) - 1
-    else:
-        high = _parts(edges[high_cell], edges[high_cell + 1], REFINING_CELLS, integer=column.integer)
-        # What lies between the two cells is one cell of its own, if anything does.
-        fine = [*low, *(high if high[0] > low[-1] else high[1:])]
-        n_low, n_high = len(low) - 1, len(high) - 1
+    """Cut what holds only noise off the outer ends of the two outermost cells on either side."""
+    low_cells = range(low_cell, min(low_cell + 2, high_cell + 1))
+    high_cells = range(max(high_cell - 1, low_cell), high_cell + 1)
+    parts = REFINING_CELLS * (2 if low_cell == high_cell else 1)
+    fine: list[int | float] = []
+    for cell in sorted({*low_cells, *high_cells}):
+        # What lies between the two sides is one cell of its own, if anything does.
+        inner = _parts(edges[cell], edges[cell + 1], parts, integer=column.integer)
+        fine += inner[1:] if fine and fine[-1] == inner[0] else inner
+    n_low = fine.index(edges[low_cells[-1] + 1])
+    n_high = len(fine) - 1 - fine.index(edges[high_cells[0]])
     answer = column.histogram(fine, share=share, step=step)
     n_estimated = float(answer.values.sum())
     first = _cells_to_cut(answer, answer.values[:n_low], n_estimated)
