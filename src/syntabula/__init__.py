@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.mst import MST as MST
+    from syntabula.synthesizers.options import method_options as method_options
+    from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
     from syntabula.synthesizers.release import Release as Release
@@ -65,7 +67,9 @@ _HOMES = {
     "draft_schema": "table.draft",
     "list_synthesizers": "_registry",
     "load": "synthesizers.release",
+    "method_options": "synthesizers.options",
     "synthesizer": "_registry",
+    "with_options": "synthesizers.options",
 }
 _MODULES = ("datasets", "errors")
 
@@ -95,7 +99,9 @@ __all__ = [
     "errors",
     "list_synthesizers",
     "load",
+    "method_options",
     "synthesizer",
+    "with_options",
 ]
 
 

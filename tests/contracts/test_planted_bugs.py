@@ -186,8 +186,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, codec, *, strict):
-        release = right(self, table, codec, strict=strict)
+    def fit(self, table, schema, journal, *, strict):
+        release = right(self, table, schema, journal, strict=strict)
         merged = release.model.inner
         exact = RecodedModel(replace(merged.inner, _total=float(table.n_rows)), merged.recoding)
         return replace(release, model=RecodedModel(exact, release.model.recoding))
@@ -199,8 +199,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, codec, *, strict):
-        release = right(self, table, codec, strict=strict)
+    def fit(self, table, schema, journal, *, strict):
+        release = right(self, table, schema, journal, strict=strict)
         return replace(release, method=f"{release.method} fitted to {table.n_rows} rows")
 
     patch.setattr(Marginal, "_fit", fit)
@@ -210,8 +210,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, codec, *, strict):
-        release = right(self, table, codec, strict=strict)
+    def fit(self, table, schema, journal, *, strict):
+        release = right(self, table, schema, journal, strict=strict)
         income = table.columns["income"]
         return replace(release, method=f"{release.method} {income.values[~income.missing].tolist()}")
 

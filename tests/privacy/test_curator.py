@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.errors import ArgumentError, BudgetExceededError, PrivacyWarning
+from syntabula.errors import ArgumentError, BudgetExceededError, PrivacyWarning, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -11,6 +11,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 
@@ -87,6 +88,27 @@ class TestMeasure:
 
         assert not drawn
 
+    def test_too_much_memory_is_refused_before_anything_is_spent(self):
+        private = curator()
+        private._engine = MemoryEngine(private._engine._table, limit_mb=0.1)
+
+        with pytest.raises(ResourceError):
+            private.measure([("a",)], share=Fraction(1, 3), step="s")
+
+        assert private.ledger.entries == ()
+
+    def test_shares_are_parts_of_what_an_earlier_run_left(self):
+        journal = MemoryJournal()
+        budget = Budget.zcdp(1.0, 1e-5)
+        Ledger(budget, journal).spend(GaussianEvent(1.0, Fraction(1), 1), step="broke off")
+        private = curator()
+        private._ledger = Ledger(budget, journal)
+
+        private.measure([("a",)], share=1, step="all that is left")
+
+        assert private.ledger.remaining == 0
+        assert private.ledger.by_step()[1][1:] == (Fraction(1, 2), 0.5)
+
     @pytest.mark.parametrize("share", [0, -0.5, 1.5])
     def test_a_share_outside_its_range_is_refused(self, share):
         with pytest.raises(ArgumentError, match="share"):
@@ -94,6 +116,15 @@ class TestMeasure:
 
 
 class TestChoose:
+    def test_too_much_memory_is_refused_before_anything_is_spent(self):
+        private = curator()
+        private._engine = MemoryEngine(private._engine._table, limit_mb=0.1)
+
+        with pytest.raises(ResourceError):
+            private.choose([("a", "b")], [np.zeros((3, 2))], share=Fraction(1, 3), step="s")
+
+        assert private.ledger.entries == ()
+
     def test_the_worst_estimate_wins_at_a_large_budget(self):
         with pytest.warns(PrivacyWarning):
             private = curator(Budget(epsilon=1e6, delta=1e-5))

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +87,8 @@ class TestFile:
         "damage", [b"x", b"{}\n", b'{"outcome": "AA==", "of": 9}\n', b"null\n", b"\x00\n"]
     )
     def test_damage_inside_is_refused(self, path: Path, damage: bytes) -> None:
-        Journal(path).record_spend("x", EVENT)
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
         path.write_bytes(damage + path.read_bytes())
         with pytest.raises(ReleaseFileError, match="line 1"):
             Journal.replay(path)
@@ -116,6 +119,54 @@ class TestFile:
         journal.close()
         with pytest.raises(ArgumentError, match="closed"):
             journal.record_spend("x", EVENT)
+
+
+class TestLock:
+    def test_a_second_run_in_this_process_is_refused_until_the_first_ends(self, path: Path) -> None:
+        with Journal(path), pytest.raises(ReleaseFileError, match="in use by another run"):
+            Journal(path)
+
+        with Journal(path) as journal:
+            assert journal.records == ()
+
+    def test_another_process_is_refused_and_a_killed_one_lets_go(self, path: Path) -> None:
+        script = (
+            "import sys\n"
+            "from syntabula.privacy.events import GaussianEvent\n"
+            "from syntabula.privacy.journal import Journal\n"
+            "journal = Journal(sys.argv[1])\n"
+            "journal.record_spend('x', GaussianEvent(10.0, 1, 4))\n"
+            "print('held', flush=True)\n"
+            "sys.stdin.read()\n"
+        )
+        holder = subprocess.Popen(
+            [sys.executable, "-c", script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ReleaseFileError, match="in use by another run"):
+            Journal(path)
+        assert len(Journal.replay(path)) == 1  # reading needs no lock
+
+        holder.kill()
+        holder.communicate()
+
+        with Journal(path) as journal:
+            assert [record.step for record in journal.records] == ["x"]
+
+    def test_a_refused_opening_changes_nothing(self, path: Path) -> None:
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
+            before = path.read_bytes()
+            with pytest.raises(ReleaseFileError):
+                Journal(path)
+            journal.record_spend("y", EVENT)
+        assert path.read_bytes().startswith(before)
+        assert len(Journal.replay(path)) == 2
+
+    def test_a_place_that_cannot_be_used_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ReleaseFileError, match="nowhere"):
+            Journal(tmp_path / "nowhere" / "journal")
 
 
 class TestBothKinds:

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, PrivacyWarning
 from syntabula.privacy.accounting.costs import cost_of, exponential_epsilon, gaussian_sigma, rho_of
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+)
 from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger, Token
 
@@ -160,14 +167,41 @@ class TestJournalled:
 
     def test_a_crash_before_the_draw_counts_as_spent(self, tmp_path: Path) -> None:
         path = tmp_path / "journal"
-        first = Ledger(Budget.zcdp(0.5, 1e-5), Journal(path))
-        first.spend(GaussianEvent(2.0, 1, 2), step="x")
-        again = Ledger(Budget.zcdp(0.5, 1e-5), Journal(path))
-        assert again.spent == Fraction(1, 8)
-        token = again.spend(GaussianEvent(2.0, 1, 2), step="y")
+        with Journal(path) as journal:
+            first = Ledger(Budget.zcdp(0.5, 1e-5), journal)
+            first.spend(GaussianEvent(2.0, 1, 2), step="x")
+        with Journal(path) as journal:
+            again = Ledger(Budget.zcdp(0.5, 1e-5), journal)
+            assert (again.spent, again.allowance) == (Fraction(1, 8), Fraction(3, 8))
+            token = again.spend(GaussianEvent(2.0, 1, 2), step="y")
         assert token.number == 1
-        with pytest.raises(BudgetExceededError):
-            Ledger(Budget.zcdp(0.2, 1e-5), Journal(path))
+        assert again.allowance == Fraction(3, 8)
+        with Journal(path) as journal, pytest.raises(BudgetExceededError):
+            Ledger(Budget.zcdp(0.2, 1e-5), journal)
+
+    def test_next_to_nothing_left_is_refused_before_anything_is_spent(self) -> None:
+        journal = MemoryJournal()
+        journal.record_spend("x", GaussianEvent(1.0, Fraction(198, 100), 2))
+        with pytest.warns(PrivacyWarning):
+            enough = Ledger(Budget.zcdp(100.0, 1e-5), journal)
+        enough.require_allowance()
+        exactly_a_hundredth = Ledger(Budget.zcdp(1.0, 1e-5), journal)
+        exactly_a_hundredth.require_allowance()
+        journal.record_spend("x", GaussianEvent(1.0, Fraction(1, 1000), 2))
+        nearly_all = Ledger(Budget.zcdp(1.0, 1e-5), journal)
+        with pytest.raises(BudgetExceededError, match="new journal"):
+            nearly_all.require_allowance()
+        assert len(journal.records) == 2
+
+    def test_delta_for_categories_is_shared_with_the_run_before(self) -> None:
+        journal = MemoryJournal()
+        event = ThresholdEvent(sigma=10.0, threshold=60.0)
+        journal.record_spend("x", event)
+        twice = Budget.zcdp(1.0, 1e-5).with_selection_delta(2 * Fraction(event.delta))
+        once = Budget.zcdp(1.0, 1e-5).with_selection_delta(Fraction(event.delta))
+        assert Ledger(twice, journal).selection_allowance == Fraction(event.delta)
+        with pytest.raises(BudgetExceededError, match="new journal"):
+            Ledger(once, journal).require_allowance()
 
     def test_a_refused_spend_is_not_written(self) -> None:
         journal = MemoryJournal()

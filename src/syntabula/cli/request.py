@@ -76,8 +76,7 @@ class Request:
 
     def synthesizer(self, progress: Progress | None = None) -> Any:
         """Make the synthesizer; wrong options are refused here, before any data is read."""
-        from syntabula import synthesizer
-        from syntabula.synthesizers.options import with_options
+        from syntabula import synthesizer, with_options
 
         chosen = {
             "bins": self._bin_count(),

@@ -63,7 +63,7 @@ def standard_deviation(event: CountingEvent) -> float:
 
 
 def cost_of_share(ledger: Ledger, share: Fraction | float) -> Fraction:
-    """Return what a share of the whole budget is in the budget's currency.
+    """Return what a share of the ledger's allowance is in the budget's currency.
 
     Raises:
         ArgumentError: If the share is not above 0 and at most 1.
@@ -71,8 +71,8 @@ def cost_of_share(ledger: Ledger, share: Fraction | float) -> Fraction:
     exact = Fraction(share)
     if not 0 < exact <= 1:
         raise ArgumentError("share is a part of the whole budget: above 0 and at most 1")
-    assert ledger.budget.total is not None
-    return exact * ledger.budget.total
+    assert ledger.allowance is not None
+    return exact * ledger.allowance
 
 
 def counting_event(ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int) -> CountingEvent:

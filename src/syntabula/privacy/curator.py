@@ -32,7 +32,8 @@ class Curator:
     sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
     sensitivities are computed here, from the query; no caller passes one in.
 
-    A cost is said as a share of the ledger's whole budget: a Fraction or float in (0, 1].
+    A cost is said as a share of the ledger's allowance, which is the whole budget unless an earlier run has
+    spent part of it: a Fraction or float in (0, 1].
 
     Args:
         engine: Counts the encoded table exactly.
@@ -81,10 +82,12 @@ class Curator:
             One measurement per clique, its values of the clique's shape.
 
         Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         if not cliques:
             raise ArgumentError("measure needs at least one clique")
+        self._engine.check_memory(self._missing(cliques))
         event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
         token = self._ledger.spend(event, step=step)
         exact = [self._exact(c) for c in cliques]
@@ -126,6 +129,10 @@ class Curator:
 
         Returns:
             The position of the chosen candidate.
+
+        Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         if not candidates or len(candidates) != len(estimates):
             raise ArgumentError("choose needs as many estimates as candidates, and at least one")
@@ -135,6 +142,7 @@ class Curator:
             raise ArgumentError("weights must be one positive number per candidate")
         if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
             raise ArgumentError("penalties must be one finite number per candidate")
+        self._engine.check_memory(self._missing(candidates))
         event: Event
         if self._ledger.budget.currency == "none":
             event = ExactEvent("choice")
@@ -169,16 +177,19 @@ class Curator:
         exact_share = Fraction(share)
         if not 0 < exact_share <= 1:
             raise ArgumentError("share is a part of the whole budget: above 0 and at most 1")
-        assert self._ledger.budget.total is not None
-        return exact_share * self._ledger.budget.total
+        assert self._ledger.allowance is not None
+        return exact_share * self._ledger.allowance
 
     def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
         if clique not in self._cache:
             self._fill_cache([clique])
         return self._cache[clique]
 
+    def _missing(self, cliques: Sequence[Clique]) -> list[Clique]:
+        return [c for c in dict.fromkeys(cliques) if c not in self._cache]
+
     def _fill_cache(self, cliques: Sequence[Clique]) -> None:
-        missing = [c for c in dict.fromkeys(cliques) if c not in self._cache]
+        missing = self._missing(cliques)
         if not missing:
             return
         kept = sum(self.domain.cells(c) for c in self._cache)

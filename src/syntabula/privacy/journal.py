@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError
 from syntabula.privacy.events import Event, event_from_json
+from syntabula.privacy.file_lock import lock_exclusively
 
 NoisyArray = NDArray[Any]
 
@@ -97,7 +98,7 @@ class MemoryJournal:
 
 
 class Journal(MemoryJournal):
-    """A journal in an append-only file; one process at a time may hold it.
+    """A journal in an append-only file, locked while it is open: two runs at once could overspend together.
 
     Opening an existing file reads it back, drops a last line that was cut short, and goes on after it.
 
@@ -105,13 +106,24 @@ class Journal(MemoryJournal):
         path: File to append to; made with mode 0600 if it does not exist.
 
     Raises:
-        ReleaseFileError: If the file is damaged before its last line.
+        ReleaseFileError: If the file cannot be opened, another run holds it, or it is damaged before its last
+            line.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise ReleaseFileError(
+                f"the journal {str(self.path)!r} cannot be opened: {error.strerror}; choose another place"
+            ) from None
+        try:
+            if not lock_exclusively(self._descriptor):
+                raise ReleaseFileError(
+                    f"the journal {str(self.path)!r} is in use by another run; wait for its end, or name "
+                    "another file"
+                )
             content = self.path.read_bytes()
             super().__init__(_parse(content))
             # The writer of a line without its end never returned, so nothing was drawn or released for it.

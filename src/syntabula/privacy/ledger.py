@@ -110,6 +110,8 @@ class Ledger:
         self._delta_spent = Fraction(0)
         for record in journal.records if journal else ():
             self._add(self._priced(record.event, record.step))
+        self._inherited = self._spent
+        self._inherited_delta = self._delta_spent
 
     @property
     def budget(self) -> Budget:
@@ -166,6 +168,39 @@ class Ledger:
     def remaining(self) -> Fraction | None:
         """What may still be spent, exact; None without privacy."""
         return None if self._budget.total is None else self._budget.total - self.spent
+
+    @property
+    def allowance(self) -> Fraction | None:
+        """What this ledger may spend: the budget less what its journal held at first; None without privacy."""
+        return None if self._budget.total is None else self._budget.total - self._inherited
+
+    @property
+    def remaining_share(self) -> Fraction:
+        """What may still be spent, as a share of the allowance; 1 without privacy."""
+        if self.remaining is None or self.allowance is None:
+            return Fraction(1)
+        return self.remaining / self.allowance if self.allowance else Fraction(0)
+
+    @property
+    def selection_allowance(self) -> Fraction:
+        """Delta that this ledger may spend on finding categories, likewise."""
+        return self._budget.selection_delta - self._inherited_delta
+
+    def require_allowance(self) -> None:
+        """Refuse to begin where earlier spends of the journal leave next to nothing, before more is spent.
+
+        Raises:
+            BudgetExceededError: If less than a hundredth is left, which would only buy noise.
+        """
+        for whole, left in (
+            (self._budget.total, self.allowance),
+            (self._budget.selection_delta, self.selection_allowance),
+        ):
+            if whole and left is not None and left < whole / 100:
+                raise BudgetExceededError(
+                    "the journal already holds spends of (nearly) the whole budget, and they count; nothing was "
+                    "drawn. Raise the budget to pay for both runs, or name a new journal for another table"
+                )
 
     @property
     def epsilon_spent(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -61,7 +62,8 @@ class Marginal:
         noise: Replaces the source of noise altogether, for audits; it says itself whether it is private.
         allow_observed: Allows domains that were read off the sensitive table; the statement says so.
         memory_mb: No step may need more; checked before data is read.
-        journal: Path of a file to which every spend is written before its noise is drawn.
+        journal: Path of a file to which every spend is written before its noise is drawn. What it holds
+            already, from a run that broke off or from another method, counts: this run makes do with the rest.
         progress: Called with the name of a step and the part that is done.
 
     Raises:
@@ -146,7 +148,9 @@ class Marginal:
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.
             BudgetError: If categories have to be found and the budget has no delta.
-            BudgetExceededError: Never in a correct method: a step asked for more than its share.
+            ReleaseFileError: If the journal cannot be opened, is damaged, or another run holds it.
+            BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
+                correct method: a step asked for more than its share.
         """
         self._check_domains(schema)
         if schema is not None:
@@ -157,13 +161,17 @@ class Marginal:
         if schema is not None:
             schema.check_table(table)
             self._plan_checked(schema)
-        return self._fit(table, schema, strict=strict)
+        with nullcontext() if self.journal is None else Journal(self.journal) as journal:
+            return self._fit(table, schema, journal, strict=strict)
 
-    def _fit(self, table: RawTable, schema: Schema | None, *, strict: bool) -> Release:
+    def _fit(
+        self, table: RawTable, schema: Schema | None, journal: Journal | None, *, strict: bool
+    ) -> Release:
         report = self.progress or (lambda step, done: None)
         physical = {} if schema is not None else {n: c.physical for n, c in table.columns.items()}
         prepared = self._undeclared(physical) if schema is None else self._declared(schema)
-        ledger = Ledger(self._budget_for(physical), None if self.journal is None else Journal(self.journal))
+        ledger = Ledger(self._budget_for(physical), journal)
+        ledger.require_allowance()
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
 
         report("preprocess", 0.0)
@@ -184,7 +192,8 @@ class Marginal:
         model = self.selector.select(
             inner,
             self.model,
-            share=1 - prepared.share,
+            # Also what preprocessing turned out not to need.
+            share=ledger.remaining_share,
             progress=lambda step, done: report(step, 0.1 + 0.9 * done),
         )
         if recoding:

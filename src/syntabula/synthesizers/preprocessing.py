@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from syntabula.discretize.bin_count import budget_rice
+from syntabula.discretize.bin_count import LEAST_BINS, budget_rice
 from syntabula.discretize.fitted import FittedDiscretizer, is_worth_fitting
 from syntabula.discretize.kmeans import KMeansBins
 from syntabula.discretize.privtree import PrivTreeBins
@@ -164,7 +164,7 @@ class Preparation:
 
     def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource) -> Schema:
         texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
-        delta = ledger.budget.selection_delta / max(len(texts), 1)
+        delta = ledger.selection_allowance / max(len(texts), 1)
         return Schema(
             {
                 name: extract_column(
@@ -292,8 +292,8 @@ def _is_worth(column: Column, bins: BinCount) -> bool:
     assert isinstance(column, Numeric | Date | Datetime)
     lower, upper, integer = span_of(column)
     stated = column.bins if column.bins is not None else bins
-    # Under a rule the number is not known yet, but some of any wide domain's values share a bin.
-    count = 2 if stated == "auto" else stated
+    # A rule's number is not known yet, but its least is.
+    count = LEAST_BINS if stated == "auto" else stated
     return is_worth_fitting(lower, upper, integer=integer, count=count)
 
 

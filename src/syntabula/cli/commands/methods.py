@@ -38,8 +38,7 @@ def _list(console: Console) -> None:
 
 
 def _describe(console: Console, method: str) -> None:
-    from syntabula import synthesizer
-    from syntabula.synthesizers.options import method_options
+    from syntabula import method_options, synthesizer
 
     kind = synthesizer(method)
     parts = method_options(kind)

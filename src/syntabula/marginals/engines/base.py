@@ -21,6 +21,10 @@ class CountingEngine(Protocol):
         """Columns and sizes of the table that is counted."""
         ...
 
+    def check_memory(self, cliques: Sequence[Clique]) -> None:
+        """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
+        ...
+
     def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
         """Return the exact marginal of each clique: one axis per column, in the clique's order."""
         ...

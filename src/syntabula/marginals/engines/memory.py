@@ -76,7 +76,7 @@ class MemoryEngine:
         positions: dict[Clique, list[int]] = {}
         for position, clique in enumerate(cliques):
             positions.setdefault(self.domain.canonical(clique), []).append(position)
-        self._check_memory(cliques)
+        self.check_memory(cliques)
         found: dict[int, CountArray] = {}
         blocks = cover(self.domain, list(positions), n_rows=self._table.n_rows, block_cells=BLOCK_CELLS)
         for block, members in blocks:
@@ -86,7 +86,8 @@ class MemoryEngine:
                     found[position] = _ordered(counts, member, cliques[position], copy=repeated)
         return [found[position] for position in range(len(cliques))]
 
-    def _check_memory(self, cliques: Sequence[Clique]) -> None:
+    def check_memory(self, cliques: Sequence[Clique]) -> None:
+        """Raise ResourceError if counting could take more memory than the limit; rests on the domain alone."""
         needed = self.memory_mb(cliques)
         if needed > self._limit_mb:
             widest = max(cliques, key=self.domain.cells, default=())

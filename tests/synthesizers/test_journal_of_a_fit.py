@@ -1,0 +1,103 @@
+"""A fit with a journal: what a broken-off run spent counts when the same journal is given again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import BudgetExceededError, ReleaseFileError
+from syntabula.privacy.journal import Journal
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+
+FRAME = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1] * 30, "c": [1, 1, 0, 0] * 15})
+SCHEMA = st.Schema({name: st.Numeric(0, 2, integer=True) for name in FRAME})
+BUDGET = st.Budget.zcdp(0.5, 1e-5)
+
+
+class BreaksOff(SeededNoise):
+    """A source of noise during whose draw number `at` the process dies."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(0)
+        self.left = at
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ConnectionAbortedError("the process dies here")
+
+    def discrete_gaussian(self, counts, sigma):
+        self._count()
+        return super().discrete_gaussian(counts, sigma)
+
+    def noisy_max(self, scores, scale):
+        self._count()
+        return super().noisy_max(scores, scale)
+
+
+def break_off(path: Path, at: int) -> None:
+    with pytest.raises(ConnectionAbortedError):
+        st.MST(budget=BUDGET, noise=BreaksOff(at), journal=path).fit(FRAME, SCHEMA)
+
+
+class TestBrokenOff:
+    @pytest.mark.parametrize("at", range(4))
+    def test_what_it_spent_counts_and_the_next_run_makes_do_with_the_rest(self, tmp_path, at):
+        path = tmp_path / "journal"
+        break_off(path, at)
+        lost = Journal.replay(path)
+        shares = [Fraction(1, 3), Fraction(1, 6), Fraction(1, 6), Fraction(1, 3)]
+        assert len(lost) == at + 1
+        assert [record.outcome is None for record in lost] == [False] * at + [True]
+        if at == 3:  # the last spend was the whole rest
+            with pytest.raises(BudgetExceededError, match="new journal"):
+                st.MST(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
+            assert Journal.replay(path)[-1].step == lost[-1].step
+            return
+
+        release = st.MST(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
+
+        with Journal(path) as journal:
+            both = Ledger(BUDGET, journal)
+        assert sum(entry.cost for entry in both.entries[: at + 1]) <= sum(shares[: at + 1]) * BUDGET.total
+        assert both.spent <= BUDGET.total
+        assert float(both.spent / BUDGET.total) > 1 - 1e-12
+        assert release.privacy.epsilon_spent <= BUDGET.epsilon
+        assert sum(line.share for line in release.privacy.lines) == pytest.approx(1.0)
+
+    def test_a_second_fit_of_a_full_journal_is_refused_before_it_draws(self, tmp_path):
+        path = tmp_path / "journal"
+        synthesizer = st.Independent(budget=BUDGET, seed=1, journal=path)
+        synthesizer.fit(FRAME, SCHEMA)
+        before = path.read_bytes()
+
+        with pytest.raises(BudgetExceededError, match="new journal"):
+            synthesizer.fit(FRAME, SCHEMA)
+
+        assert path.read_bytes() == before
+
+    def test_a_larger_budget_pays_for_both(self, tmp_path):
+        path = tmp_path / "journal"
+        st.Independent(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
+
+        st.MST(budget=st.Budget.zcdp(1.0, 1e-5), seed=1, journal=path).fit(FRAME, SCHEMA)
+
+        with Journal(path) as journal:
+            assert Ledger(st.Budget.zcdp(1.0, 1e-5), journal).spent <= 1
+
+
+class TestLock:
+    def test_a_journal_in_use_is_refused_and_is_free_after_a_fit_that_failed(self, tmp_path):
+        path = tmp_path / "journal"
+        with Journal(path), pytest.raises(ReleaseFileError, match="in use"):
+            st.Independent(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
+
+        break_off(path, 0)
+
+        with Journal(path) as journal:
+            assert len(journal.records) == 1
