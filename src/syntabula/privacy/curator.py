@@ -14,6 +14,7 @@ from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma, laplace_scale
+from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
@@ -47,6 +48,7 @@ class Curator:
         self._source = noise
         self._recoding: Recoding | None = None
         self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
+        self._dependences: dict[Clique, Sensitive[int]] = {}
 
     @property
     def domain(self) -> Domain:
@@ -143,13 +145,7 @@ class Curator:
         if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
             raise ArgumentError("penalties must be one finite number per candidate")
         self._engine.check_memory(self._missing(candidates))
-        event: Event
-        if self._ledger.budget.currency == "none":
-            event = ExactEvent("choice")
-        else:
-            epsilon = exponential_epsilon(self._cost(share), self._ledger.budget.currency)
-            event = ExponentialEvent(epsilon=epsilon, candidates=len(candidates))
-        token = self._ledger.spend(event, step=step)
+        token = self._ledger.spend(self._choice(len(candidates), share), step=step)
         self._fill_cache(candidates)
         distances = [
             np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
@@ -159,6 +155,94 @@ class Curator:
         chosen = choose(token, self._source, scores, score_sensitivity=float(weight.max()))
         self._ledger.record_outcome(token, np.asarray([chosen]))
         return chosen
+
+    def measure_dependence(
+        self, families: Sequence[Clique], *, share: Fraction | float, step: str
+    ) -> FloatArray:
+        """Release how far the last column of each family is from independence of its others, in records.
+
+        The dependence of a family is || M - a b' / n ||_1 with M its joint counts of n records and a, b those
+        of its others and of its last column: between 0 and 2 n, with sensitivity 4 (`privacy.dependence`).
+
+        Args:
+            families: At least one clique, each of two columns or more.
+            share: Part of the whole budget that all of them together may cost.
+            step: What the ledger calls this spend.
+
+        Returns:
+            One noisy dependence per family; noise may take it below 0.
+
+        Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        self._check_families(families)
+        event = self._dependence_noise(len(families), share)
+        token = self._ledger.spend(event, step=step)
+        exact = Sensitive(np.array(self._exact_dependences(families), dtype=np.int64))
+        noisy = noisy_counts(token, self._source, exact)
+        self._ledger.record_outcome(token, noisy)
+        released: FloatArray = noisy / STEPS_PER_RECORD
+        return released
+
+    def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
+        """Choose the family whose last column depends most on its others, by the exponential mechanism.
+
+        The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`).
+
+        Args:
+            families: At least one clique; one of a single column scores 0.
+            share: Part of the whole budget that this choice costs.
+            step: What the ledger calls this spend.
+
+        Returns:
+            The position of the chosen family.
+
+        Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        self._check_families(families)
+        token = self._ledger.spend(self._choice(len(families), share), step=step)
+        steps = np.array(self._exact_dependences(families), dtype=np.float64)
+        sensitivity = SENSITIVITY_STEPS / STEPS_PER_RECORD
+        chosen = choose(token, self._source, Sensitive(steps / STEPS_PER_RECORD), sensitivity)
+        self._ledger.record_outcome(token, np.asarray([chosen]))
+        return chosen
+
+    def _choice(self, candidates: int, share: Fraction | float) -> Event:
+        """Return the event of one choice among so many candidates."""
+        currency = self._ledger.budget.currency
+        if currency == "none":
+            return ExactEvent("choice")
+        epsilon = exponential_epsilon(self._cost(share), currency)
+        return ExponentialEvent(epsilon=epsilon, candidates=candidates)
+
+    def _check_families(self, families: Sequence[Clique]) -> None:
+        if not families or not all(families):
+            raise ArgumentError("a dependence needs at least one family, and a column in each")
+        for batch in batches(self._engine.domain, families):
+            self._engine.check_memory(batch)
+
+    def _dependence_noise(self, n_families: int, share: Fraction | float) -> Event:
+        currency = self._ledger.budget.currency
+        if currency == "none":
+            return ExactEvent("dependences")
+        if currency == "rho":
+            squared = n_families * SENSITIVITY_STEPS**2
+            sigma = gaussian_sigma(self._cost(share), squared)
+            return GaussianEvent(sigma=sigma, l2_sensitivity_squared=squared, cells=n_families)
+        scale = laplace_scale(self._cost(share), n_families * SENSITIVITY_STEPS)
+        return LaplaceEvent(scale=scale, l1_sensitivity=n_families * SENSITIVITY_STEPS, cells=n_families)
+
+    def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
+        """Return the dependence of each family in steps; a number each is kept, not the counts."""
+        missing = [f for f in dict.fromkeys(families) if f not in self._dependences]
+        for batch in batches(self._engine.domain, missing):
+            for family, counts in zip(batch, self._engine.counts(batch), strict=True):
+                merged = self._recoding.merge_counts(family, counts) if self._recoding else counts
+                self._dependences[family] = Sensitive(dependence_steps(merged))
+        return [self._dependences[f].reveal_inside_privacy() for f in families]
 
     def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
         """Return the event and the standard deviation of the noise for cliques that are counted together."""
