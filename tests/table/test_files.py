@@ -74,6 +74,20 @@ def shown(error: BaseException) -> str:
 
 
 class TestRoundTrips:
+    def test_decimals_are_numbers_in_json_unless_a_float_would_lose_their_digits(
+        self, tmp_path: Path
+    ) -> None:
+        money = [Decimal("1.20"), None, Decimal("-3")]
+        columns = {"money": money, "long": [None, Decimal("0.1"), Decimal("12345678901234567890.5")]}
+        table = from_frame(pa.table({n: pa.array(v, pa.decimal128(38, 9)) for n, v in columns.items()}))
+
+        write_table(table.columns, tmp_path / "t.jsonl", table.origin)
+
+        back = read_table(tmp_path / "t.jsonl").columns
+        assert (back["money"].physical.kind, back["long"].physical.kind) == ("float", "text")
+        assert cells(back["money"]) == [1.2, None, -3.0]
+        assert [Decimal(v) if v else None for v in cells(back["long"])] == columns["long"]
+
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_every_value_comes_back_exactly(self, suffix: str, tmp_path: Path) -> None:
         table, path = from_frame(TABLE), tmp_path / f"a b'c é{suffix}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -48,13 +49,18 @@ def write_parquet(parts: Parts, path: str) -> None:
 
 
 def write_json_lines(parts: Parts, path: str, compression: str) -> None:
-    """Write one JSON object per line; times as ISO 8601 text, missing cells as null."""
+    """Write one JSON object per line; times as ISO 8601 text, missing cells as null.
+
+    Decimals are numbers, or text where one has more digits than readers of JSON keep.
+    """
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
         if column.physical.kind == "float" and not np.isfinite(column.values[~column.missing]).all():
             raise DataError(
                 f"column {name!r} holds infinite numbers, which JSON has not; write another format"
             )
+        if column.physical.kind == "decimal" and _are_floats(column):
+            return np.where(column.missing, 0, column.values).astype(np.float64), source
         plain = column.physical.kind in ("boolean", "integer", "float")
         return (_native if plain else _text)(name, column, source)
 
@@ -202,6 +208,12 @@ def _texts(column: RawColumn) -> NDArray[Any]:
     if column.physical.kind == "decimal":
         return object_array([gap if missing else f"{value:f}" for value, missing in pairs])
     return object_array([gap if missing else value for value, missing in pairs])
+
+
+def _are_floats(column: RawColumn) -> bool:
+    """Say whether every decimal is the shortest text of a float, so that none loses a digit as one."""
+    present = column.values[~column.missing].tolist()
+    return all(value.is_finite() and Decimal(repr(float(value))) == value for value in present)
 
 
 def _decimal_type(name: str, column: RawColumn) -> str:
