@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
     from syntabula.synthesizers.aim import AIM as AIM
+    from syntabula.synthesizers.grid import PartInfo as PartInfo
+    from syntabula.synthesizers.grid import grid_parts as grid_parts
+    from syntabula.synthesizers.grid import list_models as list_models
+    from syntabula.synthesizers.grid import list_selectors as list_selectors
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.mst import MST as MST
@@ -58,6 +62,7 @@ _HOMES = {
     "MethodInfo": "_registry",
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.columns",
+    "PartInfo": "synthesizers.grid",
     "Plan": "synthesizers.plan",
     "Preprocessing": "synthesizers.preprocessing",
     "PrivacyStatement": "privacy.statement",
@@ -65,6 +70,9 @@ _HOMES = {
     "Release": "synthesizers.release",
     "Schema": "table.schema",
     "draft_schema": "table.draft",
+    "grid_parts": "synthesizers.grid",
+    "list_models": "synthesizers.grid",
+    "list_selectors": "synthesizers.grid",
     "list_synthesizers": "_registry",
     "load": "synthesizers.release",
     "method_options": "synthesizers.options",
@@ -87,6 +95,7 @@ __all__ = [
     "Marginal",
     "MethodInfo",
     "Numeric",
+    "PartInfo",
     "Plan",
     "Preprocessing",
     "PrivacyStatement",
@@ -97,6 +106,9 @@ __all__ = [
     "datasets",
     "draft_schema",
     "errors",
+    "grid_parts",
+    "list_models",
+    "list_selectors",
     "list_synthesizers",
     "load",
     "method_options",

@@ -70,4 +70,9 @@ class TestMethods:
     def test_json_holds_the_same(self, run):
         ran = run("methods", "--json")
 
-        assert [m["key"] for m in json.loads(ran.out)] == [i.key for i in syntabula.list_synthesizers()]
+        listed = {kind: [info["key"] for info in infos] for kind, infos in json.loads(ran.out).items()}
+        assert listed == {
+            "methods": [info.key for info in syntabula.list_synthesizers()],
+            "selectors": [info.key for info in syntabula.list_selectors()],
+            "models": [info.key for info in syntabula.list_models()],
+        }

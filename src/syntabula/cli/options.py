@@ -13,7 +13,18 @@ Table = Annotated[
 ReleaseFile = Annotated[
     Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")
 ]
-Method = Annotated[str, typer.Option("--method", "-m", help="Synthesizer; see `syntabula methods`.")]
+Method = Annotated[
+    str | None,
+    typer.Option("--method", "-m", help="Synthesizer; mst if nothing is said. See `syntabula methods`."),
+]
+Selector = Annotated[
+    str | None,
+    typer.Option("--selector", help="With --model, instead of --method: what decides which marginals count."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="With --selector, instead of --method: what is fitted and sampled."),
+]
 Epsilon = Annotated[
     float | None,
     typer.Option("--epsilon", "-e", help="Privacy budget; 1 if nothing is said. `inf` switches privacy off."),

@@ -13,12 +13,30 @@ if TYPE_CHECKING:
     from syntabula import Budget, Schema
 
 
+DEFAULT_METHOD = "mst"
+
+
+def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
+    """Return the pair that was asked for instead of a method, or None; half a pair is refused."""
+    if selector is None and model is None:
+        return None
+    if selector is None or model is None:
+        raise CommandError(
+            "--selector and --model go together; `syntabula methods` lists both", Exit.ARGUMENTS
+        )
+    if method is not None:
+        raise CommandError("a method has a selector and a model; give --method, or these two", Exit.ARGUMENTS)
+    return selector, model
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What `synth` and `plan` are asked for.
 
     Attributes:
-        method: Key of the synthesizer.
+        method: Key of the synthesizer, or None for mst.
+        selector: Key of a selector, with `model`, instead of a method.
+        model: Key of a model, with `selector`, instead of a method.
         epsilon: Budget, or None for 1 (or for rho).
         delta: Delta, or None for 1e-5 (0 if pure).
         rho: Budget in zCDP instead of epsilon, or None.
@@ -35,7 +53,9 @@ class Request:
         journal: File to which each spend is written first, or None.
     """
 
-    method: str
+    method: str | None = None
+    selector: str | None = None
+    model: str | None = None
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
@@ -76,7 +96,7 @@ class Request:
 
     def synthesizer(self, progress: Progress | None = None) -> Any:
         """Make the synthesizer; wrong options are refused here, before any data is read."""
-        from syntabula import synthesizer, with_options
+        from syntabula import Marginal, grid_parts, synthesizer, with_options
 
         chosen = {
             "bins": self._bin_count(),
@@ -87,8 +107,13 @@ class Request:
             "progress": progress,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
-        kind = synthesizer(self.method)
-        given |= with_options(kind, self._options())
+        pair = selector_and_model(self.method, self.selector, self.model)
+        if pair is None:
+            kind = synthesizer(self.method or DEFAULT_METHOD)
+            given |= with_options(kind, self._options())
+        else:
+            kind, parts = Marginal, grid_parts(*pair)
+            given |= parts | with_options(parts, self._options())
         return kind(budget=self.budget(), allow_observed=self.observed, **given)
 
     def _options(self) -> dict[str, Any]:

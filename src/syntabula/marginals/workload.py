@@ -96,3 +96,31 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.cliques)
+
+
+WorkloadOption = Workload | Sequence[Any] | int
+"""A workload as an option says it: as it is, as a list for `Workload.of`, or as the columns of its marginals."""
+
+
+def checked_workload(option: WorkloadOption) -> Workload | int:
+    """Return a workload, or a number of columns of at least 1; raises ArgumentError for anything else."""
+    if isinstance(option, Workload):
+        return option
+    if isinstance(option, Sequence) and not isinstance(option, str):
+        return Workload.of(option)
+    if isinstance(option, bool) or not isinstance(option, int) or option < 1:
+        raise ArgumentError("workload must be a Workload, a list of marginals, or their number of columns")
+    return option
+
+
+def workload_over(option: WorkloadOption, domain: Domain) -> Workload:
+    """Return a workload option over a domain, columns in its order; a number above all columns means all.
+
+    Raises:
+        ArgumentError: If the option makes no sense.
+        SchemaError: If it names an unknown column.
+    """
+    checked = checked_workload(option)
+    if isinstance(checked, int):
+        return Workload.all_kway(domain, min(checked, len(domain)))
+    return Workload(tuple(domain.canonical(c) for c in checked.cliques), checked.weights)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from syntabula.marginals.domain import Domain
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 
@@ -25,6 +25,8 @@ class PlannedStep:
         cells: Upper bound on the number of cells that are counted and kept.
         noisy_cells: Upper bound on the number of cells that noise is drawn for.
         model_cells: Upper bound on the cells of the model after it.
+        cliques: All that the model is fitted to after it, where that is known beforehand: the model then says
+            itself how large it will be.
     """
 
     name: str
@@ -32,6 +34,7 @@ class PlannedStep:
     cells: int
     noisy_cells: int
     model_cells: int
+    cliques: tuple[Clique, ...] = ()
 
 
 class Selector(Protocol):

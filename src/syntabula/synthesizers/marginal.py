@@ -27,7 +27,8 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.statement import PrivacyStatement, lines_of
 from syntabula.select.base import PlannedStep, Progress, Selector
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan
+from syntabula.synthesizers.grid import check_pair, pair_name
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan, model_cells
 from syntabula.synthesizers.preprocessing import (
     BinCount,
     Preparation,
@@ -68,7 +69,7 @@ class Marginal:
 
     Raises:
         BudgetError: If epsilon or delta make no sense.
-        ArgumentError: If another argument is off.
+        ArgumentError: If another argument is off, or the selector makes no sense with the model.
     """
 
     key: ClassVar[str] = "marginal"
@@ -102,6 +103,7 @@ class Marginal:
             _check_count("seed", self.seed, 0)
         if isinstance(self.memory_mb, bool) or not (0 < float(self.memory_mb) < float("inf")):
             raise ArgumentError("memory_mb must be a positive number of megabytes")
+        check_pair(self.selector, self.model)
 
     def plan(
         self,
@@ -199,12 +201,17 @@ class Marginal:
         if recoding:
             model = RecodedModel(model, recoding)
         return Release(
-            method=self.key,
+            method=self._name,
             codec=codec,
             model=model,
             privacy=self._statement(ledger, noise, codec.schema),
             origin=table.origin,
         )
+
+    @property
+    def _name(self) -> str:
+        """Key of the method; of a free pair, the keys of its parts."""
+        return self.key if self.key != Marginal.key else pair_name(self.selector, self.model)
 
     def _check_domains(self, schema: Schema | None) -> None:
         if schema is not None and not isinstance(schema, Schema):
@@ -273,9 +280,12 @@ class Marginal:
             domain = Domain.from_sizes(
                 {c: min(n, rare.most_kept + 1) if c in large else n for c, n in _sizes(domain)}
             )
-        steps += [(s, s.share * (1 - prepared.share)) for s in self.selector.plan(domain)]
+        for step in self.selector.plan(domain):
+            if step.cliques:
+                step = replace(step, model_cells=model_cells(self.model.over(domain), step.cliques))
+            steps.append((step, step.share * (1 - prepared.share)))
         return make_plan(
-            method=self.key,
+            method=self._name,
             budget=budget,
             steps=steps,
             n_rows=GUESSED_ROWS if n_rows is None else n_rows,
@@ -290,7 +300,7 @@ class Marginal:
     def _statement(self, ledger: Ledger, noise: NoiseSource, schema: Schema) -> PrivacyStatement:
         private = ledger.budget.kind != "none"
         return PrivacyStatement(
-            method=self.key,
+            method=self._name,
             budget=ledger.budget,
             epsilon_spent=ledger.epsilon_spent if private else None,
             lines=lines_of(ledger),

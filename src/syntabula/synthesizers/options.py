@@ -9,12 +9,15 @@ from typing import Any
 
 from syntabula.errors import ArgumentError
 
+Kind = type[Any] | Mapping[str, Any]
+"""A synthesizer class, or a selector and a model by these two names, as `grid_parts` returns them."""
 
-def method_options(kind: type[Any]) -> dict[str, dict[str, Any]]:
+
+def method_options(kind: Kind) -> dict[str, dict[str, Any]]:
     """Return the options of a method's selector and model, with their defaults.
 
     Args:
-        kind: A synthesizer class.
+        kind: A synthesizer class, or the parts of one.
 
     Returns:
         By part ("selector", "model"), the default of each option by its name.
@@ -25,11 +28,11 @@ def method_options(kind: type[Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def with_options(kind: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the selector and model of a method with some options changed, as its keyword arguments.
 
     Args:
-        kind: A synthesizer class.
+        kind: A synthesizer class, or the parts of one.
         options: Values by the name of an option of the selector or of the model.
 
     Raises:
@@ -56,11 +59,14 @@ def with_options(kind: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _parts(kind: type[Any]) -> dict[str, Any]:
+def _parts(kind: Kind) -> dict[str, Any]:
     """Make the default parts of a method that have options."""
-    if not is_dataclass(kind):
+    if isinstance(kind, Mapping):
+        made = dict(kind)
+    elif is_dataclass(kind):
+        made = {f.name: _default(f) for f in fields(kind) if f.name in ("selector", "model")}
+    else:
         return {}
-    made = {f.name: _default(f) for f in fields(kind) if f.name in ("selector", "model")}
     return {name: part for name, part in made.items() if is_dataclass(part)}
 
 

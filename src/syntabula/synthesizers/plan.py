@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Domain
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import MarginalModel
 from syntabula.privacy.budget import Budget
 from syntabula.select.base import PlannedStep
 from syntabula.table.columns import Boolean, Categorical, Column, Numeric
@@ -22,6 +23,7 @@ _SECONDS_PER_MODEL_CELL = 4e-6
 _BYTES_PER_COUNTED_CELL = 8
 _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
+_BEYOND_ANY_MB = 1e12
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
 
@@ -114,6 +116,14 @@ class Plan:
                 for s in self.steps
             ],
         }
+
+
+def model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
+    """Return how many cells a bound model has after a fit to some cliques, cut off beyond any machine."""
+    try:
+        return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)
+    except OverflowError:
+        return int(_BEYOND_ANY_MB * 2**20 / 8)
 
 
 def guessed_schema(physical: Mapping[str, PhysicalType]) -> Schema:

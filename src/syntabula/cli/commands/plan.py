@@ -22,7 +22,9 @@ def plan(
         Path | None,
         typer.Argument(help="The sensitive table; not opened if there is a schema.", metavar="[TABLE]"),
     ] = None,
-    method: options.Method = "mst",
+    method: options.Method = None,
+    selector: options.Selector = None,
+    model: options.Model = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -54,6 +56,8 @@ def plan(
     console: Console = context.obj
     request = Request(
         method=method,
+        selector=selector,
+        model=model,
         epsilon=epsilon,
         delta=delta,
         rho=rho,

@@ -23,7 +23,9 @@ def synth(
     context: typer.Context,
     table: options.Table,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table, such as x.csv.")],
-    method: options.Method = "mst",
+    method: options.Method = None,
+    selector: options.Selector = None,
+    model: options.Model = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -59,6 +61,8 @@ def synth(
     console: Console = context.obj
     request = Request(
         method=method,
+        selector=selector,
+        model=model,
         epsilon=epsilon,
         delta=delta,
         rho=rho,

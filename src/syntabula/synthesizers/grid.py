@@ -1,0 +1,123 @@
+"""Which selectors and models there are, and which pairs of them make sense: the grid of all marginal methods."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from syntabula.errors import ArgumentError
+from syntabula.models.base import MarginalModel
+from syntabula.select.base import Selector
+
+
+@dataclass(frozen=True)
+class PartInfo:
+    """A selector or a model that can be named in any command.
+
+    Attributes:
+        key: Its lower-case name.
+        home: Module (within syntabula) and class, "module:Class".
+        summary: What it does, in one sentence.
+        adaptive: Of a selector: it measures again where the model is wrong, until the budget is spent.
+        why_not_adaptive: Of a model: why an adaptive selector makes no sense with it; empty if it does.
+    """
+
+    key: str
+    home: str
+    summary: str
+    adaptive: bool = False
+    why_not_adaptive: str = ""
+
+
+# A new selector or model takes one line in its table, and is then known to `--selector`, `--model` and
+# `syntabula methods`. Its class is a dataclass whose fields are the options and have defaults; a model needs
+# a line in `models/__init__._MODELS` as well, so that releases can be saved.
+_SELECTORS = (
+    PartInfo("one_way", "select.one_way:OneWay", "Every column on its own."),
+    PartInfo("all_pairs", "select.given:AllPairs", "Every pair of columns at once."),
+    PartInfo("given", "select.given:GivenWorkload", "The marginals of a given workload at once."),
+    PartInfo("spanning_tree", "select.spanning_tree:SpanningTree", "Pairs that join all columns, as in MST."),
+    PartInfo(
+        "adaptive", "select.adaptive:Adaptive", "Where the model is most wrong, as in AIM.", adaptive=True
+    ),
+)
+_MODELS = (PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),)
+
+
+def list_selectors() -> list[PartInfo]:
+    """Return all strategies that decide which marginals are measured; nothing heavy is imported."""
+    return list(_SELECTORS)
+
+
+def list_models() -> list[PartInfo]:
+    """Return all models that are fitted to marginals; nothing heavy is imported."""
+    return list(_MODELS)
+
+
+def grid_parts(selector: str, model: str) -> dict[str, Any]:
+    """Return a selector and a model with their default options, as keyword arguments of `Marginal`.
+
+    Args:
+        selector: Key of a selector, as `list_selectors` gives it.
+        model: Key of a model, as `list_models` gives it.
+
+    Raises:
+        ArgumentError: If there is none of that key, with near misses, or the pair makes no sense, with why.
+
+    Examples:
+        >>> sorted(grid_parts("adaptive", "pgm"))
+        ['model', 'selector']
+    """
+    chosen = _named("selector", selector, _SELECTORS), _named("model", model, _MODELS)
+    _check(*chosen)
+    return {"selector": _made(chosen[0]), "model": _made(chosen[1])}
+
+
+def check_pair(selector: Selector, model: MarginalModel) -> None:
+    """Raise ArgumentError, saying why, if a selector makes no sense with a model; others' own parts always do."""
+    chosen = _info(selector, _SELECTORS), _info(model, _MODELS)
+    if chosen[0] is not None and chosen[1] is not None:
+        _check(chosen[0], chosen[1])
+
+
+def pair_name(selector: Selector, model: MarginalModel) -> str:
+    """Return what a statement calls a free pair: the keys of its parts, or their classes if they have none."""
+    names = []
+    for part, table in ((selector, _SELECTORS), (model, _MODELS)):
+        info = _info(part, table)
+        names.append(info.key if info else type(part).__name__)
+    return "+".join(names)
+
+
+def _check(selector: PartInfo, model: PartInfo) -> None:
+    if selector.adaptive and model.why_not_adaptive:
+        raise ArgumentError(
+            f"selector {selector.key!r} makes no sense with model {model.key!r}: {model.why_not_adaptive}"
+        )
+
+
+def _named(kind: str, key: str, table: tuple[PartInfo, ...]) -> PartInfo:
+    known = {info.key: info for info in table}
+    wanted = str(key).lower().replace("-", "_")
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"there is no {kind} {key!r}; {kind}s are {', '.join(known)}{hint}")
+    return known[wanted]
+
+
+def _info(part: object, table: tuple[PartInfo, ...]) -> PartInfo | None:
+    module, name = type(part).__module__, type(part).__name__
+    for info in table:
+        home, _, listed = info.home.partition(":")
+        # A package may list what one of its modules defines.
+        if name == listed and f"{module}.".startswith(f"syntabula.{home}."):
+            return info
+    return None
+
+
+def _made(info: PartInfo) -> Any:
+    module, _, name = info.home.partition(":")
+    return getattr(import_module(f"syntabula.{module}"), name)()

@@ -1,0 +1,62 @@
+"""A selector and a model by command, instead of a named method."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PAIR = ("--selector", "given", "--model", "pgm")
+SYNTH = ("synth", "people.csv", "-o", "out.csv", "--schema", "schema.yaml")
+
+
+def test_a_pair_makes_a_table_and_the_statement_names_it(folder, run):
+    ran = run("--json", *SYNTH, *PAIR, "--option", "workload=[[age, job], [sex]]")
+
+    assert ran.code == 0, ran.err
+    statement = json.loads(ran.out)["statement"]
+    assert statement["method"] == "given+pgm"
+    assert "measure the workload" in {step["step"] for step in statement["steps"]}
+    assert (folder / "out.csv").exists()
+
+
+def test_a_plan_takes_the_same_pair(folder, run):
+    ran = run("plan", "--schema", "schema.yaml", "--selector", "all_pairs", "--model", "pgm")
+
+    assert ran.code == 0, ran.err
+    assert "Plan for method all_pairs+pgm" in ran.out
+    assert "measure all pairs" in ran.out
+
+
+def test_selectors_and_models_are_listed(run):
+    ran = run("methods")
+
+    assert "Selectors, for --selector:" in ran.out
+    assert "all_pairs" in ran.out
+    assert "Models, for --model:" in ran.out
+
+
+def test_the_options_of_a_pair_are_listed(run):
+    ran = run("methods", *PAIR)
+
+    assert ran.code == 0, ran.err
+    assert "--option workload=2" in ran.out
+    assert "--option stop_at_noise=True" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--selector", "given"), "go together"),
+        (("--model", "pgm"), "go together"),
+        ((*PAIR, "--method", "aim"), "--method, or these two"),
+        (("--selector", "givn", "--model", "pgm"), "did you mean 'given'"),
+        ((*PAIR, "--option", "max_rounds=3"), "no option 'max_rounds'"),
+    ],
+)
+def test_a_wrong_pair_is_exit_2_before_anything_is_spent(folder, run, words, message):
+    ran = run(*SYNTH, *words, "--journal", "journal.jsonl")
+
+    assert ran.code == 2
+    assert message in ran.err
+    assert not (folder / "journal.jsonl").exists()

@@ -1,0 +1,82 @@
+"""The grid of selectors and models: what is listed can be had, and a senseless pair says why."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, ResourceError
+from syntabula.models import model_key
+from syntabula.synthesizers.grid import grid_parts, list_models, list_selectors, pair_name
+
+
+class TestTables:
+    @pytest.mark.parametrize("info", [*list_selectors(), *list_models()], ids=lambda info: info.key)
+    def test_every_part_is_made_of_options_that_have_defaults(self, info) -> None:
+        is_selector = info in list_selectors()
+        parts = grid_parts(info.key, "pgm") if is_selector else grid_parts("one_way", info.key)
+        part = parts["selector" if is_selector else "model"]
+
+        assert is_dataclass(part)
+        assert {f.name for f in fields(part) if not f.name.startswith("_")} == set(
+            st.method_options(parts)["selector" if is_selector else "model"]
+        )
+
+    @pytest.mark.parametrize("info", list_models(), ids=lambda info: info.key)
+    def test_every_model_has_the_same_key_in_a_release_file(self, info) -> None:
+        assert model_key(grid_parts("one_way", info.key)["model"]) == info.key
+
+    def test_keys_are_not_repeated(self) -> None:
+        for table in (list_selectors(), list_models()):
+            keys = [info.key for info in table]
+            assert len(set(keys)) == len(keys)
+
+
+class TestPairs:
+    def test_a_named_method_is_a_pair_of_the_grid(self) -> None:
+        assert grid_parts("adaptive", "pgm")["selector"] == st.AIM().selector
+
+    def test_dashes_and_capitals_are_taken(self) -> None:
+        assert pair_name(**grid_parts("All-Pairs", "PGM")) == "all_pairs+pgm"
+
+    @pytest.mark.parametrize(
+        ("selector", "model", "message"),
+        [
+            ("adaptiv", "pgm", "no selector 'adaptiv'.*did you mean 'adaptive'"),
+            ("adaptive", "pmg", "no model 'pmg'.*did you mean 'pgm'"),
+        ],
+    )
+    def test_an_unknown_key_gets_a_hint(self, selector: str, model: str, message: str) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            grid_parts(selector, model)
+
+    def test_a_foreign_part_is_taken_and_named_by_its_class(self) -> None:
+        class Mine:
+            pass
+
+        parts = grid_parts("one_way", "pgm")
+
+        assert pair_name(Mine(), parts["model"]) == "Mine+pgm"
+        st.Marginal(selector=Mine(), model=parts["model"])
+
+
+class TestMarginal:
+    def test_the_statement_and_the_release_name_the_pair(self) -> None:
+        frame, schema = st.datasets.census(n_rows=300), st.datasets.schema_of("census")
+
+        release = st.Marginal(**grid_parts("one_way", "pgm"), seed=1).fit(frame, schema)
+
+        assert release.method == "one_way+pgm"
+        assert release.privacy.method == "one_way+pgm"
+
+    def test_a_model_that_cannot_hold_what_will_be_measured_is_refused_by_the_plan(self) -> None:
+        method = st.Marginal(**grid_parts("all_pairs", "pgm"))
+        schema = st.Schema({f"c{i}": st.Numeric(0, 99, integer=True) for i in range(200)})
+
+        planned = method.plan(schema)
+
+        assert planned.memory_mb > 1e9
+        with pytest.raises(ResourceError, match="measure all pairs"):
+            method.fit("no such file.csv", schema)
