@@ -1,0 +1,76 @@
+"""Values that cannot arise by chance, planted in a table, and a search for them in whatever a run leaves."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+COUNT = 50
+TEXTS = tuple(f"Zq{i:02d}canary{(i * 7919 + 13) % 9973:04d}" for i in range(COUNT))
+NAMES = tuple(f"Vx{i:03d}person{(i * 6007 + 29) % 9967:04d}" for i in range(400))
+# Reals with all 53 bits in use, within the bounds of their column; no draw within a bin hits one of them.
+REALS = tuple(float(v) for v in np.random.default_rng(7731).uniform(0.0, 1000.0, COUNT))
+WHOLES = tuple(int(v) for v in np.random.default_rng(1377).integers(2**50, 2**52, COUNT))  # of 16 digits
+
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{12,}={0,2}")
+
+
+def found_in(data: bytes) -> list[str]:
+    """Return the canaries that some bytes hold, as text, as numbers or in arrays, packed or not."""
+    needles = _needles()
+    return sorted({name for part in _unpacked(data) for name in _search(part, needles)})
+
+
+def _needles() -> list[tuple[str, bytes]]:
+    needles = []
+    for text in (*TEXTS, *NAMES):
+        needles += [(text, text.encode()), (text, text.encode("utf-16-le"))]
+        # From the third character on, at each of three alignments, without the ends that neighbours change.
+        needles += [(text, base64.b64encode(b"." * i + text.encode())[4:-4]) for i in range(3)]
+    for real in REALS:
+        # Ten decimals, cut and not rounded: a thousand rows draw one of fifty by chance with odds of 1e-8.
+        needles += [(repr(real), repr(real)[:14].encode())]
+        needles += [(repr(real), struct.pack(f"{order}d", real)) for order in "<>"]
+    for whole in WHOLES:
+        needles += [(repr(whole), str(whole).encode())]
+        needles += [(repr(whole), struct.pack(f"{order}{kind}", whole)) for order in "<>" for kind in "qd"]
+    return needles
+
+
+def _search(part: bytes, needles: list[tuple[str, bytes]]) -> Iterator[str]:
+    yield from (name for name, needle in needles if needle in part)
+    if part.startswith(b"\x93NUMPY"):
+        values = np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
+        if values.dtype == np.float32:
+            yield from (repr(v) for v in REALS if np.float32(v) in values)
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    """Yield the bytes themselves, and what is packed in them."""
+    yield data
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                yield name.encode()
+                yield from _unpacked(archive.read(name))
+        return
+    if data.startswith(b"\x1f\x8b"):
+        yield gzip.decompress(data)
+    for word in _BASE64.findall(data):
+        try:
+            decoded = base64.b64decode(word + b"=" * (-len(word) % 4))
+        except ValueError:
+            continue
+        yield decoded
+        try:
+            yield zlib.decompress(decoded)
+        except zlib.error:
+            continue
