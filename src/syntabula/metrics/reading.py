@@ -1,0 +1,155 @@
+"""From tables of any kind to one coding of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.metrics.comparison import Comparison, Floats, View
+from syntabula.table.columns import MICROSECONDS, Boolean, Categorical, Identifier
+from syntabula.table.draft import draft_schema
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema import Schema
+
+_NUMBERS = {"integer", "float", "decimal"}
+_TIMES = {"date", "datetime"}
+
+
+def compare(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    schema: Schema | None = None,
+) -> Comparison:
+    """Read tables and bring them to one coding.
+
+    Args:
+        real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
+        synthetic: The table to judge; it must have the real table's columns, in any order.
+        holdout: Real records that the synthesizer has not seen, or None.
+        target: Column to predict, or None.
+        schema: Says which columns are numeric, categorical or identifiers; read off the real table by the
+            rules of `draft_schema` if not given. Its bounds and categories play no part.
+
+    Returns:
+        The tables. Identifiers are left out, as their values are made up.
+
+    Raises:
+        DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as
+            another kind than the real table does; the message holds no cell's value.
+        SchemaError: If the tables differ in their columns, or do not fit the schema.
+        ArgumentError: If the target is none of the columns.
+    """
+    given = {"real": real, "synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
+    tables = {role: read(table) for role, table in given.items()}
+    for role, table in tables.items():
+        if not table.n_rows:
+            raise DataError(f"the {role} table has no rows")
+    kinds = schema if schema is not None else draft_schema(tables["real"])[0]
+    if schema is not None:
+        schema.check_table(tables["real"])
+    _check_columns(tables)
+    left_out = tuple(name for name in kinds if isinstance(kinds[name], Identifier))
+    columns = tuple(name for name in tables["real"].columns if name not in left_out)
+    if not columns:
+        raise SchemaError("no column is left to compare; declare some that are no identifiers in a schema")
+    if target is not None and target not in columns:
+        raise ArgumentError(f"target is {target!r}; it must be one of the columns {', '.join(columns)}")
+
+    numbers: dict[str, dict[str, Floats]] = {role: {} for role in tables}
+    codes: dict[str, dict[str, Codes]] = {role: {} for role in tables}
+    categories: dict[str, tuple[Any, ...]] = {}
+    for name in columns:
+        parts = {role: table.columns[name] for role, table in tables.items()}
+        if isinstance(kinds[name], Categorical | Boolean):
+            found, categories[name] = _coded(name, parts)
+            for role, column in found.items():
+                codes[role][name] = column
+        else:
+            for role, part in parts.items():
+                numbers[role][name] = _as_numbers(name, role, part)
+    views = {role: View(numbers[role], codes[role], table.n_rows) for role, table in tables.items()}
+    return Comparison(
+        real=views["real"],
+        synthetic=views["synthetic"],
+        holdout=views.get("holdout"),
+        columns=columns,
+        categories=categories,
+        target=target,
+        left_out=left_out,
+    )
+
+
+def _check_columns(tables: Mapping[str, RawTable]) -> None:
+    expected = tables["real"].columns
+    for role, table in tables.items():
+        absent = [name for name in expected if name not in table.columns]
+        extra = [name for name in table.columns if name not in expected]
+        if absent or extra:
+            what = f"lacks {absent}" if absent else f"has further columns {extra}"
+            raise SchemaError(f"the {role} table {what}; both tables must have the same columns")
+
+
+def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
+    kind = column.physical.kind
+    if column.missing.all():
+        # A column without any value has no type to speak of.
+        return np.full(column.missing.size, np.nan)
+    if kind not in _NUMBERS | _TIMES:
+        raise DataError(
+            f"column {name!r} of the {role} table is stored as {kind}, but compared as numbers; convert it"
+        )
+    values = np.where(column.missing, 0, column.values).astype(np.float64)
+    if kind == "date":
+        values *= MICROSECONDS["day"]
+    values[column.missing] = np.nan
+    if np.isinf(values).any():
+        raise DataError(f"column {name!r} of the {role} table holds infinite numbers; replace or drop them")
+    return values
+
+
+def _coded(name: str, parts: Mapping[str, RawColumn]) -> tuple[dict[str, Codes], tuple[Any, ...]]:
+    """Give every present value of all tables a code, the same in each, and missing cells the last one."""
+    _check_one_kind(name, parts)
+    lists = {role: _labels(column) for role, column in parts.items()}
+    known = {label for labels in lists.values() for label in set(labels)} - {None}
+    categories = (*sorted(known), None)
+    lookup = {label: code for code, label in enumerate(categories)}
+    dtype = code_dtype(len(categories))
+    return {
+        role: np.fromiter(map(lookup.__getitem__, labels), dtype, count=len(labels))
+        for role, labels in lists.items()
+    }, categories
+
+
+def _check_one_kind(name: str, parts: Mapping[str, RawColumn]) -> None:
+    kinds = {role: _family(c) for role, c in parts.items() if not c.missing.all()}
+    if len(set(kinds.values())) > 1:
+        stored = ", ".join(f"{kind} in the {role} table" for role, kind in kinds.items())
+        raise DataError(f"column {name!r} is stored as {stored}; convert it to one kind in all tables")
+
+
+def _family(column: RawColumn) -> str:
+    return "numbers" if column.physical.kind in _NUMBERS else column.physical.kind
+
+
+def _labels(column: RawColumn) -> list[Any]:
+    """Return the cells as Python values, None where missing; a float that is none is missing as well."""
+    values: NDArray[Any] = column.values
+    missing = column.missing
+    if column.physical.kind == "decimal":
+        values = np.where(missing, 0, values).astype(np.float64)
+    if values.dtype.kind == "f":
+        missing = missing | np.isnan(values)
+    labels: list[Any] = values.tolist()
+    for row in np.flatnonzero(missing):
+        labels[row] = None
+    return labels

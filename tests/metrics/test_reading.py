@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.metrics import compare
+from syntabula.table.columns import Categorical, Identifier, Numeric
+from syntabula.table.schema import Schema
+
+
+@pytest.fixture
+def real() -> pd.DataFrame:
+    return pd.DataFrame({"x": [0.5, 1.5, None], "c": ["b", None, "a"]})
+
+
+class TestCoding:
+    def test_gives_a_value_the_same_code_in_every_table(self, real):
+        synthetic = pd.DataFrame({"c": ["a", "z", "b"], "x": [1.0, 2.0, 3.0]})
+
+        tables = compare(real, synthetic, holdout=real)
+
+        assert tables.categories["c"] == ("a", "b", "z", None)
+        assert tables.real.codes["c"].tolist() == [1, 3, 0]
+        assert tables.synthetic.codes["c"].tolist() == [0, 2, 1]
+        assert tables.holdout.codes["c"].tolist() == [1, 3, 0]
+
+    def test_keeps_missing_numbers_as_nan(self, real):
+        tables = compare(real, real)
+
+        np.testing.assert_array_equal(tables.real.numbers["x"], [0.5, 1.5, np.nan])
+
+    def test_reads_tables_of_different_libraries_and_files_alike(self, real, tmp_path):
+        path = tmp_path / "real.csv"
+        real.to_csv(path, index=False)
+
+        for other in (pl.from_pandas(real), pl.from_pandas(real).to_arrow(), path):
+            tables = compare(real, other)
+            assert tables.synthetic.codes["c"].tolist() == tables.real.codes["c"].tolist()
+
+    def test_takes_dates_as_numbers_and_booleans_as_categories(self):
+        frame = pl.DataFrame({"d": [dt.date(1970, 1, 2), dt.date(1970, 1, 3)], "b": [True, False]})
+
+        tables = compare(frame, frame)
+
+        assert tables.numeric == ("d",)
+        assert tables.real.numbers["d"].tolist() == [86_400e6, 2 * 86_400e6]
+        assert tables.categories["b"] == (False, True, None)
+
+    def test_takes_decimals_as_numbers(self):
+        frame = pl.DataFrame({"x": [Decimal("0.25"), None]}, schema={"x": pl.Decimal(10, 2)})
+
+        tables = compare(frame, frame)
+
+        np.testing.assert_array_equal(tables.real.numbers["x"], [0.25, np.nan])
+
+    def test_a_schema_says_what_is_numeric_and_what_is_left_out(self):
+        frame = pd.DataFrame({"key": [1, 2], "level": [3, 4], "group": [5, 6]})
+        schema = Schema({"key": Identifier(), "level": Numeric(0, 9), "group": Categorical((5, 6))})
+
+        tables = compare(frame, frame, schema=schema)
+
+        assert (tables.numeric, tables.categorical, tables.left_out) == (("level",), ("group",), ("key",))
+
+    def test_integers_that_became_floats_keep_their_categories(self):
+        real = pd.DataFrame({"c": [1, 2, 2]})
+        synthetic = pd.DataFrame({"c": [1.0, None, 2.0]})
+
+        tables = compare(real, synthetic)
+
+        assert tables.synthetic.codes["c"].tolist() == [0, 2, 1]
+
+
+class TestBadInput:
+    def test_refuses_an_empty_table(self, real):
+        with pytest.raises(DataError, match="synthetic table has no rows"):
+            compare(real, real.iloc[:0])
+
+    def test_refuses_other_columns_and_names_them(self, real):
+        with pytest.raises(SchemaError, match=r"synthetic table lacks \['c'\]"):
+            compare(real, real[["x"]])
+        with pytest.raises(SchemaError, match=r"holdout table has further columns \['y'\]"):
+            compare(real, real, holdout=real.assign(y=1))
+
+    def test_refuses_a_column_of_another_kind_without_showing_a_cell(self, real):
+        with pytest.raises(
+            DataError, match="column 'c' is stored as text in the real table, numbers"
+        ) as caught:
+            compare(real, real.assign(c=[4711, 4712, 4713]))
+        assert "4711" not in str(caught.value)
+        with pytest.raises(DataError, match="column 'x' of the synthetic table is stored as text"):
+            compare(real, real.assign(x=["secret", "b", "c"]))
+
+    def test_refuses_infinite_numbers(self, real):
+        with pytest.raises(DataError, match="infinite"):
+            compare(real, real.assign(x=[1.0, np.inf, 2.0]))
+
+    def test_refuses_a_target_that_is_no_column(self, real):
+        with pytest.raises(ArgumentError, match="target is 'y'"):
+            compare(real, real, target="y")
+
+    def test_refuses_tables_of_identifiers_alone(self):
+        frame = pd.DataFrame({"key": [1, 2]})
+
+        with pytest.raises(SchemaError, match="no column is left"):
+            compare(frame, frame, schema=Schema({"key": Identifier()}))
+
+    def test_a_table_is_never_none(self, real):
+        with pytest.raises(DataError, match="no table was given"):
+            compare(real, None)
