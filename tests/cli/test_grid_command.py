@@ -50,6 +50,7 @@ def test_the_options_of_a_pair_are_listed(run):
         (("--selector", "given"), "go together"),
         (("--model", "pgm"), "go together"),
         ((*PAIR, "--method", "aim"), "--method, or these two"),
+        (("--selector", "adaptive", "--model", "bayesian_network"), "one set of parents"),
         (("--selector", "givn", "--model", "pgm"), "did you mean 'given'"),
         ((*PAIR, "--option", "max_rounds=3"), "no option 'max_rounds'"),
     ],

@@ -52,6 +52,16 @@ class TestPairs:
         with pytest.raises(ArgumentError, match=message):
             grid_parts(selector, model)
 
+    def test_a_senseless_pair_says_why_wherever_it_is_made(self) -> None:
+        network = grid_parts("one_way", "bayesian_network")["model"]
+
+        with pytest.raises(
+            ArgumentError, match="'adaptive' makes no sense with model 'bayesian_network'.*parents"
+        ):
+            grid_parts("adaptive", "bayesian_network")
+        with pytest.raises(ArgumentError, match="one set of parents"):
+            st.AIM(model=network)
+
     def test_a_foreign_part_is_taken_and_named_by_its_class(self) -> None:
         class Mine:
             pass

@@ -43,7 +43,17 @@ _SELECTORS = (
         "adaptive", "select.adaptive:Adaptive", "Where the model is most wrong, as in AIM.", adaptive=True
     ),
 )
-_MODELS = (PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),)
+_MODELS = (
+    PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
+    PartInfo(
+        "bayesian_network",
+        "models.bayesian_network:BayesianNetwork",
+        "Each column given a few before it, as in PrivBayes.",
+        why_not_adaptive="a network has one set of parents for each column, so it cannot learn whatever marginal "
+        "is found wrong next, and the same one would be chosen again. Take spanning_tree, privbayes, all_pairs or "
+        "given, which choose beforehand, or another model",
+    ),
+)
 
 
 def list_selectors() -> list[PartInfo]:

@@ -1,0 +1,114 @@
+"""Which columns are the parents of which, and the joint counts of each family, read off noisy marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syntabula.marginals.clique import maximal
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
+
+_HALF_NORMAL = math.sqrt(2 / math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the measurements say of a clique.
+
+    Attributes:
+        values: Estimated counts, one axis per column; they may be negative.
+        variances: Their variances, of the same shape.
+    """
+
+    values: FloatArray
+    variances: FloatArray
+
+
+def estimate(domain: Domain, measurements: Sequence[Measurement], clique: Clique) -> Estimate:
+    """Return the best unbiased estimate of a clique's counts from all measurements that hold it.
+
+    Measurements of more columns are summed onto the clique; all are averaged with weights 1 / variance. Then
+    measurements of fewer columns, small ones first, correct its margins: the margin moves to the average of
+    both, and the difference is spread evenly over the cells behind it.
+
+    Args:
+        domain: All columns.
+        measurements: At least one of them holds the clique.
+        clique: Columns, in the order that the axes shall have.
+    """
+    weights, weighted = np.zeros(domain.shape(clique)), np.zeros(domain.shape(clique))
+    for m in measurements:
+        if set(clique) <= set(m.clique):
+            variances = onto(m.variances, m.clique, clique)
+            weights += 1 / variances
+            weighted += onto(m.values, m.clique, clique) / variances
+    values, variances = weighted / weights, 1 / weights
+    inside = [m for m in measurements if m.clique and set(m.clique) < set(clique)]
+    for m in sorted(inside, key=lambda m: len(m.clique)):
+        margin, spread = onto(values, clique, m.clique), onto(variances, clique, m.clique)
+        better = (margin / spread + m.values / m.variances) / (1 / spread + 1 / m.variances)
+        behind = domain.cells(clique) / domain.cells(m.clique)
+        values = values + aligned((better - margin) / behind, m.clique, clique)
+    return Estimate(values, variances)
+
+
+def families(domain: Domain, measurements: Sequence[Measurement]) -> Iterator[Clique]:
+    """Yield a family per column, parents first and the child last, each within a measured clique.
+
+    The columns of a clique that are all placed but one make a family of that one; among such cliques the one
+    whose new column depends most on the others comes first, beyond what noise explains. If there is none, the
+    first measured clique with a new column gives a family of that column and those that are placed. So the
+    network that PrivBayes measured comes back (its families are measured in the order of the network, parents
+    first), a tree comes back as that tree, and of all pairs comes the tree of Chow and Liu (1968). A column
+    that no clique holds has no parents.
+
+    Args:
+        domain: All columns.
+        measurements: In the order in which they were made.
+    """
+    cliques = [c for c in maximal(m.clique for m in measurements) if c]
+    placed: set[str] = set()
+    scores: dict[Clique, float] = {}
+    while True:
+        new = {c: [x for x in c if x not in placed] for c in cliques}
+        cliques = [c for c in cliques if new[c]]
+        if not cliques:
+            break
+        single = [c for c in cliques if len(new[c]) == 1 and len(c) > 1]
+        for clique in single:
+            if clique not in scores:
+                scores[clique] = _dependence(domain, measurements, clique, new[clique][0])
+        chosen = max(single, key=scores.__getitem__, default=cliques[0])
+        child = new[chosen][0]
+        yield (*(x for x in chosen if x in placed), child)
+        placed.add(child)
+    yield from ((c,) for c in domain.columns if c not in placed)
+
+
+def onto(table: FloatArray, columns: Clique, wanted: Clique) -> FloatArray:
+    """Sum a table over some columns onto fewer of them, axes in the wanted order."""
+    kept = tuple(c for c in columns if c in wanted)
+    summed = table.sum(axis=tuple(i for i, c in enumerate(columns) if c not in wanted))
+    return np.asarray(summed).transpose([kept.index(c) for c in wanted])
+
+
+def aligned(table: FloatArray, columns: Clique, clique: Clique) -> FloatArray:
+    """View a table over some columns, in any order, as one that broadcasts over a clique."""
+    order = sorted(range(len(columns)), key=lambda i: clique.index(columns[i]))
+    sizes = dict(zip(columns, table.shape, strict=True))
+    return table.transpose(order).reshape([sizes.get(c, 1) for c in clique])
+
+
+def _dependence(domain: Domain, measurements: Sequence[Measurement], clique: Clique, child: str) -> float:
+    """Return the L1 distance of a clique's counts to independence of one column, less what noise adds."""
+    known = estimate(domain, measurements, (*(c for c in clique if c != child), child))
+    joint = known.values.reshape(-1, domain.size(child))
+    total = max(1.0, float(joint.sum()))
+    independent = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0) / total)
+    noise = _HALF_NORMAL * float(np.sqrt(known.variances).sum())
+    exact = not any(np.any(m.sigma) for m in measurements)
+    return float(np.abs(joint - independent).sum()) - (0.0 if exact else noise)
