@@ -40,9 +40,13 @@ class Target:
 
     @property
     def explained(self) -> float:
-        """Loss that noise still explains: two standard deviations above what it gives the true table."""
-        # Half of a squared standard normal error has mean 1/2 and variance 1/2.
-        return self.noise + 2 * math.sqrt(self.noise)
+        """Loss that noise still explains: two standard deviations above what it gives the true table, and 4.
+
+        Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
+        loss has a long tail: 3 for two cells would be passed by one true table in twenty, and trying to fit
+        that one costs hundreds of steps in vain.
+        """
+        return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
 
     def positive(self, total: float) -> FloatArray:
         """Return the measured probabilities, cut off just above zero."""

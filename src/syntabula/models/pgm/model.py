@@ -32,8 +32,9 @@ class PGM:
 
     McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential privacy"
     (Private-PGM). Measurements weigh by the inverse variance of their noise, as maximum likelihood asks;
-    the public code weighs by the inverse standard deviation. The number of records is the inverse-variance
-    weighted mean of the measurements' sums, at least 1: under noise that drowns everything it may be 1.
+    early versions of the public code weighed by the inverse standard deviation. The number of records is the
+    inverse-variance weighted mean of the measurements' sums, at least 1: under noise that drowns everything it
+    may be 1.
 
     Attributes:
         iterations: At most so many steps of mirror descent in one fit.
