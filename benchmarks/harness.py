@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -46,12 +47,14 @@ class Outcome:
         peak_mb: Largest memory of the process; NaN if it was not done.
         pairs: Mean total variation distance over all pairs; NaN if it was not done.
         triples: The same over random triples.
+        broke_off: Seconds after which it failed; None if it did not.
     """
 
     seconds: float
     peak_mb: float
     pairs: float
     triples: float
+    broke_off: float | None = None
 
 
 def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
@@ -83,6 +86,7 @@ def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, li
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "synthetic.parquet"
         last = [str(table.path), str(table.domain), str(out), str(epsilon), str(seed)]
+        started = time.perf_counter()
         try:
             done = subprocess.run(
                 [*command, *last], check=True, capture_output=True, text=True, timeout=limit
@@ -91,7 +95,8 @@ def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, li
             return Outcome(limit, float("nan"), float("nan"), float("nan"))
         except subprocess.CalledProcessError as error:
             print(f"{' '.join(command)} failed:\n{error.stderr[-2000:]}", file=sys.stderr)
-            return Outcome(limit, float("nan"), float("nan"), float("nan"))
+            broke_off = time.perf_counter() - started
+            return Outcome(limit, float("nan"), float("nan"), float("nan"), broke_off)
         figures = json.loads(done.stdout.splitlines()[-1])
         pairs, triples = distances(table, out)
         return Outcome(figures["seconds"], figures["peak_mb"], pairs, triples)
@@ -136,9 +141,9 @@ def line(table: str, epsilon: float, system: str, outcomes: Sequence[Outcome], o
     done = all(np.isfinite(pairs))
     ratio = "" if ours is None else f"{'' if done else '> '}{seconds / ours:.0f}"
     if not done:
-        return (
-            f"| {table} | {epsilon:g} | {system} | {len(pairs)} | not done in {seconds:.0f} | | | | {ratio} |"
-        )
+        broke_off = outcomes[-1].broke_off
+        how = f"not done in {seconds:.0f}" if broke_off is None else f"failed after {broke_off:.0f}"
+        return f"| {table} | {epsilon:g} | {system} | {len(pairs)} | {how} | | | | {ratio} |"
     return (
         f"| {table} | {epsilon:g} | {system} | {len(pairs)} | {seconds:.2f} "
         f"| {np.max([o.peak_mb for o in outcomes]):.0f} | {np.mean(pairs):.4f} ± {spread:.4f} "

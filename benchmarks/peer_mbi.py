@@ -59,6 +59,7 @@ def main() -> None:
     model = estimator.estimate(domain, measurements, iters=1000)
     finished = False
     while not finished:
+        jax.clear_caches()  # every new structure compiles anew; kept programs end in a crash for want of memory maps
         if rho - used < 2 * (0.5 / sigma**2 + step_epsilon**2 / 8):
             left = rho - used
             sigma, step_epsilon = math.sqrt(1 / (2 * 0.9 * left)), math.sqrt(8 * 0.1 * left)
