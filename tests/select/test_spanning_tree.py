@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -217,3 +219,9 @@ class TestModel:
         assert parts == sorted(parts)
         assert parts[-1] == 1.0
         assert {ONE_WAY, TREE, PAIRS} <= {step for step, _ in seen}
+
+
+@pytest.mark.parametrize("value", ["many", -1, float("nan"), float("inf"), True, None])
+def test_a_senseless_threshold_is_refused_before_anything_is_spent(value: Any) -> None:
+    with pytest.raises(ArgumentError, match="compress_sigmas"):
+        SpanningTree(compress_sigmas=value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.recoding import compress
 from syntabula.models.base import MarginalModel
@@ -35,6 +37,11 @@ class SpanningTree:
     """
 
     compress_sigmas: float = 3.0
+
+    def __post_init__(self) -> None:
+        value = self.compress_sigmas
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise ArgumentError("compress_sigmas must be a finite number of at least 0")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what each third will cost; pairs are bounded by the d - 1 largest."""

@@ -43,6 +43,7 @@ from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
+from syntabula.table.untyped import typed_as_declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,7 @@ class Marginal:
         if schema is None and self.allow_observed:
             schema, _ = draft_schema(table)
         if schema is not None:
+            table = typed_as_declared(table, schema)
             schema.check_table(table)
             self._plan_checked(schema)
         with nullcontext() if self.journal is None else Journal(self.journal) as journal:

@@ -66,7 +66,11 @@ def read_schema(path: str | Path) -> Schema:
         raise SchemaError(f"schema file {path} cannot be read: {error.strerror}") from None
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"schema file {path} is larger than {MAX_BYTES} bytes")
-    return schema_from_document(_parse(raw, path))
+    document = _parse(raw, path)
+    try:
+        return schema_from_document(document)
+    except SchemaError as error:
+        raise SchemaError(f"schema file {path}: {error}") from None
 
 
 def write_schema(schema: Schema, path: str | Path) -> None:
@@ -123,7 +127,7 @@ def schema_from_document(document: object) -> Schema:
         SchemaError: If something is missing, unknown or of the wrong type; the message names the column.
     """
     if not isinstance(document, Mapping):
-        raise SchemaError("a schema file holds a mapping with the keys 'version' and 'columns'")
+        raise SchemaError("a schema is a mapping with the keys 'version' and 'columns'")
     _refuse_unknown("the schema", document, ["version", "label", "columns"])
     version = document.get("version")
     if type(version) is not int or version != VERSION:

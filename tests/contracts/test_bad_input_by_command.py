@@ -1,0 +1,320 @@
+"""Bad input through the command line.
+
+Each case ends with its exit code and one line that names what is wrong: no traceback, no cell of the table, no
+file left behind. The library's own matrix is in `test_bad_input`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from syntabula.cli import main
+
+CANARY = "zebra-canary-7731"
+NUMBER = "77310417"
+
+HEADER = "age,job,pay"
+SCHEMA = """\
+version: 1
+columns:
+  age: {kind: numeric, lower: 17, upper: 90, integer: true, nullable: true}
+  job: {kind: categorical, categories: [cook, nurse], nullable: true}
+  pay: {kind: numeric, lower: 0, upper: 100, decimals: 2}
+"""
+
+
+def rows(n: int = 80) -> list[str]:
+    rng = random.Random(3)
+    return [
+        f"{rng.randint(17, 90)},{rng.choice(('cook', 'nurse'))},{rng.uniform(0, 100):.2f}" for _ in range(n)
+    ]
+
+
+def csv(*lines: str, header: str = HEADER) -> bytes:
+    return ("\n".join([header, *rows(), f"30,{CANARY},{NUMBER}", *lines]) + "\n").encode()
+
+
+def parquet(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    n = 20
+    base = {"age": [30] * n, "job": ["cook"] * n, "pay": [1.0] * n}
+    pq.write_table(pa.table(base | columns), buffer)
+    return buffer.getvalue()
+
+
+def schema(old: str, new: str) -> str:
+    assert old in SCHEMA
+    return SCHEMA.replace(old, new)
+
+
+@dataclass(frozen=True)
+class Bad:
+    """One case: files beside the usual ones, the words of the command, and what must be said.
+
+    Attributes:
+        words: Words after `syntabula`; the usual synth command with these appended if they begin with "--".
+        code: Exit code.
+        names: What the line on standard error must name.
+        files: Content by file name; t.csv and s.yaml are there anyway.
+    """
+
+    code: int
+    names: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    files: dict[str, bytes | str] = field(default_factory=dict)
+
+    @property
+    def command(self) -> list[str]:
+        if self.words and not self.words[0].startswith("-"):
+            return list(self.words)
+        return ["synth", "t.csv", "-s", "s.yaml", "-o", "out.csv", *self.words]
+
+
+def table(code: int, *names: str, name: str, content: bytes) -> Bad:
+    return Bad(code, (*names,), ("synth", name, "-s", "s.yaml", "-o", "out.csv"), {name: content})
+
+
+def declared(code: int, *names: str, text: bytes | str) -> Bad:
+    return Bad(code, names, files={"s.yaml": text})
+
+
+def option(name: str, value: str, *names: str, code: int = 2) -> Bad:
+    return Bad(code, names or (name.lstrip("-"),), (f"{name}={value}",))
+
+
+GZIPPED = gzip.compress(csv())
+
+TABLES = {
+    "an empty file": table(3, "t.csv", name="t.csv", content=b""),
+    "a header with a repeated name": table(3, "'age'", name="t.csv", content=csv(header="age,age,pay")),
+    "a row with too many cells": table(3, "t.csv", "line 83", name="t.csv", content=csv(f"1,2,3,{CANARY}")),
+    "bytes that are no text": table(3, "t.csv", name="t.csv", content=csv() + b"30,\xff\xfe,5\n"),
+    "an open quote": table(3, "t.csv", name="t.csv", content=csv() + f'30,"{CANARY},5\n'.encode()),
+    "text among numbers": table(2, "'age'", "text", name="t.csv", content=csv(f"{CANARY},cook,5")),
+    "a folder": Bad(
+        2, ("folder", ".csv"), ("synth", "folder", "-s", "s.yaml", "-o", "out.csv"), {"folder/x.csv": b""}
+    ),
+    "a file that is not there": Bad(3, ("none.csv",), ("synth", "none.csv", "-s", "s.yaml", "-o", "out.csv")),
+    "a format that is not known": table(2, "t.xlsx", ".csv", name="t.xlsx", content=csv()),
+    "a truncated gzip file": table(3, "t.csv.gz", name="t.csv.gz", content=GZIPPED[:-30]),
+    "text under the name of gzip": table(3, "t.csv.gz", name="t.csv.gz", content=csv()),
+    "text under the name of Parquet": table(3, "t.parquet", name="t.parquet", content=csv()),
+    "a truncated Parquet file": table(3, "t.parquet", name="t.parquet", content=parquet()[:-20]),
+    "text under the name of Arrow": table(3, "t.arrow", name="t.arrow", content=csv()),
+    "a line that is no JSON": table(3, "t.jsonl", name="t.jsonl", content=f'{{"age": {CANARY}\n'.encode()),
+    "a JSON line that is no object": table(3, "t.jsonl", name="t.jsonl", content=f'["{CANARY}"]\n'.encode()),
+    "a column too few": table(2, "'pay'", name="t.csv", content=b"age,job\n30,cook\n"),
+    "a column too many": table(
+        2,
+        "'extra'",
+        name="t.csv",
+        content=csv(header=f"{HEADER},extra").replace(b"\n", b",\n").replace(b"extra,", b"extra"),
+    ),
+    "a column of another case": table(2, "'pay'", "'Pay'", name="t.csv", content=csv(header="age,job,Pay")),
+    "nested cells": table(2, "'job'", name="t.parquet", content=parquet(job=[[CANARY]] * 20)),
+    "dates for numbers": table(
+        2, "'pay'", name="t.parquet", content=parquet(pay=pa.array([5] * 20, pa.date32()))
+    ),
+    "values outside the schema, strict": Bad(3, ("'job'", "'pay'"), ("--strict",)),
+}
+
+SCHEMAS = {
+    "a schema that is not there": Bad(
+        2, ("none.yaml",), ("synth", "t.csv", "-s", "none.yaml", "-o", "out.csv")
+    ),
+    "an empty schema": declared(2, "s.yaml", text=""),
+    "a schema that is no YAML": declared(2, "s.yaml", text="columns: [1, {"),
+    "a schema that would run code": declared(2, "s.yaml", text="!!python/object/apply:os.abort []"),
+    "a schema in other bytes": declared(2, "s.yaml", text=b"\xff\xfe\x00columns"),
+    "a schema without columns": declared(2, "s.yaml", "column", text="version: 1\ncolumns: {}\n"),
+    "a schema of a newer version": declared(2, "version", text=schema("version: 1", "version: 99")),
+    "an unknown kind": declared(
+        2, "'age'", "numeric", text=schema("age: {kind: numeric", "age: {kind: numbr")
+    ),
+    "an unknown key": declared(2, "'age'", "uper", text=schema("upper: 90", "uper: 90")),
+    "reversed bounds": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: 170")),
+    "a bound that is no number": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: .nan")),
+    "a bound that is text": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: low")),
+    "an endless bound": declared(2, "'pay'", "upper", text=schema("upper: 100", "upper: .inf")),
+    "no categories": declared(2, "'job'", "categories", text=schema("[cook, nurse]", "[]")),
+    "a category twice": declared(2, "'job'", "once", text=schema("[cook, nurse]", "[cook, cook]")),
+    "categories of mixed types": declared(2, "'job'", "types", text=schema("[cook, nurse]", "[cook, 1]")),
+    "nothing to learn": declared(
+        2,
+        "column",
+        text="version: 1\ncolumns:\n"
+        + "".join(f"  {c}: {{kind: identifier}}\n" for c in ("age", "job", "pay")),
+    ),
+    "a domain read off the table": declared(
+        4, "'age'", "observed", text=schema("nullable: true}\n  job", "provenance: observed}\n  job")
+    ),
+}
+
+ARGUMENTS = {
+    **{f"--epsilon={v}": option("--epsilon", v) for v in ("0", "-1", "nan", "-inf", "text", "", "1e", "1,5")},
+    **{f"--delta={v}": option("--delta", v) for v in ("0", "-1", "1", "1.5", "nan", "inf", "text")},
+    **{f"--rho={v}": option("--rho", v) for v in ("0", "-1", "nan", "inf", "text")},
+    **{f"--rows={v}": option("--rows", v) for v in ("-1", "1.5", "many")},
+    **{f"--seed={v}": option("--seed", v) for v in ("-1", "1.5", "text")},
+    **{f"--bins={v}": option("--bins", v) for v in ("0", "1", "-3", "2.5", "some")},
+    **{f"--memory={v}": option("--memory", v) for v in ("0", "-1", "nan", "inf", "much")},
+    **{
+        f"--preprocessing-share={v}": option("--preprocessing-share", v, "share")
+        for v in ("0", "1", "-1", "nan", "x")
+    },
+    "--method=mts": option("--method", "mts", "'mst'"),
+    "--discretizer=best": option("--discretizer", "best", "discretizer", "privtree"),
+    "--within=odd": option("--within", "odd", "within", "normal"),
+    "--option=nothing": option("--option", "nothing", "NAME=VALUE"),
+    "--option of no part": option("--option", "max_round=3", "max_round"),
+    "--option of a wrong type": option("--option", "compress_sigmas=many", "compress_sigmas"),
+    "--option of no sense": option("--option", "iterations=0", "iterations"),
+    "rho and epsilon": Bad(2, ("--rho",), ("--rho=1", "--epsilon=1")),
+    "pure and delta": Bad(2, ("--pure",), ("--pure", "--delta=1e-5")),
+    "an unknown option": Bad(2, ("--epsilom",), ("--epsilom=1",)),
+    "no output": Bad(2, ("--out",), ("synth", "t.csv", "-s", "s.yaml")),
+    "no table": Bad(2, ("TABLE",), ("synth", "-s", "s.yaml", "-o", "out.csv")),
+    "an unknown command": Bad(2, ("sinth",), ("sinth", "t.csv")),
+    "a plan without table and schema": Bad(2, ("schema",), ("plan",)),
+    "a plan of a wrong number of rows": Bad(2, ("rows",), ("plan", "-s", "s.yaml", "--assume-rows=-1")),
+    "a table in an unknown format": Bad(
+        2, ("out.xlsx",), ("synth", "t.csv", "-s", "s.yaml", "-o", "out.xlsx")
+    ),
+    "a schema in an unknown format": Bad(2, ("s.txt",), ("schema", "t.csv", "-o", "s.txt")),
+    "the table as output": Bad(2, ("t.csv",), ("synth", "t.csv", "-s", "s.yaml", "-o", "t.csv", "--force")),
+}
+
+REFUSALS = {
+    "a budget that hides every bound": Bad(
+        4, ("schema", "'age'"), ("synth", "t.csv", "-o", "out.csv", "-e", "0.001")
+    ),
+    "text without schema and delta": Bad(2, ("delta",), ("synth", "t.csv", "-o", "out.csv", "--pure")),
+    "too little memory": Bad(5, ("memory", "'pay'"), ("--memory=0.0001",)),
+    "a joint that no memory holds": Bad(
+        5,
+        ("'age'", "'pay'"),
+        ("--bins=1000000",),
+        {"s.yaml": schema("upper: 90", "upper: 1000000").replace("upper: 100,", "upper: 10000,")},
+    ),
+    "an output that exists": Bad(6, ("out.csv", "--force"), files={"out.csv": "precious"}),
+    "an output in no folder": Bad(6, ("no/out.csv",), ("synth", "t.csv", "-s", "s.yaml", "-o", "no/out.csv")),
+    "a release in no folder": Bad(6, ("no/x.syn",), ("--save=no/x.syn",)),
+    "a statement in no folder": Bad(6, ("no/x.txt",), ("--statement=no/x.txt",)),
+    "a journal in no folder": Bad(6, ("no/journal",), ("--journal=no/journal",)),
+    "a journal that is a table": Bad(6, ("journal",), ("--journal=j",), {"j": csv()}),
+    "a table as a release": Bad(6, ("t.csv",), ("info", "t.csv")),
+    "an empty release": Bad(6, ("x.syn",), ("sample", "x.syn", "-o", "out.csv"), {"x.syn": b""}),
+    "a release that is not there": Bad(6, ("x.syn",), ("sample", "x.syn", "-o", "out.csv")),
+    "a negative number of rows of a release": Bad(
+        2, ("rows",), ("sample", "t.csv", "-o", "out.csv", "--rows=-1")
+    ),
+    "a draft of nested cells": Bad(
+        2, ("'job'",), ("schema", "t.parquet", "-o", "new.yaml"), {"t.parquet": parquet(job=[[CANARY]] * 20)}
+    ),
+}
+
+CASES = {
+    f"{group}: {name}": case
+    for group, cases in (
+        ("table", TABLES),
+        ("schema", SCHEMAS),
+        ("argument", ARGUMENTS),
+        ("refusal", REFUSALS),
+    )
+    for name, case in cases.items()
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "t.csv").write_bytes(csv())
+    (tmp_path / "s.yaml").write_text(SCHEMA, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepare(case: Bad, folder: Path) -> None:
+    for name, content in case.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_bad_input_ends_in_one_clear_line_and_leaves_nothing(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[name]
+    prepare(case, folder)
+    before = contents(folder)
+
+    code = main(case.command)
+
+    shown = capsys.readouterr()
+    errors = [line for line in shown.err.splitlines() if line.startswith("error: ")]
+    assert code == case.code, shown.err
+    assert len(errors) == 1
+    assert shown.err.rstrip().endswith(errors[0])
+    for word in case.names:
+        assert word in errors[0]
+    assert "Traceback" not in shown.err
+    assert "unexpected" not in errors[0]
+    assert CANARY not in shown.out + shown.err
+    assert NUMBER not in shown.out + shown.err
+    assert shown.out == ""
+    assert contents(folder) == before
+    assert not [p for p in folder.rglob("*") if p.name.startswith(".")]
+
+
+def test_a_run_of_the_same_table_and_schema_works(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Else all cases above could fail for a reason of their own.
+    assert main(["synth", "t.csv", "-s", "s.yaml", "-o", "out.csv"]) == 0
+
+    capsys.readouterr()
+    assert sorted(os.listdir(folder)) == ["out.csv", "s.yaml", "t.csv"]
+
+
+ODD: dict[str, Callable[[], bytes]] = {
+    "no rows": lambda: f"{HEADER}\n".encode(),
+    "one row": lambda: f"{HEADER}\n30,cook,5\n".encode(),
+    "windows line ends and a byte order mark": lambda: b"\xef\xbb\xbf" + csv().replace(b"\n", b"\r\n"),
+    "a number without any value": lambda: re.sub(rb"(?m)^\d+,", b",", csv()),
+    "all cells missing in a column": lambda: csv().replace(b",cook,", b",,").replace(b",nurse,", b",,"),
+    "a constant": lambda: f"{HEADER}\n".encode() + b"30,cook,5\n" * 50,
+    "values outside the bounds": lambda: csv("300,cook,-5", "-7,nurse,1e300"),
+}
+
+
+@pytest.mark.parametrize("name", list(ODD))
+def test_odd_but_valid_input_gives_a_table(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.csv").write_bytes(ODD[name]())
+
+    code = main(["synth", "t.csv", "-s", "s.yaml", "-o", "out.csv", "--rows", "40"])
+
+    shown = capsys.readouterr()
+    assert code == 0, shown.err
+    header, *cells = (folder / "out.csv").read_text().splitlines()
+    assert header == HEADER
+    assert len(cells) == 40
+    for line in cells:
+        age, job, pay = line.split(",")
+        assert not age or 17 <= int(age) <= 90
+        assert job in ("cook", "nurse", "")
+        assert 0 <= float(pay) <= 100
+    assert CANARY not in shown.out + shown.err
