@@ -7,7 +7,7 @@ import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -115,9 +115,7 @@ class Budget:
     @property
     def conversion_delta(self) -> float:
         """What is left of delta for the conversion from zCDP, rounded down."""
-        left = Fraction(self.delta) - self.selection_delta
-        near = float(left)
-        return near if Fraction(near) <= left else math.nextafter(near, 0.0)
+        return _float_below(Fraction(self.delta) - self.selection_delta)
 
     def with_selection_delta(self, selection_delta: Fraction | float) -> Budget:
         """Return the same promise with part of its delta set aside for the selection of categories.
@@ -134,7 +132,7 @@ class Budget:
         """
         if self.kind == "none":
             return self
-        part = Fraction(selection_delta)
+        part = Fraction(_float_below(Fraction(selection_delta)))  # a float, so that files keep it exactly
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
                 "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
@@ -155,16 +153,16 @@ class Budget:
         relation = "for adding or removing one record"
         match self.kind:
             case "approximate":
-                bounds = f"epsilon {self.epsilon:g} and delta {self.delta:g}"
+                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
                 kind = "Approximate zero" if self.selection_delta else "Zero"
                 return (
                     f"{kind}-concentrated differential privacy with rho {float(self.total or 0):g}, which is "
-                    f"epsilon {self.epsilon:.6g} at delta {self.delta:g}, {relation}."
+                    f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
                 )
             case "pure":
-                return f"Pure differential privacy with epsilon {self.epsilon:g}, {relation}."
+                return f"Pure differential privacy with epsilon {shown_above(self.epsilon)}, {relation}."
         return "No differential privacy: exact answers were used and nothing is promised about any record."
 
     def to_json(self) -> dict[str, Any]:
@@ -239,6 +237,19 @@ class Budget:
 
 
 NO_PRIVACY = Budget.none()
+
+
+def shown_above(value: float, digits: int = 6) -> str:
+    """Print an upper bound: rounded up to so many significant digits, never down."""
+    # From the shortest text of the float, so that 1e-5 stays 1e-05.
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def _float_below(value: Fraction) -> float:
+    """Return the largest float that is not above a positive fraction."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, 0.0)
 
 
 def _number(name: str, value: object, allowed: str) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from syntabula.privacy.budget import Budget
+from syntabula.privacy.budget import Budget, shown_above
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -102,11 +103,12 @@ class PrivacyStatement:
         return [f"  This release is differentially private: {self._guarantee()}."]
 
     def _guarantee(self) -> str:
-        if self.budget.kind == "none":
+        if self.epsilon_spent is None:
             return "no limit was set"
+        epsilon = f"epsilon = {shown_above(self.epsilon_spent)}"
         if self.budget.kind == "pure":
-            return f"epsilon = {self.epsilon_spent:.6g} (pure)"
-        return f"epsilon = {self.epsilon_spent:.6g}, delta = {self.budget.delta:g}"
+            return f"{epsilon} (pure)"
+        return f"{epsilon}, delta = {shown_above(self.budget.delta)}"
 
     def _protection(self) -> list[str]:
         if self.budget.kind == "none":
@@ -117,7 +119,7 @@ class PrivacyStatement:
             "  conclusion about whether a given record was in the table change by at most a factor of",
             f"  exp(epsilon) = {_factor(self.epsilon_spent)}"
             + (
-                f", but for an event of probability delta = {self.budget.delta:g}."
+                f", but for an event of probability delta = {shown_above(self.budget.delta)}."
                 if self.budget.delta
                 else "."
             ),
@@ -238,6 +240,4 @@ def _in_words(events: list[Event]) -> str:
 def _factor(epsilon: float | None) -> str:
     if epsilon is None or epsilon > 50:
         return "more than 10^21, which protects nobody"
-    import math
-
-    return f"{math.exp(epsilon):.3g}"
+    return shown_above(math.exp(epsilon), digits=3)

@@ -1,0 +1,199 @@
+"""What a release says about its own privacy: every fact that the guarantee rests on, and no more than is true."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syntabula.privacy.budget import Budget, shown_above
+from syntabula.privacy.events import ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.ledger import RELATION, Ledger
+from syntabula.privacy.statement import PrivacyStatement, StatementLine, lines_of
+
+APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
+BUDGETS = {
+    "approximate": APPROXIMATE,
+    "with delta for categories": APPROXIMATE.with_selection_delta(Fraction(1, 10) * Fraction(1e-6)),
+    "zcdp": Budget.zcdp(0.3, 1e-6),
+    "zcdp with delta for categories": Budget.zcdp(0.3, 1e-6).with_selection_delta(1e-7),
+    "pure": Budget.pure(2.0),
+    "none": Budget.none(),
+}
+
+
+def statement(budget: Budget = APPROXIMATE, **changes: Any) -> PrivacyStatement:
+    private = budget.kind != "none"
+    usual = PrivacyStatement(
+        method="mst",
+        budget=budget,
+        epsilon_spent=budget.epsilon if private else None,
+        lines=(
+            StatementLine(
+                step="measure", mechanism="discrete Gaussian noise", share=0.75 if private else None
+            ),
+            StatementLine(step="choose", mechanism="exponential mechanism", share=0.25 if private else None),
+        ),
+        relation=RELATION,
+        noise="secure",
+        noise_is_private=True,
+        provenance={"age": "public", "job": "private"},
+        version="9.8.7",
+    )
+    return replace(usual, **changes)
+
+
+class TestVerdict:
+    def test_a_private_release_says_so_with_its_bounds_rounded_up(self) -> None:
+        shown = statement()
+
+        assert shown.is_private
+        assert "This release is differentially private: epsilon = 1.23457, delta = 1e-06." in shown.text()
+        assert "WARNING" not in shown.text()
+
+    def test_pure_privacy_has_no_delta(self) -> None:
+        text = statement(Budget.pure(2.0)).text()
+
+        assert "epsilon = 2 (pure)" in text
+        assert "probability delta" not in text
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"noise_is_private": False}, "not private: seeded noise"),
+            ({"provenance": {"age": "public", "job": "observed"}}, "1 of 2 columns (job)"),
+            ({"budget": Budget.none(), "epsilon_spent": None}, "privacy was switched off"),
+        ],
+    )
+    def test_what_breaks_the_guarantee_stands_first(self, changes: dict[str, Any], reason: str) -> None:
+        shown = statement(**changes)
+
+        assert not shown.is_private
+        assert len(shown.reasons_against) == 1
+        first = shown.text().splitlines()[2]
+        assert first.startswith("  WARNING: not ")
+        assert reason in first
+        assert "This release is differentially private" not in shown.text()
+
+    def test_several_reasons_are_all_told(self) -> None:
+        shown = statement(noise_is_private=False, provenance={"age": "observed", "job": "observed"})
+
+        assert len(shown.reasons_against) == 2
+        assert shown.text().count("WARNING") == 2
+        assert shown.observed_columns == ("age", "job")
+
+    def test_without_privacy_no_factor_is_promised(self) -> None:
+        text = statement(Budget.none()).text()
+
+        assert "may reveal anything" in text
+        assert "exp(epsilon)" not in text
+
+
+class TestText:
+    def test_it_holds_all_that_the_guarantee_rests_on(self) -> None:
+        text = statement().text()
+
+        for fact in (
+            "one record",
+            RELATION,
+            "delta = 1e-06",
+            "The number of records is protected too",
+            "Noise: secure.",
+            "75.0%  measure",
+            "25.0%  choose",
+            "100.0%  in all",
+            "stated by the custodian, independently of the data (1): age.",
+            "found under differential privacy, paid for above (1): job.",
+            "clipped to its bounds",
+            "their epsilons must be added",
+            "A person with several records is protected less",
+            "syntabula 9.8.7, method mst",
+        ):
+            assert fact in text
+
+    def test_the_factor_is_an_upper_bound(self) -> None:
+        assert "exp(epsilon) = 149" in statement(Budget.pure(5.0)).text()  # 148.41
+
+    @given(st.floats(1e-12, 1e6), st.integers(2, 8))
+    def test_numbers_are_never_rounded_down(self, value: float, digits: int) -> None:
+        shown = Decimal(shown_above(value, digits))
+
+        assert shown >= Decimal(repr(value))
+        assert shown <= Decimal(repr(value)) * (1 + Decimal(10) ** (1 - digits))
+
+
+class TestJson:
+    @pytest.mark.parametrize("name", sorted(BUDGETS))
+    def test_it_comes_back_equal(self, name: str) -> None:
+        shown = statement(BUDGETS[name])
+
+        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+
+        assert PrivacyStatement.from_json(facts) == shown
+        assert PrivacyStatement.from_json(facts).text() == shown.text()
+
+    def test_it_says_in_facts_what_the_text_says_in_words(self) -> None:
+        facts = statement(noise_is_private=False).to_json()
+
+        assert facts["is_private"] is False
+        assert facts["reasons_against"][0].startswith("not private: seeded noise")
+        assert facts["neighbouring_relation"] == RELATION
+        assert [step["share"] for step in facts["steps"]] == [0.75, 0.25]
+        assert facts["epsilon_spent"] == APPROXIMATE.epsilon
+
+    def test_verdicts_are_worked_out_anew_and_never_believed(self) -> None:
+        facts = statement(noise_is_private=False).to_json() | {"is_private": True, "reasons_against": []}
+
+        assert not PrivacyStatement.from_json(facts).is_private
+
+    @pytest.mark.parametrize("key", ["method", "budget", "epsilon_spent", "steps", "provenance", "noise"])
+    def test_a_missing_fact_is_refused(self, key: str) -> None:
+        facts = statement().to_json()
+        del facts[key]
+
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            PrivacyStatement.from_json(facts)
+
+
+class TestLines:
+    def test_each_step_is_one_line_with_its_mechanism_and_share(self) -> None:
+        ledger = Ledger(Budget.zcdp(1.0, 1e-6))
+        for _ in range(2):
+            ledger.spend(ExponentialEvent(epsilon=1.0, candidates=3), step="choose")
+        ledger.spend(GaussianEvent(sigma=2.0, l2_sensitivity_squared=2, cells=9), step="measure")
+
+        choose, measure = lines_of(ledger)
+
+        assert (choose.step, choose.mechanism) == ("choose", "2 times exponential mechanism, epsilon 1")
+        assert choose.share == pytest.approx(2 / 8)
+        assert measure.mechanism == "discrete Gaussian noise, standard deviation 2"
+        assert measure.share == pytest.approx(2 / (2 * 2.0**2))
+
+    def test_pure_and_exact_steps_are_named_too(self) -> None:
+        pure, none = Ledger(Budget.pure(2.0)), Ledger(Budget.none())
+        pure.spend(LaplaceEvent(scale=4.0, l1_sensitivity=2, cells=9), step="measure")
+        none.spend(ExactEvent("counts"), step="measure")
+
+        (noisy,), (exact,) = lines_of(pure), lines_of(none)
+
+        assert noisy.mechanism == "discrete Laplace noise, scale 4"
+        assert noisy.share == pytest.approx(0.25)
+        assert exact.mechanism == "exact counts, no noise"
+        assert exact.share is None
+
+    def test_what_was_spent_is_never_printed_below_what_it_was(self) -> None:
+        ledger = Ledger(Budget.zcdp(1.0, 1e-6))
+        ledger.spend(GaussianEvent(sigma=1.7, l2_sensitivity_squared=1, cells=1), step="measure")
+
+        text = statement(ledger.budget, epsilon_spent=ledger.epsilon_spent).text()
+
+        printed = float(text.split("in all: epsilon = ")[1].split(",")[0])
+        assert ledger.epsilon_spent <= printed <= ledger.epsilon_spent * (1 + 1e-5)
+        assert math.isfinite(printed)
