@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
+    from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.table.columns import Boolean as Boolean
@@ -65,6 +66,7 @@ _HOMES = {
     "PartInfo": "synthesizers.grid",
     "Plan": "synthesizers.plan",
     "Preprocessing": "synthesizers.preprocessing",
+    "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
     "RareCategories": "discretize.rare",
     "Release": "synthesizers.release",
@@ -98,6 +100,7 @@ __all__ = [
     "PartInfo",
     "Plan",
     "Preprocessing",
+    "PrivSyn",
     "PrivacyStatement",
     "RareCategories",
     "Release",

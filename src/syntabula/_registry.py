@@ -53,6 +53,13 @@ _BUILT_IN = (
         paper="McKenna, Mullins, Sheldon, Miklau 2022",
         home="syntabula.synthesizers.aim:AIM",
     ),
+    MethodInfo(
+        key="privsyn",
+        name="PrivSyn",
+        summary="Pairs far from independence, and records moved towards them: fast on dense tables.",
+        paper="Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang 2021",
+        home="syntabula.synthesizers.privsyn:PrivSyn",
+    ),
 )
 
 

@@ -40,11 +40,17 @@ _SELECTORS = (
     PartInfo("given", "select.given:GivenWorkload", "The marginals of a given workload at once."),
     PartInfo("spanning_tree", "select.spanning_tree:SpanningTree", "Pairs that join all columns, as in MST."),
     PartInfo(
+        "independent_difference",
+        "select.independent_difference:IndependentDifference",
+        "Pairs whose dependence outweighs their noise, as in PrivSyn.",
+    ),
+    PartInfo(
         "adaptive", "select.adaptive:Adaptive", "Where the model is most wrong, as in AIM.", adaptive=True
     ),
 )
 _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
+    PartInfo("gum", "models.gum:GUM", "Records copied and overwritten step by step, as in PrivSyn."),
     PartInfo(
         "bayesian_network",
         "models.bayesian_network:BayesianNetwork",

@@ -1,0 +1,91 @@
+"""Leave out of the updates what can be drawn exactly: columns that occur in one marginal alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.clique import maximal
+from syntabula.marginals.domain import Clique
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.pgm.sample import round_rows
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """Columns to be drawn given others.
+
+    Attributes:
+        columns: What is drawn, jointly.
+        given: Columns that are there by then; may be none.
+        table: Counts, axes of `given` first, then of `columns`.
+    """
+
+    columns: Clique
+    given: Clique
+    table: FloatArray
+
+    def draw(self, drawn: Mapping[str, Codes], n: int, rng: np.random.Generator) -> dict[str, Codes]:
+        """Draw the columns of n rows: the counts of each group of given codes, rounded, in random order."""
+        shape = self.table.shape
+        ahead, shape = shape[: len(self.given)], shape[len(self.given) :]
+        flat = self.table.reshape(int(np.prod(ahead)), -1)
+        group = (
+            np.ravel_multi_index([drawn[c] for c in self.given], ahead)
+            if ahead
+            else np.zeros(n, dtype=np.intp)
+        )
+        cell = np.empty(n, dtype=np.intp)
+        cell[_shuffled_by(group, rng)] = _rounded(flat, group, rng)
+        return dict(zip(self.columns, np.unravel_index(cell, shape), strict=True))
+
+
+def separate(tables: Mapping[Clique, FloatArray]) -> tuple[dict[Clique, FloatArray], list[Join]]:
+    """Take columns that occur in one marginal alone out of it, again and again.
+
+    Zhang et al. (2021), PrivSyn, "Separate and Join": such a column is drawn given the rest of its marginal
+    once the other columns are there. Where the marginals form a tree nothing is left to update.
+
+    Args:
+        tables: Counts of marginals, not negative.
+
+    Returns:
+        The marginals that are left, each over two columns or more, and what is to be drawn, last first.
+    """
+    left = {c: tables[c] for c in maximal(tables)}
+    joins: list[Join] = []
+    while True:
+        times = Counter(c for clique in left for c in clique)
+        clique = next((q for q in left if any(times[c] == 1 for c in q)), None)
+        if clique is None:
+            return left, joins
+        own = tuple(c for c in clique if times[c] == 1)
+        rest = tuple(c for c in clique if times[c] > 1)
+        table = left.pop(clique)
+        joins.append(Join(own, rest, table.transpose([clique.index(c) for c in (*rest, *own)])))
+        if rest and not any(set(rest) <= set(q) for q in left):
+            kept = table.sum(axis=tuple(i for i, c in enumerate(clique) if c in own))
+            left[rest] = kept
+
+
+def _shuffled_by(group: Codes, rng: np.random.Generator) -> Codes:
+    """Return all rows sorted by their group, in random order within it."""
+    shuffled = rng.permutation(group.size)
+    return shuffled[np.argsort(group[shuffled], kind="stable")]
+
+
+def _rounded(table: FloatArray, group: Codes, rng: np.random.Generator) -> Codes:
+    """Return cells for the rows sorted by group; a group that has no counts takes those of all groups."""
+    rows = np.bincount(group, minlength=table.shape[0])
+    present = np.flatnonzero(rows)
+    weights = table[present]
+    weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, table.sum(axis=0) + 1e-300)
+    weights /= weights.sum(axis=1, keepdims=True)
+    counts = round_rows(weights * rows[present, None], rows[present], rng)
+    return np.repeat(np.tile(np.arange(table.shape[1]), present.size), counts.ravel())

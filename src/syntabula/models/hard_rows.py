@@ -1,0 +1,212 @@
+"""What models that are sets of records share: they are counted like data, and sampled by drawing records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.marginals.measurement import FloatArray, Measurement
+
+Rows = NDArray[np.unsignedinteger]
+"""Codes [rows, columns] of a synthetic table; never of a real one."""
+
+_COMPARED_AT_ONCE = 2**23
+_ROWS_BEYOND_ANY_MACHINE = 10**10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HardRows(ABC):
+    """A set of synthetic records, each of the same weight; how they come about is a subclass's `fit`.
+
+    Attributes:
+        max_rows: The model never has more records; their weights make up for the rest.
+        seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
+    """
+
+    max_rows: int = 1_000_000
+    seed: int = 0
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _rows: Rows | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_integer("max_rows", self.max_rows, 1)
+        check_integer("seed", self.seed, 0)
+
+    @abstractmethod
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model fitted to all given measurements."""
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        if self._domain is None:
+            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
+        return self._domain
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self._total
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model (uniform, total 1) with the same options over a domain."""
+        return replace(self, _domain=domain, _total=1.0, _rows=None)
+
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Bound the model's size: its records, whatever it is fitted to."""
+        return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique: one axis per column, in the clique's order."""
+        if self._rows is None:
+            return [np.full(self.domain.shape(c), self._total / self.domain.cells(c)) for c in cliques]
+        weight = self._total / len(self._rows)
+        return [np.multiply(counts, weight, dtype=np.float64) for counts in self._engine.counts(cliques)]
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n records: all of them equally often, as far as n allows, in random order.
+
+        With `given`, draw each row among the records that have its codes; where there is none, among those
+        that have most of them. Given columns come back as given.
+
+        Raises:
+            ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
+            ResourceError: If so many rows would not fit the memory of any machine.
+            SchemaError: If a given column is unknown or has another number of codes.
+        """
+        check_integer("n", n, 0)
+        if n > _ROWS_BEYOND_ANY_MACHINE:
+            raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
+        if given is not None:
+            self._check_given(given, n)
+        rows = self._rows if self._rows is not None else self._uniform(max(int(n), 1), rng)
+        chosen = _evenly(len(rows), int(n), rng) if given is None else self._alike(rows, given, rng)
+        columns = [
+            given.column(c) if given is not None and c in given.domain else rows[chosen, i]
+            for i, c in enumerate(self.domain.columns)
+        ]
+        return EncodedTable(self.domain, tuple(columns))
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: options and domain as facts, records as one array of codes."""
+        facts = {
+            "columns": list(self.domain.columns),
+            "sizes": list(self.domain.sizes),
+            "total": self._total,
+            **{name: getattr(self, name) for name in self._options()},
+        }
+        return facts, {} if self._rows is None else {"rows": self._rows}
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        try:
+            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+            model = cls(**{name: facts[name] for name in cls._options()})
+            model = replace(model, _domain=domain, _total=float(facts["total"]))
+            if set(arrays) - {"rows"} or not 0 < model.total < 1e18:
+                raise ValueError
+            if "rows" not in arrays:
+                return model
+            rows = np.asarray(arrays["rows"])
+            if rows.ndim != 2 or rows.dtype.kind != "u" or rows.shape[1] != len(domain) or not len(rows):
+                raise ValueError
+            if (rows.max(axis=0) >= np.array(domain.sizes)).any():
+                raise ValueError
+            return replace(model, _rows=rows.astype(model._dtype))
+        except (KeyError, TypeError, ValueError, ArgumentError, SchemaError):
+            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
+
+    @classmethod
+    def _options(cls) -> list[str]:
+        return [f.name for f in fields(cls) if not f.name.startswith("_")]
+
+    @property
+    def _dtype(self) -> np.dtype[np.unsignedinteger]:
+        """The smallest type of code that holds every column."""
+        return code_dtype(max(self.domain.sizes, default=1))
+
+    @cached_property
+    def _engine(self) -> MemoryEngine:
+        assert self._rows is not None
+        return MemoryEngine(EncodedTable(self.domain, tuple(self._rows.T)))
+
+    def _random(self) -> np.random.Generator:
+        """Return the generator of a fit's random choices."""
+        return np.random.default_rng(self.seed)
+
+    def _uniform(self, n: int, rng: np.random.Generator) -> Rows:
+        drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
+        return np.stack(drawn, axis=1)
+
+    def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
+        if not measurements:
+            raise ArgumentError("fit needs at least one measurement")
+        for m in measurements:
+            if m.values.shape != self.domain.shape(m.clique):
+                raise ArgumentError(
+                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
+                )
+
+    def _check_given(self, given: EncodedTable, n: int) -> None:
+        if given.n_rows != n:
+            raise ArgumentError("n must be the number of given rows")
+        for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
+            if self.domain.size(column) != size:
+                raise SchemaError(f"given column {column!r} has another number of codes than the model's")
+
+    def _alike(self, rows: Rows, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Return, for each given row, a record with as many of its codes as any has."""
+        wanted = np.stack(given.codes, axis=1) if given.codes else np.zeros((given.n_rows, 0), np.uint8)
+        held = rows[:, [self.domain.index(c) for c in given.domain.columns]]
+        key = _joint_key(np.concatenate([held, wanted]), given.domain.sizes)
+        records, asked = key[: len(held)], key[len(held) :]
+        order = np.argsort(records, kind="stable")
+        first, last = (np.searchsorted(records[order], asked, side=side) for side in ("left", "right"))
+        position = first + (rng.random(asked.size) * (last - first)).astype(np.intp)
+        chosen: NDArray[np.intp] = order[np.minimum(position, len(order) - 1)]
+        lonely = np.flatnonzero(first == last)
+        at_once = max(1, _COMPARED_AT_ONCE // len(held))
+        for start in range(0, lonely.size, at_once):
+            part = lonely[start : start + at_once]
+            agreeing = rng.random((part.size, len(held)), dtype=np.float32)  # ties are broken at random
+            for column in range(held.shape[1]):
+                agreeing += wanted[part, column, None] == held[None, :, column]
+            chosen[part] = agreeing.argmax(axis=1)
+        return chosen
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """Raise ArgumentError if an option is not an integer of at least some value."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}")
+
+
+def _evenly(records: int, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n positions in random order, each record as often as any other or once more."""
+    times, rest = divmod(n, records)
+    chosen = np.concatenate([np.tile(np.arange(records), times), rng.permutation(records)[:rest]])
+    rng.shuffle(chosen)
+    return chosen
+
+
+def _joint_key(codes: NDArray[Any], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return one number per row that is equal where the rows are; made dense before it could overflow."""
+    key, bound = np.zeros(len(codes), dtype=np.int64), 1
+    for column, size in enumerate(sizes):
+        if bound * size > 2**62:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            bound = len(codes)
+        key, bound = key * size + codes[:, column], bound * size
+    return key
