@@ -1,0 +1,160 @@
+"""A fit whose process is killed at any write of its journal, or while it saves: nothing is lost or spent twice."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import BudgetExceededError
+from syntabula.privacy.journal import Journal
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
+
+FRAME = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1] * 30, "c": [1, 1, 0, 0] * 15})
+SCHEMA = st.Schema({name: st.Numeric(0, 2, integer=True) for name in FRAME})
+BUDGET = st.Budget.zcdp(0.5, 1e-5)
+WRITES = 8  # of MST on three columns: one-way counts, two choices and the pairs, each with its outcome
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(work: Callable[[], object]) -> None:
+    """Run work in a process of its own that has to be killed by it."""
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def fit(journal: Path, seed: int = 1, **options: object) -> st.Release:
+    return st.MST(budget=BUDGET, journal=journal, **({"seed": seed} | options)).fit(FRAME, SCHEMA)
+
+
+class Watched(SeededNoise):
+    """Writes down each draw, before it is made, in a file that outlives the process."""
+
+    def __init__(self, seed: int, path: Path) -> None:
+        super().__init__(seed)
+        self.path = path
+
+    def _note(self, kind: str) -> None:
+        with self.path.open("a") as file:
+            file.write(kind + "\n")
+
+    def discrete_gaussian(self, counts, sigma):
+        self._note("gaussian")
+        return super().discrete_gaussian(counts, sigma)
+
+    def noisy_max(self, scores, scale):
+        self._note("max")
+        return super().noisy_max(scores, scale)
+
+
+@pytest.mark.parametrize("moment", ["before", "half", "after"])
+@pytest.mark.parametrize("write", range(WRITES))
+class TestWhileSpending:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, write: int, moment: str) -> Path:
+        """A folder with the journal of a run that was killed around one of its writes."""
+
+        def work() -> None:
+            original, count = Journal._append, 0
+
+            def append(journal: Journal, line: dict[str, object]) -> None:
+                nonlocal count
+                count += 1
+                if count <= write:
+                    return original(journal, line)
+                if moment == "half":
+                    text = json.dumps(line).encode()
+                    os.write(journal._descriptor, text[: len(text) // 2])
+                if moment == "after":
+                    original(journal, line)
+                die()
+
+            Journal._append = append
+            fit(tmp_path / "journal", seed=None, noise=Watched(0, tmp_path / "drawn")).save(
+                tmp_path / "x.syn"
+            )
+
+        killed(work)
+        return tmp_path
+
+    def test_no_draw_is_without_its_spend_on_disk(self, folder: Path, write: int, moment: str) -> None:
+        draws = (folder / "drawn").read_text().split() if (folder / "drawn").exists() else []
+
+        spends = Journal.replay(folder / "journal")
+
+        assert not (folder / "x.syn").exists()
+        assert len(draws) <= len(spends) <= len(draws) + 1
+        kinds = {"GaussianEvent": "gaussian", "ExponentialEvent": "max"}
+        assert [kinds[type(s.event).__name__] for s in spends][: len(draws)] == draws
+        complete = write + (moment == "after")
+        assert len(spends) == (complete + 1) // 2
+        assert sum(s.outcome is not None for s in spends) == complete // 2
+
+    def test_what_was_spent_counts_and_the_rest_is_enough_or_refused(
+        self, folder: Path, write: int, moment: str
+    ) -> None:
+        path = folder / "journal"
+        lost = Journal.replay(path)
+        with Journal(path) as journal:
+            before = Ledger(BUDGET, journal).spent
+        if BUDGET.total - before < BUDGET.total / 100:
+            with pytest.raises(BudgetExceededError, match="new journal"):
+                fit(path)
+            assert Journal.replay(path)[-1].step == lost[-1].step
+            return
+
+        release = fit(path)
+
+        with Journal(path) as journal:
+            ledger = Ledger(BUDGET, journal)
+        assert [e.event for e in ledger.entries[: len(lost)]] == [s.event for s in lost]
+        assert before < ledger.spent <= BUDGET.total or not lost
+        assert float(ledger.spent / BUDGET.total) > 1 - 1e-12
+        assert release.privacy.epsilon_spent <= BUDGET.epsilon
+        release.save(folder / "x.syn")
+        assert st.load(folder / "x.syn").sample(9, seed=0).equals(release.sample(9, seed=0))
+
+
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("kind", ["syn", "csv", "parquet"])
+def test_killed_while_it_saves_it_leaves_the_old_file_or_none(
+    kind: str, call: str, old: bool, tmp_path: Path
+) -> None:
+    release = st.MST(budget=BUDGET, seed=1).fit(FRAME, SCHEMA)
+    target = tmp_path / f"x.{kind}"
+
+    def write() -> None:
+        if kind == "syn":
+            release.save(target)
+        else:
+            release.sample_to(target, 50, seed=1)
+
+    if old:
+        write()
+    before = target.read_bytes() if old else None
+
+    def work() -> None:
+        setattr(os, call, lambda *_: die())
+        write()
+
+    killed(work)
+
+    assert (target.read_bytes() if target.exists() else None) == before
+    write()
+    assert len(st.load(target).sample(5) if kind == "syn" else target.read_bytes()) > 0
