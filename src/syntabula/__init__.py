@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
+    from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
@@ -66,6 +67,7 @@ _HOMES = {
     "PartInfo": "synthesizers.grid",
     "Plan": "synthesizers.plan",
     "Preprocessing": "synthesizers.preprocessing",
+    "PrivBayes": "synthesizers.privbayes",
     "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
     "RareCategories": "discretize.rare",
@@ -100,6 +102,7 @@ __all__ = [
     "PartInfo",
     "Plan",
     "Preprocessing",
+    "PrivBayes",
     "PrivSyn",
     "PrivacyStatement",
     "RareCategories",

@@ -60,6 +60,13 @@ _BUILT_IN = (
         paper="Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang 2021",
         home="syntabula.synthesizers.privsyn:PrivSyn",
     ),
+    MethodInfo(
+        key="privbayes",
+        name="PrivBayes",
+        summary="A Bayesian network with a few parents for each column: fast and readable.",
+        paper="Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017",
+        home="syntabula.synthesizers.privbayes:PrivBayes",
+    ),
 )
 
 

@@ -39,6 +39,7 @@ _SELECTORS = (
     PartInfo("all_pairs", "select.given:AllPairs", "Every pair of columns at once."),
     PartInfo("given", "select.given:GivenWorkload", "The marginals of a given workload at once."),
     PartInfo("spanning_tree", "select.spanning_tree:SpanningTree", "Pairs that join all columns, as in MST."),
+    PartInfo("privbayes", "select.privbayes:ParentSets", "A few parents for each column, as in PrivBayes."),
     PartInfo(
         "independent_difference",
         "select.independent_difference:IndependentDifference",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.marginals.clique import maximal
+from syntabula.marginals.clique import distinct, maximal
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 
@@ -61,30 +61,30 @@ def families(domain: Domain, measurements: Sequence[Measurement]) -> Iterator[Cl
 
     The columns of a clique that are all placed but one make a family of that one; among such cliques the one
     whose new column depends most on the others comes first, beyond what noise explains. If there is none, the
-    first measured clique with a new column gives a family of that column and those that are placed. So the
-    network that PrivBayes measured comes back (its families are measured in the order of the network, parents
-    first), a tree comes back as that tree, and of all pairs comes the tree of Chow and Liu (1968). A column
-    that no clique holds has no parents.
+    first clique that lies in no other and has a new column gives a family of that column and those of its
+    columns that are placed. So a network whose families were measured, ancestors first, comes back as it is, a
+    tree comes back as that tree, and of all pairs comes the tree of Chow and Liu (1968). A column that no
+    clique holds has no parents.
+
+    The root is the first column of the first clique.
 
     Args:
         domain: All columns.
         measurements: In the order in which they were made.
     """
-    cliques = [c for c in maximal(m.clique for m in measurements) if c]
+    cliques = [c for c in distinct(m.clique for m in measurements) if c]
+    widest = maximal(cliques)
     placed: set[str] = set()
     scores: dict[Clique, float] = {}
-    while True:
-        new = {c: [x for x in c if x not in placed] for c in cliques}
-        cliques = [c for c in cliques if new[c]]
-        if not cliques:
-            break
-        single = [c for c in cliques if len(new[c]) == 1 and len(c) > 1]
+    while any(not placed.issuperset(c) for c in widest):
+        single = [c for c in cliques if len(c) > 1 and len(set(c) - placed) == 1]
         for clique in single:
             if clique not in scores:
-                scores[clique] = _dependence(domain, measurements, clique, new[clique][0])
-        chosen = max(single, key=scores.__getitem__, default=cliques[0])
-        child = new[chosen][0]
-        yield (*(x for x in chosen if x in placed), child)
+                scores[clique] = _dependence(domain, measurements, clique, *set(clique) - placed)
+        first = next(c for c in (widest if placed else cliques) if not placed.issuperset(c))
+        chosen = max(single, key=scores.__getitem__, default=first)
+        child = next(c for c in chosen if c not in placed)
+        yield (*(c for c in chosen if c in placed), child)
         placed.add(child)
     yield from ((c,) for c in domain.columns if c not in placed)
 

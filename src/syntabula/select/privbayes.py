@@ -1,0 +1,173 @@
+"""The families of a Bayesian network, chosen privately one column at a time, and measured at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import MarginalModel
+from syntabula.privacy.curator import Curator
+from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.usefulness import largest_useful
+
+TOTAL = "measure the number of records"
+CHOOSE = "choose the network"
+MEASURE = "measure the network's families"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParentSets:
+    """Choose parents for each column by how much it depends on them, then measure every family.
+
+    Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian Networks",
+    ACM TODS 42(4): the greedy network of section 4, theta-usefulness and maximal parent sets for columns of any
+    size as in section 5, and the score R, the distance of column and parents from independence.
+
+    Each of d - 1 choices is an exponential mechanism over all columns X that are not placed yet and all maximal
+    sets of placed parents Pi, where X with Pi is useful: its average count is at least theta times the average
+    noise that it will get. With budget rho a choice has epsilon sqrt(8 beta rho / (d - 1)).
+
+    Departures from the paper, which replaces a record and takes the number of records as public: a record is
+    added or removed, so that the number of records is measured first; R is taken in counts, where its
+    sensitivity needs no number of records (four records for 2 n R). The root is the first column, not a random
+    one. Public code scales a normalised mutual
+    information as if it were not normalised, which is not private; it is not followed.
+
+    Attributes:
+        structure_share: Part of the budget for the choices; beta of the paper.
+        total_share: Part of the budget for the number of records, which usefulness rests on.
+        theta: Average count over average noise that a family must have.
+        max_parents: No column has more parents.
+        max_cells: No family has more cells, unless it is one column.
+        max_candidates: A choice among more than these looks at smaller parent sets instead.
+        max_model_mb: No choice may make the model larger.
+    """
+
+    structure_share: Fraction | float = Fraction(3, 10)
+    total_share: Fraction | float = Fraction(1, 100)
+    theta: float = 4.0
+    max_parents: int = 4
+    max_cells: int = 250_000
+    max_candidates: int = 5_000
+    max_model_mb: float = 80.0
+
+    def __post_init__(self) -> None:
+        for name in ("structure_share", "total_share"):
+            if not 0 < getattr(self, name) < 1:
+                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+        if self.structure_share + self.total_share >= 1:
+            raise ArgumentError("structure_share and total_share must leave a part for the measurements")
+        for name in ("max_parents", "max_cells", "max_candidates"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} must be an integer of at least 1")
+        for name in ("theta", "max_model_mb"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not 0 < value < math.inf:
+                raise ArgumentError(f"{name} must be a positive number")
+
+    def plan(self, domain: Domain) -> list[PlannedStep]:
+        """Say what the steps cost; which families there will be depends on what is found."""
+        total, choose, measure = self._shares(domain, Fraction(1))
+        largest = sorted(domain.sizes, reverse=True)
+        family = math.prod(largest[: self.max_parents + 1])
+        cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
+        steps = [
+            (TOTAL, total, 1, 1, 1),
+            (CHOOSE, choose, cells, 0, 1),
+            (MEASURE, measure, cells, cells, cells),
+        ]
+        return [
+            PlannedStep(name=name, share=share, cells=counted, noisy_cells=noisy, model_cells=model)
+            for name, share, counted, noisy, model in steps
+            if share
+        ]
+
+    def select(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> MarginalModel:
+        """Choose the network, measure its families and fit the model."""
+        report = progress or (lambda step, done: None)
+        domain, model = curator.domain, model.over(curator.domain)
+        total_share, choose_share, measure_share = self._shares(domain, share)
+        root = domain.columns[0]
+        network: list[Clique] = []
+        if len(domain) > 1:
+            (records,) = curator.measure([()], share=total_share, step=TOTAL)
+            limit = largest_useful(
+                curator, float(records.values), len(domain), measure_share, theta=self.theta
+            )
+            for number in range(1, len(domain)):
+                report(CHOOSE, 0.6 * number / len(domain))
+                placed = [root, *(family[-1] for family in network)]
+                candidates = self._candidates(model, network, placed, min(limit, self.max_cells))
+                part = choose_share / (len(domain) - 1)
+                network.append(candidates[curator.choose_dependent(candidates, share=part, step=CHOOSE)])
+        # A family holds its parents' counts, so the root is measured on its own only where it is nobody's parent.
+        alone = [] if any(root in family for family in network) else [(root,)]
+        measured = curator.measure([*alone, *network], share=measure_share, step=MEASURE)
+        report(MEASURE, 0.8)
+        fitted = model.fit(measured)
+        report("fit the model", 1.0)
+        return fitted
+
+    def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+        """Return the shares of the number of records, all choices, and all measurements."""
+        if len(domain) == 1:
+            return Fraction(0), Fraction(0), share
+        total, choose = Fraction(self.total_share) * share, Fraction(self.structure_share) * share
+        return total, choose, share - total - choose
+
+    def _candidates(
+        self, model: MarginalModel, network: Sequence[Clique], placed: Sequence[str], limit: float
+    ) -> list[Clique]:
+        """Return the families, child last, that the next choice is among."""
+        left = [c for c in model.domain.columns if c not in placed]
+        for most in range(self.max_parents, 0, -1):
+            found = []
+            for child in left:
+                for parents in maximal_sets(model.domain, placed, limit / model.domain.size(child), most):
+                    found.append((*parents, child))
+                    if len(found) > self.max_candidates and most > 1:
+                        break
+            if len(found) <= self.max_candidates:
+                break
+        affordable = [f for f in found if model.memory_mb([*network, f]) <= self.max_model_mb]
+        return affordable or [(child,) for child in left]
+
+
+def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int) -> Iterator[Clique]:
+    """Yield the sets of at most so many columns and cells that no other column would fit into.
+
+    The empty set is yielded if no column fits.
+
+    Args:
+        domain: All columns.
+        columns: Those to choose from.
+        cells: Most cells of a set.
+        most: Most columns of a set.
+    """
+    # Small columns first: as soon as one does not fit, none after it does.
+    ordered = sorted(columns, key=domain.size)
+
+    def extend(chosen: Clique, size: int, start: int) -> Iterator[Clique]:
+        smallest_left = next((c for c in ordered if c not in chosen), None)
+        if len(chosen) == most or smallest_left is None or size * domain.size(smallest_left) > cells:
+            yield domain.canonical(chosen)
+            return
+        for position in range(start, len(ordered)):
+            grown = size * domain.size(ordered[position])
+            if grown > cells:
+                break
+            yield from extend((*chosen, ordered[position]), grown, position + 1)
+
+    yield from extend((), 1, 0)

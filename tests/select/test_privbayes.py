@@ -1,0 +1,193 @@
+"""PrivBayes's choice of a network: its candidates, its price and what it finds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.models.bayesian_network import BayesianNetwork
+from syntabula.models.pgm import PGM
+from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.curator import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.select.privbayes import CHOOSE, MEASURE, TOTAL, ParentSets, maximal_sets
+from syntabula.select.usefulness import largest_useful
+
+DOMAIN = Domain(("a", "b", "c", "d", "e"), (3, 2, 4, 2, 6))
+
+
+def table(n: int = 3000) -> EncodedTable:
+    """A chain e -> c -> a, a pair b -> d that it has nothing to do with."""
+    rng = np.random.default_rng(0)
+    e = rng.integers(0, 6, n)
+    c = np.where(rng.random(n) < 0.9, e % 4, rng.integers(0, 4, n))
+    a = np.where(rng.random(n) < 0.9, c % 3, rng.integers(0, 3, n))
+    b = rng.integers(0, 2, n)
+    d = np.where(rng.random(n) < 0.9, b, 1 - b)
+    return EncodedTable(DOMAIN, (a, b, c, d, e))
+
+
+def curator(budget: Budget | None = None, rows: EncodedTable | None = None) -> Curator:
+    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5))
+    return Curator(MemoryEngine(rows or table()), ledger, SeededNoise(0))
+
+
+def measured_with(selector: ParentSets, private: Curator, model=None) -> list[tuple[str, ...]]:
+    """Return the families that a selection measures."""
+    seen = []
+    measure = private.measure
+
+    def record(cliques, **options):
+        seen.append(list(cliques))
+        return measure(cliques, **options)
+
+    private.measure = record
+    selector.select(private, model or BayesianNetwork())
+    return seen[-1]
+
+
+class TestMaximalSets:
+    @pytest.mark.parametrize("most", [1, 2, 3, 5])
+    @pytest.mark.parametrize("cells", [1, 2, 7, 24, 1000])
+    def test_they_are_all_sets_that_fit_and_that_nothing_fits_into(self, most: int, cells: int) -> None:
+        columns = DOMAIN.columns
+        fitting = {
+            frozenset(c)
+            for k in range(most + 1)
+            for c in combinations(columns, k)
+            if DOMAIN.cells(c) <= cells
+        }
+        maximal = {s for s in fitting if len(s) == most or not any(s < other for other in fitting)}
+
+        found = list(maximal_sets(DOMAIN, columns, cells, most))
+
+        assert len(found) == len(set(found))
+        assert {frozenset(f) for f in found} == maximal
+        assert all(DOMAIN.canonical(f) == f for f in found)
+
+    def test_without_columns_there_is_the_empty_set(self) -> None:
+        assert list(maximal_sets(DOMAIN, [], 100, 3)) == [()]
+
+
+class TestUsefulness:
+    def test_the_average_count_is_theta_times_the_average_noise(self) -> None:
+        private = curator()
+        rho = float(private.ledger.budget.total)
+        sigma = math.sqrt(5 / (2 * 0.7 * rho))
+
+        limit = largest_useful(private, 3000.0, 5, Fraction(7, 10), theta=4.0)
+
+        assert 3000 / limit == pytest.approx(4 * math.sqrt(2 / math.pi) * sigma)
+
+    def test_laplace_noise_counts_with_its_mean(self) -> None:
+        limit = largest_useful(curator(Budget.pure(1.0)), 3000.0, 5, Fraction(1), theta=4.0)
+
+        # The scale is 5: discrete Laplace noise of that scale is within 1 % of its continuous mean.
+        assert limit == pytest.approx(3000 / (4 * 5), rel=0.01)
+
+    def test_without_noise_everything_is_useful(self) -> None:
+        assert largest_useful(curator(NO_PRIVACY), 10.0, 5, Fraction(1), theta=4.0) == math.inf
+
+    def test_a_noisy_number_below_one_counts_as_one(self) -> None:
+        assert largest_useful(curator(), -50.0, 5, Fraction(1), theta=4.0) == largest_useful(
+            curator(), 1.0, 5, Fraction(1), theta=4.0
+        )
+
+
+class TestSelect:
+    def test_without_privacy_dependent_columns_are_joined(self) -> None:
+        families = measured_with(ParentSets(max_parents=1), curator(NO_PRIVACY))
+
+        assert {frozenset(f) for f in families} >= {frozenset("ac"), frozenset("ce"), frozenset("bd")}
+
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
+    def test_the_budget_is_spent_and_not_exceeded(self, budget: Budget) -> None:
+        private = curator(budget)
+
+        ParentSets().select(private, BayesianNetwork())
+
+        shares = {step: share for step, _, share in private.ledger.by_step()}
+        assert shares == pytest.approx({TOTAL: 0.01, CHOOSE: 0.3, MEASURE: 0.69})
+        assert private.ledger.spent <= private.ledger.budget.total
+        assert len([e for e in private.ledger.entries if e.step == CHOOSE]) == 4
+
+    def test_the_plan_is_what_will_be_spent(self) -> None:
+        steps = ParentSets().plan(DOMAIN)
+
+        assert [(s.name, float(s.share)) for s in steps] == [(TOTAL, 0.01), (CHOOSE, 0.3), (MEASURE, 0.69)]
+        assert sum(s.share for s in steps) == 1
+
+    def test_every_family_is_useful_and_every_column_is_in_one(self) -> None:
+        private = curator()
+        limit = largest_useful(curator(), 3000.0, 5, Fraction(69, 100), theta=4.0)
+
+        families = measured_with(ParentSets(), private)
+
+        # The noisy number of records is within a tenth of 3000: its standard deviation is below 60.
+        assert all(DOMAIN.cells(f) <= 1.1 * limit for f in families)
+        assert set().union(*families) == set(DOMAIN.columns)
+
+    def test_where_nothing_is_useful_columns_are_measured_alone(self) -> None:
+        families = measured_with(ParentSets(theta=1e6), curator())
+
+        assert sorted(families) == [(c,) for c in DOMAIN.columns]
+
+    def test_a_model_with_a_limited_size_gets_families_that_it_can_hold(self) -> None:
+        limit_mb = 40 * 8 / 2**20
+        selector = ParentSets(max_model_mb=limit_mb)
+
+        families = measured_with(selector, curator(NO_PRIVACY), PGM())
+
+        assert PGM().over(DOMAIN).memory_mb(families) <= limit_mb
+        assert max(map(len, families)) > 1
+
+    def test_many_candidates_are_kept_off_by_smaller_parent_sets(self) -> None:
+        asked = []
+        private = curator(NO_PRIVACY)
+        choose = private.choose_dependent
+        private.choose_dependent = lambda f, **options: asked.append(len(f)) or choose(f, **options)
+
+        ParentSets(max_candidates=6).select(private, BayesianNetwork())
+
+        assert max(asked) <= 6
+
+    def test_a_single_column_takes_the_whole_budget(self) -> None:
+        private = curator(rows=table().project(("e",)))
+
+        ParentSets().select(private, BayesianNetwork())
+
+        (entry,) = private.ledger.entries
+        assert float(entry.cost / private.ledger.budget.total) == pytest.approx(1.0)
+        assert [s.share for s in ParentSets().plan(Domain(("e",), (6,)))] == [1]
+
+    def test_a_seed_repeats_the_network(self) -> None:
+        one, other = (ParentSets().select(curator(), BayesianNetwork()) for _ in range(2))
+
+        assert one.families == other.families
+        assert np.array_equal(one.marginals([("a", "e")])[0], other.marginals([("a", "e")])[0])
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"structure_share": 0},
+            {"structure_share": 0.995},
+            {"total_share": 1.0},
+            {"theta": 0},
+            {"max_parents": 0},
+            {"max_cells": 2.5},
+            {"max_candidates": True},
+            {"max_model_mb": math.inf},
+        ],
+    )
+    def test_senseless_options_are_refused(self, options) -> None:
+        with pytest.raises(ArgumentError):
+            ParentSets(**options)
