@@ -1,0 +1,304 @@
+"""What the project promises, each with the tests that hold it; a promise without a test is none.
+
+The promises are those of privacy (P) and of reliability (R) that the documentation makes to the custodian of a
+table and to whoever receives a release.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+# Test ids from the folder of tests on; a name in brackets is a case that the file must hold.
+CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "P1": (
+        "Every byte that derives from sensitive values passed through one mechanism call recorded in the ledger.",
+        (
+            "contracts/test_record_and_replay.py::TestRecordAndReplay"
+            "::test_neighbours_differ_only_within_the_declared_sensitivity",
+            "contracts/test_preprocessing_replay.py::TestRecordAndReplay::test_domains_found_privately",
+            "contracts/test_planted_bugs.py::TestPlantedBugs::test_each_is_found",
+            "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
+            "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
+            "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
+            "privacy/test_sensitive.py::TestAccess::test_is_named_in_privacy_only",
+            "privacy/test_mechanisms.py::TestNoisyCounts::test_with_a_used_token_draws_nothing",
+        ),
+    ),
+    "P2": (
+        "The ledger refuses before the draw; no run overspends; an interrupted run has spent what it drew.",
+        (
+            "privacy/test_ledger.py::TestSpend::test_a_refusal_names_the_step_and_changes_nothing",
+            "privacy/test_ledger.py::TestThreads::test_eight_threads_never_overspend",
+            "privacy/test_ledger.py::TestProperties::test_never_above_the_total",
+            "privacy/test_ledger.py::TestJournalled::test_spend_is_on_disk_before_the_token",
+            "privacy/test_curator.py::TestMeasure::test_a_refused_measurement_draws_nothing",
+            "synthesizers/test_end_to_end.py::TestBudget::test_no_budget_is_overspent",
+            "synthesizers/test_journal_of_a_fit.py::TestBrokenOff"
+            "::test_what_it_spent_counts_and_the_next_run_makes_do_with_the_rest",
+            "synthesizers/test_killed_fit.py::TestWhileSpending::test_no_draw_is_without_its_spend_on_disk",
+        ),
+    ),
+    "P3": (
+        "The printed bounds are upper bounds of a rigorous accountant, rounded up, with all that they rest on.",
+        (
+            "privacy/test_statement.py::TestText::test_it_holds_all_that_the_guarantee_rests_on",
+            "privacy/test_statement.py::TestText::test_numbers_are_never_rounded_down",
+            "privacy/test_statement.py::TestVerdict::test_what_breaks_the_guarantee_stands_first",
+            "privacy/test_accounting.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
+            "privacy/test_accounting.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
+        ),
+    ),
+    "P4": (
+        "Noise for a release is exact integer noise of a cryptographic source; a seed is said, and never a default.",
+        (
+            "statistics/test_noise_distribution.py::TestDistribution::test_of_the_secure_source_is_the_exact_one",
+            "statistics/test_noise_distribution.py::TestPower"
+            "::test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off",
+            "privacy/test_noise.py::TestSecureNoise::test_of_forked_processes_shares_no_draw",
+            "privacy/test_noise.py::TestCounting::test_at_the_ends_of_int64_stays_there_and_never_wraps",
+            "privacy/test_noise.py::TestSeededNoise::test_says_that_it_is_not_private",
+            "synthesizers/test_end_to_end.py::TestRelease"
+            "::test_secure_noise_is_the_default_and_makes_a_private_statement",
+            "cli/test_synth.py::TestHappyPath::test_the_same_seed_gives_the_same_files_and_taints_the_statement",
+        ),
+    ),
+    "P5": (
+        "The number of records is protected: a noisy estimate, never the exact one.",
+        (
+            "contracts/test_record_and_replay.py::TestRecordAndReplay"
+            "::test_neighbours_differ_only_within_the_declared_sensitivity",
+            "synthesizers/test_end_to_end.py::TestRelease::test_the_number_of_records_is_an_estimate",
+            "privacy/test_curator.py::TestSecrecy::test_its_repr_shows_no_count",
+            "contracts/test_preprocessing_replay.py::TestRule::test_the_number_of_bins_rests_on_a_noisy_count",
+            "contracts/test_canary.py::test_objects_on_the_way_show_no_cell",
+        ),
+    ),
+    "P6": (
+        "No raw value is in a release file, a log, an error, a statement or a plan.",
+        (
+            "contracts/test_canary.py::TestArtifacts::test_nothing_that_a_fit_leaves_holds_a_cell",
+            "contracts/test_canary.py::TestArtifacts::test_the_command_line_tells_no_cell",
+            "contracts/test_canary.py::test_no_error_quotes_a_cell",
+            "contracts/test_canary.py::TestSearch::test_it_finds_what_is_planted",
+            "cli/test_exits.py::TestReportFailure::test_the_text_of_a_foreign_error_is_not_shown",
+            "table/test_frames.py::TestErrors::test_a_failing_library_is_not_quoted",
+            "privacy/test_sensitive.py::TestPrinting::test_of_a_traceback_with_local_variables_shows_no_value",
+        ),
+    ),
+    "P7": (
+        "Domains are public, or paid for, or loudly observed; never silently read off the table.",
+        (
+            "contracts/test_preprocessing_replay.py::TestRecordAndReplay::test_domains_found_privately",
+            "contracts/test_preprocessing_replay.py::TestPlantedBugs::test_bounds_read_off_the_data",
+            "cli/test_synth.py::TestDomains::test_an_observed_schema_without_leave_is_exit_4",
+            "cli/test_synth.py::TestDomains::test_observed_domains_work_and_taint_the_statement",
+            "cli/test_synth.py::TestDomains::test_no_schema_is_needed_and_the_statement_says_what_was_found",
+            "contracts/test_bad_input.py::TestMatrix[observed domains without leave]",
+            "discretize/test_categories.py::TestFound::test_labels_of_single_records_stay_in",
+        ),
+    ),
+    "P8": (
+        "Outcomes do not depend on private values but through recorded noise: no exact decision, no tell-tale error.",
+        (
+            "contracts/test_record_and_replay.py::TestRecordAndReplay"
+            "::test_neighbours_differ_only_within_the_declared_sensitivity",
+            "contracts/test_planted_bugs.py::TestPlantedBugs::test_each_is_found",
+            "table/test_codec.py::TestPrivacy::test_records_are_encoded_one_by_one",
+            "contracts/test_bad_input.py::TestMatrix[no rows]",
+            "contracts/test_bad_input.py::TestMatrix[constant column]",
+            "table/test_untyped.py::test_they_are_learned_as_missing",
+            "marginals/test_memory_engine.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
+        ),
+    ),
+    "P9": (
+        "Each mechanism has its claim, its sensitivity and an audit that would find too little noise.",
+        (
+            "statistics/test_primitive_audit.py::TestSeededSource"
+            "::test_a_noisy_marginal_is_as_private_as_claimed_and_no_more",
+            "statistics/test_primitive_audit.py::TestSeededSource::test_a_choice_is_as_private_as_claimed_and_no_more",
+            "statistics/test_primitive_audit.py::TestPlantedBug::test_in_a_noisy_marginal_is_found",
+            "statistics/test_preprocessing_audit.py::TestAudits"
+            "::test_a_tree_is_as_private_as_claimed_in_both_directions",
+            "statistics/test_preprocessing_audit.py::TestPlantedBug::test_in_a_tree_is_found",
+            "privacy/test_split_tree.py::TestProof"
+            "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
+            "privacy/test_curator.py::TestMeasure"
+            "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",
+        ),
+    ),
+    "R1": (
+        "Never silently wrong: what comes out has the types, names, order and bounds of the schema.",
+        (
+            "synthesizers/test_end_to_end.py::TestFrames::test_the_same_kind_and_types_come_out",
+            "synthesizers/test_end_to_end.py::TestFrames"
+            "::test_values_keep_to_the_schema_and_missing_ones_come_back",
+            "table/test_codec.py::TestNumbers::test_integers_beyond_double_precision_are_exact",
+            "table/test_codec.py::TestRoundTrip::test_decoded_codes_encode_to_the_same_codes",
+            "table/test_files.py::TestRoundTrips::test_every_value_comes_back_exactly",
+            "contracts/test_bad_input.py::TestMatrix::test_the_matrix_has_96_cases_and_all_hold",
+        ),
+    ),
+    "R2": (
+        "Wrong arguments fail before data is read, with a sentence that names argument and remedy.",
+        (
+            "contracts/test_bad_input_by_command.py"
+            "::test_bad_input_ends_in_one_clear_line_and_leaves_nothing",
+            "privacy/test_budget.py::TestNumbers::test_bad_epsilons_are_refused_by_name",
+            "cli/test_synth.py::TestArguments::test_other_wrong_options_are_exit_2",
+            "cli/test_method_options.py::test_a_wrong_option_is_refused_before_anything_is_spent",
+            "select/test_adaptive.py::TestArguments::test_senseless_options_are_refused",
+            "select/test_spanning_tree.py::test_a_senseless_threshold_is_refused_before_anything_is_spent",
+        ),
+    ),
+    "R3": (
+        "Same version, inputs and seed: same bytes, whatever the number of threads.",
+        (
+            "contracts/test_same_bytes.py::test_threads_and_processes_change_nothing",
+            "synthesizers/test_end_to_end.py::TestRelease::test_the_same_seed_gives_the_same_file",
+            "synthesizers/test_release_file.py::TestRoundTrip::test_the_bytes_depend_on_the_content_alone",
+            "synthesizers/test_sample_in_pieces.py::test_a_seed_repeats_the_file",
+        ),
+    ),
+    "R4": (
+        "Memory is planned before it is taken; too much is refused with the number and the remedy.",
+        (
+            "contracts/test_bad_input_by_command.py[too little memory]",
+            "contracts/test_bad_input.py::TestMatrix[two columns too wide for a joint]",
+            "privacy/test_curator.py::TestMeasure::test_too_much_memory_is_refused_before_anything_is_spent",
+            "marginals/test_memory_engine.py::TestMemory"
+            "::test_the_prediction_is_an_upper_bound_of_what_is_allocated",
+            "models/test_pgm_brute_force.py::TestArguments::test_a_tree_that_is_too_large_names_its_largest_clique",
+            "select/test_adaptive.py::TestChoice::test_the_model_stays_within_its_size",
+        ),
+    ),
+    "R5": (
+        "An interrupted or killed run leaves the old file or the new one, never half; nothing is drawn twice.",
+        (
+            "synthesizers/test_killed_fit.py::test_killed_while_it_saves_it_leaves_the_old_file_or_none",
+            "synthesizers/test_killed_fit.py::TestWhileSpending"
+            "::test_what_was_spent_counts_and_the_rest_is_enough_or_refused",
+            "privacy/test_journal.py::TestFile::test_every_cut_is_survived",
+            "table/test_files.py::TestAtomicity::test_a_full_disk_leaves_the_old_file",
+            "cli/test_synth.py::TestNothingPaidForIsLost"
+            "::test_an_interrupt_after_the_fit_leaves_the_release_and_no_half_file",
+        ),
+    ),
+    "R6": (
+        "Files carry version and checksums; a truncated, foreign or newer one is refused by name.",
+        (
+            "synthesizers/test_release_file.py::TestDamage::test_every_truncation_is_refused",
+            "synthesizers/test_release_file.py::TestDamage::test_a_flipped_bit_is_refused_or_changes_nothing",
+            "synthesizers/test_release_file.py::TestHostileFiles::test_a_newer_format_says_upgrade",
+            "synthesizers/test_release_file.py::TestHostileFiles::test_a_foreign_zip_is_refused",
+            "contracts/test_bad_input.py::TestMatrix[the file of this version loads the same]",
+        ),
+    ),
+    "R7": (
+        "Loading executes nothing.",
+        (
+            "synthesizers/test_release_file.py::TestHostileFiles::test_a_pickle_inside_is_never_opened",
+            "synthesizers/test_release_file.py::TestHostileFiles"
+            "::test_a_member_with_a_path_out_of_the_archive_is_refused",
+            "contracts/test_bad_input_by_command.py[a schema that would run code]",
+            "table/test_schema_file.py::TestRefusals::test_any_document_is_a_schema_or_our_error",
+            "contracts/test_claims.py::test_nothing_unpickles_or_evaluates",
+        ),
+    ),
+    "R8": (
+        "Output that opens in a spreadsheet cannot run.",
+        (
+            "table/test_files.py::TestFormulas::test_text_and_headers_that_would_run_get_an_apostrophe",
+            "contracts/test_bad_input.py::TestMatrix[formula text does not run in a spreadsheet]",
+        ),
+    ),
+    "R9": (
+        "Large tables work within the stated memory: many rows in pieces, and hundreds of columns.",
+        (
+            "synthesizers/test_sample_in_pieces.py::test_all_rows_arrive",
+            "table/test_files.py::TestPieces::test_a_table_in_pieces_is_written_as_if_it_were_whole",
+            "contracts/test_bad_input.py::TestMatrix[200 columns]",
+            "contracts/test_bad_input.py::TestMatrix[2,000 columns]",
+            "contracts/test_bad_input.py::TestMatrix[100,000 categories]",
+            "marginals/test_memory_engine.py::TestCover"
+            "::test_all_pairs_of_ten_columns_come_from_ten_histograms_at_most",
+        ),
+    ),
+}
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    """Return the names of a file's test functions, methods with their class in front, and its test classes."""
+    names: set[str] = set()
+    for node in ast.parse((TESTS / path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            names.add(node.name)
+            inner = [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
+            names.update(f"{node.name}::{name}" for name in inner if name.startswith("test"))
+        elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            names.add(node.name)
+    return frozenset(names)
+
+
+def resolves(test_id: str) -> bool:
+    """Say whether there is such a test."""
+    address, _, case = test_id.removesuffix("]").partition("[")
+    path, _, name = address.partition("::")
+    if not (TESTS / path).is_file():
+        return False
+    text = (TESTS / path).read_text(encoding="utf-8")
+    return (not name or name in names_in(path)) and (not case or f'"{case}"' in text)
+
+
+def test_every_promise_has_its_tests() -> None:
+    assert list(CLAIMS) == [f"P{i}" for i in range(1, 10)] + [f"R{i}" for i in range(1, 10)]
+    for promise, held_by in CLAIMS.values():
+        assert promise.endswith(".")
+        assert len(held_by) == len(set(held_by)) >= 2
+
+
+@pytest.mark.parametrize("claim", list(CLAIMS))
+def test_the_tests_that_hold_a_promise_exist(claim: str) -> None:
+    _, held_by = CLAIMS[claim]
+
+    assert [test_id for test_id in held_by if not resolves(test_id)] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "contracts/test_nothing.py::test_x",
+        "contracts/test_claims.py::test_that_is_not_there",
+        "contracts/test_claims.py::TestNone::test_every_promise_has_its_tests",
+        "contracts/test_bad_input.py::TestMatrix[a case that is " + "not there]",
+    ],
+)
+def test_a_test_that_does_not_exist_is_noticed(wrong: str) -> None:
+    assert not resolves(wrong)
+
+
+FORBIDDEN = {"pickle", "joblib", "cloudpickle", "dill", "marshal", "shelve"}
+
+
+@pytest.mark.parametrize("path", sorted((TESTS.parent / "src").rglob("*.py")), ids=lambda p: p.stem)
+def test_nothing_unpickles_or_evaluates(path: Path) -> None:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.split(".")[0] in FORBIDDEN]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module] if node.module.split(".")[0] in FORBIDDEN else []
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            values = {k.arg: ast.unparse(k.value) for k in node.keywords}
+            found += [called] if called in ("eval", "exec", "compile", "__import__", "torch.load") else []
+            found += [called] if values.get("allow_pickle") == "True" else []
+            found += [called] if called == "yaml.load" and "Loader" not in values else []
+
+    assert found == []
