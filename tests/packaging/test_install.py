@@ -1,0 +1,218 @@
+"""The wheel in clean environments: with nothing but the base, and with each light extra on top of it.
+
+Slow and in need of a package index, so that it runs only when asked for: `pytest -m install`. Sizes and times
+are printed; only the promised size of the base install is held.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+import tomllib
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.install
+
+ROOT = Path(__file__).parents[2]
+LARGEST_BASE = 0.5e9  # bytes
+EXTRAS = {
+    "arrow": ["pyarrow"],
+    "pandas": ["pandas"],
+    "polars": ["polars", "pyarrow"],
+    "report": ["matplotlib"],
+}
+# What comes with every virtual environment, or is its own.
+_NOT_OURS = ("pip", "setuptools", "_virtualenv", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Environment:
+        venv.create(folder, with_pip=True)
+        return cls(folder)
+
+    @property
+    def packages(self) -> Path:
+        return Path(
+            self.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
+        )
+
+    def run(self, program: str, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [str(self.folder / "bin" / program), *map(str, words)]
+        # Neither the checkout nor the environment of the tests may be seen.
+        hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "SYNTABULA_DATA")
+        environment = {k: v for k, v in os.environ.items() if k not in hidden}
+        ran = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600
+        )
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        return ran
+
+    def install(self, *what: object) -> None:
+        self.run("python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *what)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    (made,) = folder.glob("syntabula-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    environment = Environment.make(tmp_path_factory.mktemp("base"))
+    environment.install(wheel)
+    return environment
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = random.Random(0)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "job", "pay"])
+        for _ in range(2_000):
+            writer.writerow([rng.randint(18, 65), rng.choice(["cook", "nurse"]), f"{rng.uniform(0, 99):.2f}"])
+    return tmp_path / "people.csv"
+
+
+def size(folder: Path) -> int:
+    return sum(
+        path.stat().st_size
+        for path in folder.rglob("*")
+        if path.is_file() and not path.relative_to(folder).parts[0].startswith(_NOT_OURS)
+    )
+
+
+class TestBase:
+    def test_it_is_small_and_holds_what_it_states_and_no_extra(
+        self, base: Environment, wheel: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        listed = json.loads(base.run("python", "-m", "pip", "list", "--format", "json").stdout)
+        installed = {package["name"].lower() for package in listed}
+        stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+        whole = size(base.packages)
+
+        with capsys.disabled():
+            print(f"\nbase install: {whole / 1e6:.0f} MB, wheel {wheel.stat().st_size / 1e3:.0f} kB")
+
+        assert {name.split(">")[0] for name in stated} <= installed
+        assert not installed & {"pandas", "polars", "pyarrow", "matplotlib", "scipy", "torch"}
+        assert whole <= LARGEST_BASE
+
+    def test_it_is_imported_from_its_own_folder(
+        self, base: Environment, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        script = (
+            "import time; start = time.perf_counter(); import syntabula; end = time.perf_counter(); "
+            "print(syntabula.__file__); print(end - start)"
+        )
+
+        places, seconds = zip(
+            *(base.run("python", "-c", script).stdout.split() for _ in range(3)), strict=True
+        )
+
+        with capsys.disabled():
+            print(f"\nimport syntabula: {min(map(float, seconds)):.3f} s, the best of three")
+        assert all(Path(place).is_relative_to(base.folder) for place in places)
+
+    def test_its_type_marker_is_installed(self, base: Environment) -> None:
+        assert (base.packages / "syntabula" / "py.typed").is_file()
+
+    def test_the_main_job_runs_from_file_to_file(self, base: Environment, table: Path) -> None:
+        made, release = table.with_name("out.csv"), table.with_name("x.syn")
+        base.run("syntabula", "plan", table)
+
+        ran = base.run("syntabula", "synth", table, "-e", 8, "-o", made, "--save", release, "--rows", 500)
+
+        assert "This release is differentially private: epsilon = " in ran.stdout
+        with made.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 500
+        assert list(rows[0]) == ["age", "job", "pay"]
+        base.run("syntabula", "info", release)
+        for suffix in ("parquet", "jsonl.gz", "tsv"):
+            base.run("syntabula", "sample", release, "-o", table.with_name(f"more.{suffix}"), "--rows", 50)
+
+    def test_the_commands_of_the_help_can_be_run(self, base: Environment) -> None:
+        assert "syntabula" in base.run("syntabula", "--version").stdout
+        assert base.run("python", "-m", "syntabula", "methods").stdout
+        assert "synth" in base.run("syntabula", "--help").stdout
+
+    def test_what_needs_an_extra_names_it_and_ends_with_its_own_code(self, base: Environment) -> None:
+        ran = base.run("syntabula", "demo", "--out", "demo", code=7)
+
+        assert 'pip install "syntabula[' in ran.stderr
+        assert "Traceback" not in ran.stderr
+
+
+@pytest.fixture(scope="module", params=sorted(EXTRAS))
+def extra(
+    request: pytest.FixtureRequest, base: Environment, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Environment]:
+    """An environment with one extra, which sees the base through a path file and so is made quickly."""
+    name: str = request.param
+    environment = Environment(tmp_path_factory.mktemp(name))
+    venv.create(environment.folder, with_pip=False)
+    (environment.packages / "base.pth").write_text(f"{base.packages}\n")
+    environment.install(f"syntabula[{name}] @ {wheel.as_uri()}")
+    return name, environment
+
+
+class TestExtras:
+    def test_its_libraries_are_installed(self, extra: tuple[str, Environment]) -> None:
+        name, environment = extra
+
+        for library in EXTRAS[name]:
+            environment.run("python", "-c", f"import {library}, syntabula")
+
+    def test_a_table_of_its_library_comes_back_as_one(
+        self, extra: tuple[str, Environment], table: Path
+    ) -> None:
+        name, environment = extra
+        read = {
+            "arrow": "from pyarrow.csv import read_csv",
+            "pandas": "from pandas import read_csv",
+            "polars": "from polars import read_csv",
+        }.get(name)
+        if read is None:
+            environment.run("python", "-c", "import syntabula.report.marginal_picture")
+            return
+        script = (
+            f"{read}; import syntabula; table = read_csv({str(table)!r}); "
+            "made = syntabula.MST(epsilon=8.0).fit(table).sample(20); assert type(made) is type(table), type(made)"
+        )
+
+        environment.run("python", "-W", "ignore", "-c", script)
+
+    def test_every_light_extra_is_tested(self) -> None:
+        stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        heavy = {"evaluate", "neural", "all", "test", "lint"}
+
+        assert set(stated) - heavy == set(EXTRAS)
