@@ -22,8 +22,10 @@ from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.select.base import PlannedStep
-from syntabula.table.codec import Codec, ordered_points
+from syntabula.table.codec import Codec
+from syntabula.table.column_codes import span
 from syntabula.table.columns import Column, Date, Datetime, Numeric
+from syntabula.table.encoding import ordered_points
 from syntabula.table.private_domain import ORDERED, check_extractable, domain_step, extract_column
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema import Schema
@@ -185,7 +187,7 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
     ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = span_of(column)
+        lower, upper, integer = span(column)
         count = most_bins if column.bins is None else column.bins
         worth = is_worth_fitting(lower, upper, integer=integer, count=count)
         discretizer = self.settings.fitted
@@ -210,15 +212,6 @@ class Preparation:
         if self.settings.within == "even":
             return bins, None
         return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
-
-
-def span_of(column: Numeric | Date | Datetime) -> tuple[float, float, bool]:
-    """Return first and last value of an ordered column, and whether they are grid points (integers)."""
-    grid = column.grid()
-    if grid is not None:
-        return *grid, True
-    assert isinstance(column, Numeric)
-    return float(column.lower), float(column.upper), False
 
 
 def prepare_declared(
@@ -290,7 +283,7 @@ def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
 
 def _is_worth(column: Column, bins: BinCount) -> bool:
     assert isinstance(column, Numeric | Date | Datetime)
-    lower, upper, integer = span_of(column)
+    lower, upper, integer = span(column)
     stated = column.bins if column.bins is not None else bins
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated

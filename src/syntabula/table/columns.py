@@ -2,66 +2,51 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import numbers
-import re
-import zoneinfo
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
-from syntabula.discretize.uniform import check_bin_count, integer_dtype
-from syntabula.errors import ArgumentError, SchemaError
+from syntabula.discretize.uniform import integer_dtype
+from syntabula.errors import SchemaError
+from syntabula.table.column_base import (
+    ColumnBase,
+    Provenance,
+    check_bins,
+    require_bool,
+    require_order,
+    unless,
+)
+from syntabula.table.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
 
 if TYPE_CHECKING:
     from syntabula.table.raw import PhysicalType
 
-Provenance = Literal["public", "private", "observed"]
-Resolution = Literal["day", "hour", "minute", "second", "millisecond", "microsecond"]
-Label = str | int | float | bool
+__all__ = [
+    "COLUMN_TYPES",
+    "MAX_GRID",
+    "MICROSECONDS",
+    "Boolean",
+    "Categorical",
+    "Column",
+    "ColumnBase",
+    "Date",
+    "Datetime",
+    "Identifier",
+    "Label",
+    "Numeric",
+    "Provenance",
+    "Resolution",
+    "time_zone",
+]
 
-MICROSECONDS: dict[str, int] = {
-    "day": 86_400_000_000,
-    "hour": 3_600_000_000,
-    "minute": 60_000_000,
-    "second": 1_000_000,
-    "millisecond": 1_000,
-    "microsecond": 1,
-}
-"""Length of each resolution in microseconds."""
+Label = str | int | float | bool
 
 MAX_CATEGORIES = 10_000_000
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
 """Largest grid point of a decimal column: x * 10**decimals then rounds back to the same point in float64."""
-
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnBase:
-    """What every kind of column shares.
-
-    Attributes:
-        nullable: Whether cells may be missing; missing is then a code of its own.
-        provenance: Where the domain comes from: stated (`public`), paid for (`private`) or read off the data
-            (`observed`, which is not covered by the guarantee).
-    """
-
-    kind: ClassVar[str]
-    nullable: bool = False
-    provenance: Provenance = "public"
-
-    def __post_init__(self) -> None:
-        _require_bool("nullable", self.nullable)
-        if self.provenance not in get_args(Provenance):
-            raise SchemaError("provenance must be 'public', 'private' or 'observed'")
-
-    def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as declared and what to do; None if it can."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -89,11 +74,11 @@ class Numeric(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_bool("integer", self.integer)
-        _check_bins(self.bins)
+        require_bool("integer", self.integer)
+        check_bins(self.bins)
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
-        _require_order(self.lower <= self.upper)
+        require_order(self.lower <= self.upper)
         if self.decimals is not None:
             self._check_decimals(self.decimals)
 
@@ -122,7 +107,7 @@ class Numeric(ColumnBase):
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as numbers; None if it can."""
-        return _unless(physical, {"integer", "float", "decimal"}, self.kind)
+        return unless(physical, {"integer", "float", "decimal"}, self.kind)
 
 
 @dataclass(frozen=True)
@@ -146,7 +131,7 @@ class Categorical(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_bool("open", self.open)
+        require_bool("open", self.open)
         if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
             raise SchemaError("categories must be a list of values")
         given = tuple(self.categories)
@@ -188,7 +173,7 @@ class Categorical(ColumnBase):
             float: {"integer", "float", "decimal"},
             bool: {"boolean"},
         }
-        return _unless(
+        return unless(
             physical, allowed[self.label_type], f"categorical with {self.label_type.__name__} values"
         )
 
@@ -201,108 +186,7 @@ class Boolean(ColumnBase):
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as true or false; None if it can."""
-        return _unless(physical, {"boolean"}, self.kind)
-
-
-@dataclass(frozen=True)
-class Date(ColumnBase):
-    """Calendar days between two days, both included.
-
-    Attributes:
-        lower: First day.
-        upper: Last day.
-        bins: Number of bins, where the codec's default does not suit.
-
-    Raises:
-        SchemaError: If bounds are reversed or not dates.
-    """
-
-    kind: ClassVar[str] = "date"
-    lower: dt.date
-    upper: dt.date
-    _: KW_ONLY
-    bins: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_bins(self.bins)
-        for side in (self.lower, self.upper):
-            if not isinstance(side, dt.date) or isinstance(side, dt.datetime):
-                raise SchemaError("lower and upper must be dates without a time of day")
-        _require_order(self.lower <= self.upper)
-
-    def grid(self) -> tuple[int, int]:
-        """First and last day, in days since 1970-01-01."""
-        epoch = _EPOCH.date()
-        return (self.lower - epoch).days, (self.upper - epoch).days
-
-    def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as days; None if it can."""
-        if physical.kind == "datetime" and physical.timezone is not None:
-            return "is stored with a time zone but declared date; declare it datetime with a timezone"
-        return _unless(physical, {"date", "datetime"}, self.kind)
-
-
-@dataclass(frozen=True)
-class Datetime(ColumnBase):
-    """Points in time between two bounds, both included, on a grid of the given resolution.
-
-    Attributes:
-        lower: First point in time. Without a zone of its own it is read in `timezone`.
-        upper: Last point in time.
-        timezone: Name of the zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
-        resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC where there is a zone).
-        bins: Number of bins, where the codec's default does not suit.
-
-    Raises:
-        SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, or no grid point lies
-            within the bounds.
-    """
-
-    kind: ClassVar[str] = "datetime"
-    lower: dt.datetime
-    upper: dt.datetime
-    _: KW_ONLY
-    timezone: str | None = None
-    resolution: Resolution = "second"
-    bins: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_bins(self.bins)
-        if self.resolution not in MICROSECONDS:
-            raise SchemaError(f"resolution must be one of {list(MICROSECONDS)}")
-        if not isinstance(self.lower, dt.datetime) or not isinstance(self.upper, dt.datetime):
-            raise SchemaError("lower and upper must be dates with a time of day")
-        low, high = self.bounds()
-        _require_order(low <= high)
-        first, last = self.grid()
-        if first > last:
-            raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
-
-    def bounds(self) -> tuple[int, int]:
-        """Both bounds in microseconds since 1970-01-01, in UTC where there is a zone."""
-        zone = dt.UTC if self.timezone is None else time_zone(self.timezone)
-        return self._microseconds(self.lower, zone), self._microseconds(self.upper, zone)
-
-    def _microseconds(self, bound: dt.datetime, zone: dt.tzinfo) -> int:
-        if self.timezone is None and bound.tzinfo is not None:
-            raise SchemaError("the bounds have a time zone but the column has none; state timezone")
-        aware = bound if bound.tzinfo is not None else bound.replace(tzinfo=zone)
-        return (aware - _EPOCH) // dt.timedelta(microseconds=1)
-
-    def grid(self) -> tuple[int, int]:
-        """First and last grid point, in units of the resolution since 1970-01-01."""
-        low, high = self.bounds()
-        unit = MICROSECONDS[self.resolution]
-        return -(-low // unit), high // unit
-
-    def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as points in time; None if it can."""
-        if physical.kind == "datetime" and (physical.timezone is None) != (self.timezone is None):
-            stored, remedy = ("without", "drop") if physical.timezone is None else ("with", "state")
-            return f"is stored {stored} a time zone, unlike declared; {remedy} timezone in the schema"
-        return _unless(physical, {"datetime"}, self.kind)
+        return unless(physical, {"boolean"}, self.kind)
 
 
 @dataclass(frozen=True)
@@ -326,7 +210,7 @@ class Identifier(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_bool("integer", self.integer)
+        require_bool("integer", self.integer)
         if not isinstance(self.prefix, str):
             raise SchemaError("prefix must be text")
         _label("prefix", self.prefix)
@@ -342,50 +226,6 @@ class Identifier(ColumnBase):
 
 Column = Numeric | Categorical | Boolean | Date | Datetime | Identifier
 COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
-
-
-def time_zone(name: str) -> dt.tzinfo:
-    """Return a time zone by its name or offset; raises SchemaError if it is unknown here."""
-    if isinstance(name, str) and (match := _OFFSET.fullmatch(name)):
-        minutes = int(match[2]) * 60 + int(match[3])
-        if minutes < 24 * 60:
-            return dt.timezone(dt.timedelta(minutes=minutes if match[1] == "+" else -minutes))
-    if name == "UTC":
-        return dt.UTC
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise SchemaError(
-            "timezone is not known here; give a name such as 'Europe/Paris' or '+02:00'"
-        ) from None
-
-
-def _unless(physical: PhysicalType, allowed: set[str], declared: str) -> str | None:
-    if physical.kind in allowed:
-        return None
-    return (
-        f"is stored as {physical.kind} ({physical.name}) but declared {declared}, which reads "
-        f"{', '.join(sorted(allowed))}; convert the column or change its kind in the schema"
-    )
-
-
-def _require_bool(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise SchemaError(f"{name} must be true or false")
-
-
-def _require_order(ascending: bool) -> None:
-    if not ascending:
-        raise SchemaError("lower lies above upper; swap the bounds")
-
-
-def _check_bins(bins: object) -> None:
-    if bins is None:
-        return
-    try:
-        check_bin_count(bins)
-    except ArgumentError as error:
-        raise SchemaError(str(error)) from None
 
 
 def _number(name: str, value: object, integer: bool) -> int | float:

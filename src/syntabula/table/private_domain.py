@@ -19,7 +19,6 @@ from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.label_curator import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.codec import ordered_points
 from syntabula.table.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -31,6 +30,7 @@ from syntabula.table.columns import (
     Identifier,
     Numeric,
 )
+from syntabula.table.encoding import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
 
 ORDERED = frozenset({"integer", "float", "decimal", "date", "datetime"})
