@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from syntabula._version import __version__
 
 if TYPE_CHECKING:
+    from syntabula import attacks as attacks
     from syntabula import datasets as datasets
     from syntabula import errors as errors
     from syntabula._registry import MethodInfo as MethodInfo
     from syntabula._registry import list_synthesizers as list_synthesizers
     from syntabula._registry import synthesizer as synthesizer
+    from syntabula.attacks.disclosure import membership_disclosure as membership_disclosure
+    from syntabula.attacks.membership import attack as attack
     from syntabula.discretize.rare import RareCategories as RareCategories
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.mst import MST as MST
+    from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
@@ -60,6 +64,7 @@ _HOMES = {
     "Independent": "synthesizers.independent",
     "AIM": "synthesizers.aim",
     "MST": "synthesizers.mst",
+    "MWEM": "synthesizers.mwem",
     "Marginal": "synthesizers.marginal",
     "MethodInfo": "_registry",
     "NO_PRIVACY": "privacy.budget",
@@ -73,21 +78,24 @@ _HOMES = {
     "RareCategories": "discretize.rare",
     "Release": "synthesizers.release",
     "Schema": "table.schema",
+    "attack": "attacks.membership",
     "draft_schema": "table.draft",
     "grid_parts": "synthesizers.grid",
     "list_models": "synthesizers.grid",
     "list_selectors": "synthesizers.grid",
     "list_synthesizers": "_registry",
     "load": "synthesizers.release",
+    "membership_disclosure": "attacks.disclosure",
     "method_options": "synthesizers.options",
     "synthesizer": "_registry",
     "with_options": "synthesizers.options",
 }
-_MODULES = ("datasets", "errors")
+_MODULES = ("attacks", "datasets", "errors")
 
 __all__ = [
     "AIM",
     "MST",
+    "MWEM",
     "NO_PRIVACY",
     "Boolean",
     "Budget",
@@ -109,6 +117,8 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "attack",
+    "attacks",
     "datasets",
     "draft_schema",
     "errors",
@@ -117,6 +127,7 @@ __all__ = [
     "list_selectors",
     "list_synthesizers",
     "load",
+    "membership_disclosure",
     "method_options",
     "synthesizer",
     "with_options",

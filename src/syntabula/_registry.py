@@ -67,6 +67,13 @@ _BUILT_IN = (
         paper="Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017",
         home="syntabula.synthesizers.privbayes:PrivBayes",
     ),
+    MethodInfo(
+        key="mwem",
+        name="MWEM",
+        summary="Multiplicative weights in as many rounds as columns: the classic baseline.",
+        paper="Hardt, Ligett, McSherry 2012",
+        home="syntabula.synthesizers.mwem:MWEM",
+    ),
 )
 
 

@@ -44,7 +44,7 @@ class ParentSets:
         max_parents: No column has more parents.
         max_cells: No family has more cells, unless it is one column.
         max_candidates: A choice among more than these looks at smaller parent sets instead.
-        max_model_mb: No choice may make the model larger.
+        max_model_mb: The model may grow by so much.
     """
 
     structure_share: Fraction | float = Fraction(3, 10)
@@ -141,7 +141,8 @@ class ParentSets:
                         break
             if len(found) <= self.max_candidates:
                 break
-        affordable = [f for f in found if model.memory_mb([*network, f]) <= self.max_model_mb]
+        limit_mb = model.memory_mb([]) + self.max_model_mb
+        affordable = [f for f in found if model.memory_mb([*network, f]) <= limit_mb]
         return affordable or [(child,) for child in left]
 
 

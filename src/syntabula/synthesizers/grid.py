@@ -48,6 +48,12 @@ _SELECTORS = (
     PartInfo(
         "adaptive", "select.adaptive:Adaptive", "Where the model is most wrong, as in AIM.", adaptive=True
     ),
+    PartInfo(
+        "mwem",
+        "select.worst_approximated:WorstApproximated",
+        "A round per column, each where the model is most wrong, as in MWEM.",
+        adaptive=True,
+    ),
 )
 _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),

@@ -1,0 +1,149 @@
+"""A fixed number of rounds, each measuring the marginal that the model approximates worst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import Measurement
+from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
+from syntabula.models.base import MarginalModel
+from syntabula.privacy.curator import Curator
+from syntabula.select.base import PlannedStep, Progress
+
+TOTAL = "measure the number of records"
+CHOOSE = "choose marginals"
+MEASURE = "measure the chosen marginals"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstApproximated:
+    """Start from even rows; T times choose the marginal that is farthest off, measure it and fit again.
+
+    Hardt, Ligett, McSherry (2012), "A Simple and Practical Algorithm for Differentially Private Data Release"
+    (MWEM), figure 1, with the marginals of a workload as queries as in McKenna, Sheldon, Miklau (2019),
+    Private-PGM, section 4: T is the number of columns, all rounds cost the same, and a marginal scores its L1
+    distance to the model less its number of cells. A marginal may be chosen again.
+
+    Departures: the paper knows the number of records, which here is measured first, and scores single cells,
+    of which one costs as much as the whole marginal when a record is added or removed.
+
+    Attributes:
+        workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
+            it, or their number of columns (2: all pairs). Its members are the candidates.
+        rounds: T; None for the number of columns.
+        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
+        total_share: Part of the whole for the number of records.
+        max_model_mb: The model may grow by so much, in proportion to the rounds done.
+    """
+
+    workload: WorkloadOption = 2
+    rounds: int | None = None
+    measure_share: Fraction | float = Fraction(9, 10)
+    total_share: Fraction | float = Fraction(1, 100)
+    max_model_mb: float = 25.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workload", checked_workload(self.workload))
+        if self.rounds is not None and (
+            isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1
+        ):
+            raise ArgumentError("rounds must be an integer of at least 1")
+        for name in ("measure_share", "total_share"):
+            if not 0 < getattr(self, name) < 1:
+                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
+            raise ArgumentError("max_model_mb must be a positive number of megabytes")
+
+    def plan(self, domain: Domain) -> list[PlannedStep]:
+        """Say what the steps cost; which marginals will be measured depends on what is found."""
+        cells = sorted((domain.cells(c) for c in workload_over(self.workload, domain).cliques), reverse=True)
+        total, measure = Fraction(self.total_share), Fraction(self.measure_share)
+        # A marginal may be chosen in every round.
+        noisy = cells[0] * self._rounds(domain)
+        model_cells = max(sum(domain.sizes), int(self.max_model_mb * 2**20 / 8))
+        rounds = 1 - total
+        return [
+            PlannedStep(name=TOTAL, share=total, cells=1, noisy_cells=1, model_cells=1),
+            PlannedStep(
+                name=CHOOSE,
+                share=rounds * (1 - measure),
+                cells=sum(cells),
+                noisy_cells=0,
+                model_cells=model_cells,
+            ),
+            PlannedStep(
+                name=MEASURE, share=rounds * measure, cells=0, noisy_cells=noisy, model_cells=model_cells
+            ),
+        ]
+
+    def select(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> MarginalModel:
+        """Measure the number of records, then choose, measure and fit in every round.
+
+        Raises:
+            ResourceError: If no marginal of the workload fits into a model of the allowed size; nothing was spent.
+        """
+        report = progress or (lambda step, done: None)
+        domain, model = curator.domain, model.over(curator.domain)
+        members = list(workload_over(self.workload, domain).cliques)
+        rounds = self._rounds(domain)
+        self._affordable(model, members, [], 1 / rounds)
+        total_share = Fraction(self.total_share) * share
+        round_share = (share - total_share) / rounds
+        measure_share = Fraction(self.measure_share) * round_share
+
+        (records,) = curator.measure([()], share=total_share, step=TOTAL)
+        total = max(1.0, float(records.values))
+        measured: list[Measurement] = []
+        for number in range(1, rounds + 1):
+            # Choose the marginal that is farthest off, among those that keep the model small enough.
+            cliques = [m.clique for m in measured]
+            candidates = self._affordable(model, members, cliques, number / rounds)
+            # The model is even and knows no number of records until something is measured.
+            scale = 1.0 if measured else total / model.total
+            estimates = [scale * e for e in model.marginals(candidates)]
+            position = curator.choose(
+                candidates,
+                estimates,
+                share=round_share - measure_share,
+                step=CHOOSE,
+                penalties=[float(domain.cells(c)) for c in candidates],
+            )
+            chosen = candidates[position]
+            if chosen in cliques and not any(m.sigma for m in measured):
+                break  # without noise there is nothing left to learn
+
+            # Measure it, and fit to all measurements again, from where the model stands.
+            measured += curator.measure([chosen], share=measure_share, step=MEASURE)
+            model = model.fit(measured)
+            report(CHOOSE, number / rounds)
+        return model
+
+    def _rounds(self, domain: Domain) -> int:
+        return self.rounds or len(domain)
+
+    def _affordable(
+        self, model: MarginalModel, members: Sequence[Clique], measured: Sequence[Clique], part: float
+    ) -> list[Clique]:
+        """Return the candidates that let the model grow no further than it may by now, or not at all."""
+        limit = model.memory_mb([]) + self.max_model_mb * part
+        found = [c for c in members if c in measured or model.memory_mb([*measured, c]) <= limit]
+        if not found:
+            smallest = min(members, key=model.domain.cells)
+            raise ResourceError(
+                f"even the smallest marginal of the workload, {smallest}, makes a model of "
+                f"{model.memory_mb([smallest]):,.1f} MB, above the {limit:,.1f} MB that a model may have in the first "
+                "round; use fewer bins, shorten or group categories, or raise max_model_mb"
+            )
+        return found
