@@ -15,6 +15,9 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 
 Index = NDArray[np.intp]
 
+AGREEMENT_BYTES = 100
+"""Memory that `agreeing_marginals` takes for each cell and column of a marginal, results included."""
+
 
 def agreeing_marginals(
     measurements: Sequence[Measurement], *, rounds: int = 501, tolerance: float = 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,10 +31,12 @@ class HardRows(ABC):
 
     Attributes:
         max_rows: The model never has more records; their weights make up for the rest.
+        max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
         seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
     """
 
     max_rows: int = 1_000_000
+    max_memory_mb: float = 4000.0
     seed: int = 0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
@@ -42,6 +45,9 @@ class HardRows(ABC):
     def __post_init__(self) -> None:
         check_integer("max_rows", self.max_rows, 1)
         check_integer("seed", self.seed, 0)
+        limit = self.max_memory_mb
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
+            raise ArgumentError("max_memory_mb must be a positive number")
 
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
@@ -68,7 +74,12 @@ class HardRows(ABC):
         return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
-        """Return expected counts of each clique: one axis per column, in the clique's order."""
+        """Return expected counts of each clique: one axis per column, in the clique's order.
+
+        Raises:
+            SchemaError: If a clique names an unknown column, or one twice.
+            ResourceError: If the counts would take more than `max_memory_mb`.
+        """
         if self._rows is None:
             return [np.full(self.domain.shape(c), self._total / self.domain.cells(c)) for c in cliques]
         weight = self._total / len(self._rows)
@@ -140,7 +151,7 @@ class HardRows(ABC):
     @cached_property
     def _engine(self) -> MemoryEngine:
         assert self._rows is not None
-        return MemoryEngine(EncodedTable(self.domain, tuple(self._rows.T)))
+        return MemoryEngine(EncodedTable(self.domain, tuple(self._rows.T)), limit_mb=self.max_memory_mb)
 
     def _random(self) -> np.random.Generator:
         """Return the generator of a fit's random choices."""
@@ -150,7 +161,10 @@ class HardRows(ABC):
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
         return np.stack(drawn, axis=1)
 
-    def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
+    def _check_measurements(
+        self, measurements: Sequence[Measurement], *, bytes_per_cell: int, bytes_per_row: int
+    ) -> None:
+        """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
         if not measurements:
             raise ArgumentError("fit needs at least one measurement")
         for m in measurements:
@@ -158,6 +172,14 @@ class HardRows(ABC):
                 raise ArgumentError(
                     f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
                 )
+        cells = sum(m.values.size * len(m.clique) for m in measurements)
+        needed = (cells * bytes_per_cell + self.max_rows * bytes_per_row) / 2**20 + 2 * self.memory_mb([])
+        if needed > self.max_memory_mb:
+            raise ResourceError(
+                f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take {needed:,.0f} MB, above "
+                f"the limit of {self.max_memory_mb:,.0f} MB; use fewer bins, measure less, lower max_rows or raise "
+                "max_memory_mb"
+            )
 
     def _check_given(self, given: EncodedTable, n: int) -> None:
         if given.n_rows != n:

@@ -15,6 +15,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.privacy.dependence import batches
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.combine import combined
 
@@ -43,6 +44,7 @@ class IndependentDifference:
         dependence_share: Part of the budget for the dependences.
         one_way_share: Part of the budget for the one-way marginals; the rest measures what was chosen. If no
             pair was worth it, the rest goes to the one-way marginals again.
+        max_cells: No pair with more cells is a candidate: its noise would be worth no dependence.
         max_merged_cells: Merged marginals have fewer cells (gamma); 0 merges nothing.
         max_model_mb: A pair that would make the model larger is left out, so that models of limited memory
             can be fitted to what is chosen.
@@ -50,6 +52,7 @@ class IndependentDifference:
 
     dependence_share: Fraction | float = Fraction(1, 10)
     one_way_share: Fraction | float = Fraction(1, 10)
+    max_cells: int = 250_000
     max_merged_cells: int = 5000
     max_model_mb: float = 100.0
 
@@ -59,21 +62,24 @@ class IndependentDifference:
                 raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
             raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
-        cells = self.max_merged_cells
-        if isinstance(cells, bool) or not isinstance(cells, int) or cells < 0:
-            raise ArgumentError("max_merged_cells must be an integer of at least 0")
+        for name, least in (("max_cells", 1), ("max_merged_cells", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ArgumentError(f"{name} must be an integer of at least {least}")
         if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
             raise ArgumentError("max_model_mb must be a positive number of megabytes")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many pairs are measured depends on what is found."""
         one_way = sum(domain.sizes)
-        pairs = sum(domain.cells(p) for p in combinations(domain.columns, 2))
+        pairs = self._candidates(domain)
         # Merged marginals of three columns or more share at most two, so that each brings a new column.
-        chosen = max(one_way, pairs + len(domain) * self.max_merged_cells)
+        chosen = max(one_way, sum(map(domain.cells, pairs)) + len(domain) * self.max_merged_cells)
         model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
         dependence, first, rest = self._shares(domain, Fraction(1))
-        planned = [(DEPENDENCE, dependence, pairs, len(domain)), (ONE_WAY, first, one_way, one_way)]
+        # Of the pairs only their dependences are kept.
+        counted = max((sum(map(domain.cells, part)) for part in batches(domain, pairs)), default=0)
+        planned = [(DEPENDENCE, dependence, counted, len(pairs)), (ONE_WAY, first, one_way, one_way)]
         steps = [
             PlannedStep(name=name, share=share, cells=cells, noisy_cells=noisy, model_cells=0)
             for name, share, cells, noisy in planned
@@ -100,7 +106,7 @@ class IndependentDifference:
             return model.fit(curator.measure(columns, share=rest, step=CHOSEN))
 
         # Release how far every pair is from independence, and every column.
-        pairs: list[Clique] = list(combinations(domain.columns, 2))
+        pairs = self._candidates(domain)
         dependences = curator.measure_dependence(pairs, share=dependence_share, step=DEPENDENCE)
         measured = curator.measure(columns, share=one_way_share, step=ONE_WAY)
         report(ONE_WAY, 0.2)
@@ -126,11 +132,14 @@ class IndependentDifference:
         return fitted
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the shares of the dependences, the one-way marginals and the rest; a lone column has the rest."""
-        if len(domain) == 1:
+        """Return the shares of the dependences, the one-way marginals and the rest, which is all without pairs."""
+        if not self._candidates(domain):
             return Fraction(0), Fraction(0), share
         dependence, one_way = share * Fraction(self.dependence_share), share * Fraction(self.one_way_share)
         return dependence, one_way, share - dependence - one_way
+
+    def _candidates(self, domain: Domain) -> list[Clique]:
+        return [p for p in combinations(domain.columns, 2) if domain.cells(p) <= self.max_cells]
 
     def _chosen(
         self,

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from syntabula.marginals.agreement import agreeing_marginals
+from syntabula.marginals.agreement import AGREEMENT_BYTES, agreeing_marginals
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -17,6 +17,7 @@ from syntabula.models.gum.update import Target, update
 from syntabula.models.hard_rows import HardRows, Rows, check_integer
 
 _LEAST_ROWS = 1000
+_BYTES_PER_ROW = 48  # the cell of each row, their order, and work space
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
 
 
@@ -58,8 +59,9 @@ class GUM(HardRows):
         Raises:
             ArgumentError: If there is none, or values do not have the shape of their clique.
             SchemaError: If a clique names an unknown column.
+            ResourceError: If the fit may take more than `max_memory_mb`.
         """
-        self._check_measurements(measurements)
+        self._check_measurements(measurements, bytes_per_cell=AGREEMENT_BYTES, bytes_per_row=_BYTES_PER_ROW)
         rng = self._random()
         total = consistent_total(measurements)
         n = min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)

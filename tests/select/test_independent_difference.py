@@ -1,0 +1,239 @@
+"""InDif selection: what it costs, what it takes, and that noise is weighed against dependence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.marginals.measurement import Measurement
+from syntabula.models.gum import GUM
+from syntabula.models.pgm import PGM
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.curator import Curator
+from syntabula.privacy.events import GaussianEvent, LaplaceEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.select.independent_difference import CHOSEN, DEPENDENCE, ONE_WAY, IndependentDifference
+
+DOMAIN = Domain.from_sizes({"a": 4, "b": 4, "c": 4, "d": 3, "e": 2})
+PAIRS = list(combinations(DOMAIN.columns, 2))
+RHO = 0.9
+
+
+def rows(n: int = 5000, seed: int = 0) -> EncodedTable:
+    """Draw rows where b follows a, and c follows b; d and e stand alone."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, n)
+    b = np.where(rng.random(n) < 0.8, a, rng.integers(0, 4, n))
+    c = np.where(rng.random(n) < 0.8, b, rng.integers(0, 4, n))
+    return EncodedTable(DOMAIN, (a, b, c, rng.integers(0, 3, n), rng.integers(0, 2, n)))
+
+
+def curator(budget: Budget, table: EncodedTable | None = None, seed: int = 0) -> Curator:
+    return Curator(MemoryEngine(table or rows()), Ledger(budget), SeededNoise(seed))
+
+
+class Noting:
+    """A model that notes what it is fitted to."""
+
+    def __init__(self, largest: float = 0.0) -> None:
+        self.largest = largest
+        self.measured: list[Measurement] = []
+
+    def over(self, domain: Domain) -> Noting:
+        self.domain = domain
+        return self
+
+    def memory_mb(self, cliques: object) -> float:
+        return self.largest
+
+    def fit(self, measurements: list[Measurement]) -> Noting:
+        self.measured = list(measurements)
+        return self
+
+    def wide(self) -> list[tuple[str, ...]]:
+        return [m.clique for m in self.measured if len(m.clique) > 1]
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        "budget", [Budget(epsilon=0.5, delta=1e-6), Budget.zcdp(RHO, 1e-6), Budget.pure(3.0)]
+    )
+    @pytest.mark.parametrize("n", [5000, 20])
+    def test_a_tenth_a_tenth_and_the_rest_are_spent_and_never_more(self, budget: Budget, n: int) -> None:
+        asked = curator(budget, rows(n))
+
+        IndependentDifference().select(asked, Noting())
+
+        assert asked.ledger.spent <= budget.total
+        spent = {step: part for step, _, part in asked.ledger.by_step()}
+        assert spent == {
+            DEPENDENCE: pytest.approx(0.1, abs=1e-9),
+            ONE_WAY: pytest.approx(0.1, abs=1e-9),
+            CHOSEN: pytest.approx(0.8, abs=1e-9),
+        }
+
+    def test_noise_is_that_of_the_paper(self) -> None:
+        asked = curator(Budget.zcdp(RHO, 1e-6))
+
+        IndependentDifference(max_merged_cells=0).select(asked, model := Noting())
+
+        dependence, one_way, *chosen = (entry.event for entry in asked.ledger.entries)
+        assert isinstance(dependence, GaussianEvent)
+        # Steps of 1 / 1024 record, and two of them for rounding.
+        assert dependence.sigma / 1024 == pytest.approx(np.sqrt(8 * len(PAIRS) / (0.1 * RHO)), rel=1e-3)
+        assert isinstance(one_way, GaussianEvent)
+        assert one_way.sigma == pytest.approx(np.sqrt(5 / (2 * 0.1 * RHO)))
+        cells = np.array([DOMAIN.cells(c) for c in model.wide()]) ** (2 / 3)
+        expected = np.sqrt(1 / (2 * 0.8 * RHO * cells / cells.sum()))
+        assert [e.sigma for e in chosen] == pytest.approx(expected, rel=1e-4)
+
+    def test_a_pure_budget_draws_laplace_noise_alone(self) -> None:
+        asked = curator(Budget.pure(3.0))
+
+        IndependentDifference().select(asked, Noting())
+
+        assert {type(entry.event) for entry in asked.ledger.entries} == {LaplaceEvent}
+
+    def test_a_share_of_the_budget_is_kept_to(self) -> None:
+        asked = curator(Budget.zcdp(RHO, 1e-6))
+
+        IndependentDifference().select(asked, Noting(), share=Fraction(1, 4))
+
+        assert asked.ledger.spent <= Fraction(9, 40)
+        assert float(asked.ledger.spent) == pytest.approx(0.225)
+
+    @pytest.mark.parametrize(
+        "sizes", [{"a": 3}, {"a": 3, "b": 2}, dict(zip("abcdef", [1, 2, 3, 4, 5, 6], strict=True))]
+    )
+    def test_the_plan_is_what_is_spent(self, sizes: dict[str, int]) -> None:
+        domain = Domain.from_sizes(sizes)
+        rng = np.random.default_rng(0)
+        asked = curator(
+            Budget.zcdp(RHO, 1e-6), EncodedTable(domain, tuple(rng.integers(0, n, 300) for n in domain.sizes))
+        )
+
+        IndependentDifference().select(asked, Noting())
+
+        planned = {step.name: float(step.share) for step in IndependentDifference().plan(domain)}
+        assert {step: part for step, _, part in asked.ledger.by_step()} == pytest.approx(planned)
+
+
+class TestChoice:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_dependent_pairs_are_taken_and_merged(self, seed: int) -> None:
+        # The three dependent pairs are at least 3,800 records from independence; noise has a standard
+        # deviation of 283, and measuring all pairs would add 1,100 records: nine deviations to a miss.
+        IndependentDifference().select(curator(Budget.zcdp(0.01, 1e-6), seed=seed), model := Noting())
+
+        assert any({"a", "b", "c"} <= set(c) for c in model.wide())
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_pairs_whose_noise_outweighs_their_dependence_are_left_out(self, seed: int) -> None:
+        # A pair of 400 cells adds 25,000 records of noise. Its dependence is at most 200 records, with a noise
+        # of 2,800: nine standard deviations.
+        domain = Domain.from_sizes(dict.fromkeys("abcde", 20))
+        rng = np.random.default_rng(seed)
+        table = EncodedTable(domain, tuple(rng.integers(0, 20, 100) for _ in domain))
+
+        IndependentDifference().select(curator(Budget.zcdp(1e-4, 1e-6), table, seed), model := Noting())
+
+        assert model.wide() == []
+
+    def test_pairs_are_taken_as_the_rule_says(self) -> None:
+        # By hand: unit noise 1, power 1/2. A pair of 16 cells alone adds 16, the second one 64 - 16 = 48.
+        domain = Domain.from_sizes(dict.fromkeys("abcd", 4))
+        pairs = list(combinations(domain.columns, 2))
+        dependences = np.array([100.0, 15.0, 50.0, 47.0, -3.0, 0.0])
+
+        chosen = IndependentDifference()._chosen(pairs, dependences, Noting().over(domain), 1.0, 0.5)
+
+        assert chosen == [pairs[0], pairs[2]]  # the third would add 144 - 64 = 80 for 47
+
+    def test_more_budget_takes_more_pairs(self) -> None:
+        taken = []
+        for rho in (1e-4, 1e-2, 1.0):
+            IndependentDifference(max_merged_cells=0).select(
+                curator(Budget.zcdp(rho, 1e-6)), model := Noting()
+            )
+            taken.append(len(model.wide()))
+
+        assert taken[0] < taken[1] < taken[2]
+
+    def test_without_noise_every_dependence_is_worth_it(self) -> None:
+        IndependentDifference(max_merged_cells=0).select(curator(Budget.none()), model := Noting())
+
+        assert sorted(model.wide()) == PAIRS
+
+    def test_where_no_pair_is_worth_it_columns_are_measured_again(self) -> None:
+        # The pair adds 100,000 records of noise; its dependence is at most 20 records, with a noise of 900.
+        domain = Domain.from_sizes({"a": 40, "b": 40})
+        table = EncodedTable(domain, (np.zeros(10, np.uint8), np.zeros(10, np.uint8)))
+        asked = curator(Budget.zcdp(1e-4, 1e-6), table)
+
+        IndependentDifference().select(asked, model := Noting())
+
+        assert [m.clique for m in model.measured] == [("a",), ("b",)] * 2
+        assert float(asked.ledger.spent) == pytest.approx(1e-4)
+
+    def test_pairs_that_the_model_cannot_hold_are_left_out(self) -> None:
+        IndependentDifference(max_model_mb=5).select(curator(Budget.none()), model := Noting(largest=6.0))
+
+        assert model.wide() == []
+
+    def test_a_graphical_model_stays_within_its_limit(self) -> None:
+        fitted = IndependentDifference(max_model_mb=1e-3).select(curator(Budget.none()), PGM())
+
+        assert fitted.memory_mb([tuple(c) for c in fitted.state()[0]["cliques"]]) <= 1e-3
+
+    def test_pairs_of_too_many_cells_are_no_candidates(self) -> None:
+        asked = curator(Budget.zcdp(RHO, 1e-6))
+
+        IndependentDifference(max_cells=8).select(asked, model := Noting())
+
+        assert all(DOMAIN.cells(c) <= 8 for c in model.wide())
+        assert asked.ledger.entries[0].event.cells == 4  # the pairs of e with a, b and c, and of d with e
+
+    @pytest.mark.parametrize("options", [{"max_cells": 1}, {}])
+    def test_without_pairs_columns_get_the_whole_budget(self, options: dict[str, int]) -> None:
+        domain = Domain.from_sizes({"a": 3, "b": 2}) if options else Domain.from_sizes({"a": 3})
+        table = EncodedTable(domain, tuple(np.zeros(9, np.uint8) for _ in domain))
+        asked = curator(Budget.zcdp(RHO, 1e-6), table)
+
+        IndependentDifference(**options).select(asked, Noting())
+
+        assert [(step, part) for step, _, part in asked.ledger.by_step()] == [(CHOSEN, pytest.approx(1.0))]
+
+    def test_the_steps_are_reported_to_the_end(self) -> None:
+        seen: list[float] = []
+
+        IndependentDifference().select(
+            curator(Budget.zcdp(RHO, 1e-6)), GUM(passes=1), progress=lambda _, done: seen.append(done)
+        )
+
+        assert seen == sorted(seen)
+        assert seen[-1] == 1.0
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"dependence_share": 0},
+            {"one_way_share": 1.0},
+            {"dependence_share": 0.5, "one_way_share": 0.5},
+            {"max_merged_cells": -1},
+            {"max_cells": 0},
+            {"max_model_mb": 0},
+        ],
+    )
+    def test_options_out_of_range_are_refused(self, options: dict[str, float]) -> None:
+        with pytest.raises(ArgumentError, match=next(iter(options))):
+            IndependentDifference(**options)

@@ -1,0 +1,91 @@
+"""PrivSyn as a whole: from a table to a table, with what the statement says of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+
+SCHEMA = st.datasets.schema_of("census")
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return st.datasets.census(n_rows=4000)
+
+
+def distance(one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> float:
+    """Return the total variation distance of two tables over some columns."""
+    parts = [t.groupby(columns, dropna=False, observed=False).size() / len(t) for t in (one, other)]
+    return float(parts[0].sub(parts[1], fill_value=0).abs().sum() / 2)
+
+
+def dependent_columns(frame: pd.DataFrame) -> list[str]:
+    return [c for c in frame.columns if frame[c].nunique() < 10][:4]
+
+
+class TestPrivSyn:
+    def test_the_statement_says_how_the_whole_budget_was_spent(self, frame: pd.DataFrame) -> None:
+        release = st.PrivSyn(epsilon=1.0, seed=0).fit(frame, SCHEMA)
+
+        text = release.privacy.text()
+        assert "privsyn" in text
+        assert "dependence of pairs" in text
+        assert 0.999 < release.privacy.epsilon_spent <= 1.0
+
+    def test_pairs_are_nearer_than_independent_columns_would_be(self, frame: pd.DataFrame) -> None:
+        columns = dependent_columns(frame)
+        ours, alone = (
+            method(epsilon=10.0, seed=0).fit(frame, SCHEMA).sample(4000, seed=1)
+            for method in (st.PrivSyn, st.Independent)
+        )
+
+        pairs = [[a, b] for i, a in enumerate(columns) for b in columns[:i]]
+        near = np.mean([distance(frame, ours, p) for p in pairs])
+        far = np.mean([distance(frame, alone, p) for p in pairs])
+        assert near < 0.5 * far
+
+    def test_without_privacy_pairs_are_met(self, frame: pd.DataFrame) -> None:
+        release = st.PrivSyn(epsilon=math.inf).fit(frame, SCHEMA)
+
+        made = release.sample(4000, seed=1)
+
+        columns = dependent_columns(frame)
+        pairs = [[a, b] for i, a in enumerate(columns) for b in columns[:i]]
+        assert np.mean([distance(frame, made, p) for p in pairs]) < 0.05
+
+    def test_the_same_seed_repeats_everything(self, frame: pd.DataFrame, tmp_path: Path) -> None:
+        files = []
+        for name in ("one.syn", "two.syn"):
+            st.PrivSyn(epsilon=1.0, seed=3).fit(frame, SCHEMA).save(tmp_path / name)
+            files.append((tmp_path / name).read_bytes())
+
+        assert files[0] == files[1]
+
+    def test_a_saved_release_draws_the_same_rows(self, frame: pd.DataFrame, tmp_path: Path) -> None:
+        release = st.PrivSyn(epsilon=1.0, seed=3).fit(frame, SCHEMA)
+        release.save(tmp_path / "census.syn")
+
+        loaded = st.load(tmp_path / "census.syn")
+
+        pd.testing.assert_frame_equal(loaded.sample(200, seed=4), release.sample(200, seed=4))
+        assert loaded.method == "privsyn"
+
+    def test_options_of_its_parts_can_be_named(self) -> None:
+        options = st.method_options(st.PrivSyn)
+
+        assert options["model"]["passes"] == 50
+        assert options["selector"]["max_merged_cells"] == 5000
+
+    @pytest.mark.parametrize("model", [st.grid_parts("one_way", key)["model"] for key in ("pgm", "gum")])
+    def test_its_selector_runs_with_other_models(self, frame: pd.DataFrame, model: object) -> None:
+        selector = st.PrivSyn().selector
+
+        release = st.Marginal(selector=selector, model=model, epsilon=1.0, seed=0).fit(frame, SCHEMA)
+
+        assert len(release.sample(10, seed=0)) == 10
