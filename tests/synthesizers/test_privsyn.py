@@ -28,7 +28,8 @@ def distance(one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> floa
 def dependent_pairs(frame: pd.DataFrame) -> list[list[str]]:
     """Return the four pairs of small columns that are farthest from independence."""
     small = [c for c in frame.columns if frame[c].nunique() < 10]
-    mixed = frame.apply(lambda column: column.sample(frac=1, random_state=0).to_numpy())
+    rng = np.random.default_rng(0)
+    mixed = pd.DataFrame({c: frame[c].to_numpy()[rng.permutation(len(frame))] for c in small})
     pairs = [[a, b] for i, a in enumerate(small) for b in small[:i]]
     return sorted(pairs, key=lambda pair: -distance(frame, mixed, pair))[:4]
 
