@@ -1,0 +1,49 @@
+"""Attacks on synthesizers: whether a synthetic table betrays who was in the original.
+
+What an attack finds on a sensitive table is itself not private: keep it as the table is kept.
+
+Examples:
+    >>> import syntabula
+    >>> from syntabula import attacks
+    >>> frame = syntabula.datasets.census(n_rows=60)
+    >>> schema = syntabula.datasets.schema_of("census")
+    >>> found = attacks.attack(frame, attacks.Self(), schema, n_shadows=40)
+    >>> found["querybased"].auc
+    1.0
+"""
+
+from __future__ import annotations
+
+from syntabula.attacks.base import Attack, Fitted, Synthesizer
+from syntabula.attacks.baselines import BASELINES, Half, Histogram, Self
+from syntabula.attacks.bounds import auc_ceiling, epsilon_lower_bound
+from syntabula.attacks.disclosure import membership_disclosure, record_disclosures
+from syntabula.attacks.groundhog import GroundHog
+from syntabula.attacks.knowledge import Knowledge
+from syntabula.attacks.membership import attack, list_attacks
+from syntabula.attacks.outliers import outlier_scores
+from syntabula.attacks.querybased import QueryBased
+from syntabula.attacks.result import AttackResult
+from syntabula.attacks.value_range import ValueRange
+
+__all__ = [
+    "BASELINES",
+    "Attack",
+    "AttackResult",
+    "Fitted",
+    "GroundHog",
+    "Half",
+    "Histogram",
+    "Knowledge",
+    "QueryBased",
+    "Self",
+    "Synthesizer",
+    "ValueRange",
+    "attack",
+    "auc_ceiling",
+    "epsilon_lower_bound",
+    "list_attacks",
+    "membership_disclosure",
+    "outlier_scores",
+    "record_disclosures",
+]

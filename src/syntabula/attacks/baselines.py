@@ -1,0 +1,95 @@
+"""Synthesizers of known leakage, none of them private: the scale of attacks and of disclosure.
+
+SELF is that of Du and Li (SynMeter); HALF and HISTOGRAM are their tables of known fidelity, as synthesizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema import Schema
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Self:
+    """SELF: returns the records that it was given, the worst that a synthesizer can do."""
+
+    def fit(self, source: Any, schema: Schema | None = None) -> Records:
+        """Keep the table."""
+        del schema
+        return Records(read(source))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half:
+    """HALF: returns a random half of the records that it was given.
+
+    Attributes:
+        seed: Of the half.
+    """
+
+    seed: int = 0
+
+    def fit(self, source: Any, schema: Schema | None = None) -> Records:
+        """Keep half of the table."""
+        del schema
+        table = read(source)
+        kept = np.random.default_rng(self.seed).permutation(table.n_rows)[: max(1, table.n_rows // 2)]
+        return Records(take_rows(table, np.sort(kept)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """HISTOGRAM: draws every cell independently from its column."""
+
+    def fit(self, source: Any, schema: Schema | None = None) -> Records:
+        """Keep the table, to draw from its columns."""
+        del schema
+        return Records(read(source), apart=True)
+
+
+BASELINES: Mapping[str, Callable[[], Any]] = {"SELF": Self, "HALF": Half, "HISTOGRAM": Histogram}
+"""Makes each baseline by its name."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the baselines return: records to draw from.
+
+    Attributes:
+        table: The records.
+        apart: Whether the cells of a row are drawn from different records.
+    """
+
+    table: RawTable
+    apart: bool = False
+
+    def sample_columns(self, n: int, *, seed: int) -> dict[str, RawColumn]:
+        """Draw n rows: every record as often as any other, or once more."""
+        rng = np.random.default_rng(seed)
+        n_rows = self.table.n_rows
+        if not self.apart:
+            rounds = [rng.permutation(n_rows) for _ in range(-(-n // n_rows))]
+            return take_rows(self.table, np.concatenate([np.empty(0, np.intp), *rounds])[:n]).columns
+        return {
+            name: _take(column, rng.integers(n_rows, size=n)) for name, column in self.table.columns.items()
+        }
+
+
+def take_rows(table: RawTable, rows: Rows) -> RawTable:
+    """Return some rows of a table."""
+    columns = {name: _take(column, rows) for name, column in table.columns.items()}
+    return RawTable(columns, int(rows.size), table.origin)
+
+
+def _take(column: RawColumn, rows: Rows) -> RawColumn:
+    return RawColumn(column.values[rows], column.missing[rows], column.physical)

@@ -1,0 +1,205 @@
+"""The game of membership inference: was the target in the table that a synthetic one was made from?"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from syntabula.attacks.base import Attack, Synthesizer
+from syntabula.attacks.baselines import take_rows
+from syntabula.attacks.groundhog import GroundHog
+from syntabula.attacks.knowledge import Knowledge
+from syntabula.attacks.outliers import outlier_scores
+from syntabula.attacks.querybased import QueryBased
+from syntabula.attacks.result import AttackResult, judge
+from syntabula.attacks.shadows import Floats, Progress, drawn, fitted, identity_of, run_shadows, seeds_of
+from syntabula.attacks.value_range import ValueRange
+from syntabula.errors import ArgumentError
+from syntabula.table.draft import draft_schema
+from syntabula.table.read import read
+from syntabula.table.schema import Schema
+from syntabula.table.untyped import typed_as_declared
+
+_ATTACKS: dict[str, Callable[[], Attack]] = {
+    "groundhog": GroundHog,
+    "querybased": QueryBased,
+    "range": ValueRange,
+}
+LEAST_SHADOWS = 8
+
+
+def list_attacks() -> dict[str, str]:
+    """Return what each attack does, in one sentence, by its key."""
+    return {key: (make.__doc__ or "").strip().splitlines()[0] for key, make in _ATTACKS.items()}
+
+
+def attack(
+    table: Any,
+    synthesizer: Synthesizer,
+    schema: Schema | None = None,
+    *,
+    attacks: Sequence[str | Attack] = ("groundhog", "querybased"),
+    target: int | Literal["outlier"] = "outlier",
+    n_shadows: int = 400,
+    n_records: int | None = None,
+    n_synthetic: int | None = None,
+    confidence: float = 0.95,
+    workers: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, AttackResult]:
+    """Attack a synthesizer: can one record's presence be told from a synthetic table?
+
+    Shadow models are fitted to the other records, every second time with the target among them; on half of
+    their synthetic tables each attack learns to tell the two apart, and on the other half it is judged
+    (Stadler, Oprisanu, Troncoso 2022; settings of Ganev et al., "The Importance of Being Discrete", PS1). All
+    attacks share the shadow models. The result is not private: it depends on the sensitive table.
+
+    Args:
+        table: Data frame, Arrow table or path of a file.
+        synthesizer: Anything with `fit`, such as `syntabula.MST(epsilon=1.0)`. Its noise is seeded anew for each
+            shadow model, as this is an experiment.
+        schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is set to do.
+        attacks: Keys, as in `list_attacks`, or attacks.
+        target: Row of the record to attack, or "outlier" for the one furthest from all others.
+        n_shadows: Number of shadow models, an even number of at least 8. What epsilon they can show at most:
+            about 3.2 for 400, 5.6 for 4000.
+        n_records: Number of other records that each shadow model gets, drawn anew each time; all if None,
+            which is what differential privacy guards against.
+        n_synthetic: Rows of each synthetic table; as many as there are records if None.
+        confidence: Probability that the lower bound on epsilon holds, for one attack.
+        workers: Processes.
+        folder: Where shadow models are kept, so that an interrupted run can go on; None for nowhere. Its
+            files are as sensitive as the table.
+        seed: Seed of everything random.
+        progress: Called with a step and the part that is done.
+
+    Returns:
+        What each attack found, by its key.
+
+    Raises:
+        ArgumentError: If an argument is out of range, an attack cannot be mounted on the target, or the folder
+            holds something else.
+        DataError: If the table cannot be read.
+        SchemaError: If the schema does not fit the table.
+        MissingExtraError: If scikit-learn is not installed.
+    """
+    if n_shadows < LEAST_SHADOWS or n_shadows % 2:
+        raise ArgumentError(f"n_shadows must be an even number of at least {LEAST_SHADOWS}")
+    chosen = [_named(item) if isinstance(item, str) else item for item in attacks]
+    if not chosen or len({item.key for item in chosen}) < len(chosen):
+        raise ArgumentError("name at least one attack, and each once")
+    raw = read(table)
+    if schema is not None:
+        raw = typed_as_declared(raw, schema)
+        schema.check_table(raw)
+    kinds = schema or draft_schema(raw)[0]
+    knowledge = Knowledge(raw, kinds)
+    row = _row(knowledge, target)
+    others = raw.n_rows - 1
+    if n_records is not None and not 1 <= n_records <= others:
+        raise ArgumentError("n_records must be at least 1 and at most the number of other records")
+    game = Game(
+        knowledge=Knowledge(raw, kinds, row),
+        schema=schema,
+        synthesizer=synthesizer,
+        attacks=tuple(chosen),
+        n_records=others if n_records is None else n_records,
+        n_synthetic=raw.n_rows if n_synthetic is None else n_synthetic,
+        seed=seed,
+    )
+    lengths = game.lengths()
+    shadows = run_shadows(
+        game,
+        n_shadows,
+        workers=workers,
+        folder=folder,
+        identity=game.identity(),
+        progress=progress,
+    )
+    budget = getattr(synthesizer, "budget", None)
+    features = np.split(shadows.values, np.cumsum(lengths)[:-1], axis=1)
+    return {
+        item.key: judge(
+            item,
+            part,
+            np.arange(n_shadows) % 2 == 0,
+            epsilon=None if budget is None else float(budget.epsilon),
+            delta=0.0 if budget is None else float(budget.delta),
+            confidence=confidence,
+            seed=seed,
+            seconds_per_shadow=float(np.median(shadows.seconds)),
+        )
+        for item, part in zip(chosen, features, strict=True)
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Game:
+    """One shadow model: called with its number, it gives the features of its synthetic table.
+
+    Attributes:
+        knowledge: The records and the target.
+        schema: Passed to the fit.
+        synthesizer: What is attacked.
+        attacks: Whose features are made.
+        n_records: Number of other records in the original.
+        n_synthetic: Rows of the synthetic table.
+        seed: Seed of all shadow models together.
+    """
+
+    knowledge: Knowledge
+    schema: Schema | None
+    synthesizer: Synthesizer
+    attacks: tuple[Attack, ...]
+    n_records: int
+    n_synthetic: int
+    seed: int
+
+    def __call__(self, number: int) -> Floats:
+        """Fit, sample and return the features of all attacks; even numbers have the target."""
+        noise_seed, sample_seed, rng = seeds_of(self.seed, number)
+        raw, target = self.knowledge.raw, self.knowledge.target
+        assert target is not None
+        rows = np.delete(np.arange(raw.n_rows), target)
+        if self.n_records < rows.size:
+            rows = rng.choice(rows, size=self.n_records, replace=False)
+        if number % 2 == 0:
+            rows = np.append(rows, target)
+        release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
+        synthetic = self.knowledge.read(drawn(release, raw, self.n_synthetic, sample_seed))
+        return np.concatenate([item.features(synthetic, self.knowledge) for item in self.attacks])
+
+    def lengths(self) -> list[int]:
+        """Return the number of features of each attack; raises ArgumentError if one cannot be mounted."""
+        return [item.features(self.knowledge.table, self.knowledge).size for item in self.attacks]
+
+    def identity(self) -> str:
+        """Return a digest of all that the features depend on."""
+        settings = (self.knowledge.target, self.synthesizer, self.attacks, self.n_records, self.n_synthetic)
+        return identity_of(self.knowledge.raw, self.schema, *settings, self.seed)
+
+
+def _named(key: str) -> Attack:
+    if key.lower() not in _ATTACKS:
+        near = difflib.get_close_matches(key.lower(), _ATTACKS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"there is no attack {key!r}; attacks are {', '.join(_ATTACKS)}{hint}")
+    return _ATTACKS[key.lower()]()
+
+
+def _row(knowledge: Knowledge, target: int | str) -> int:
+    n_rows = knowledge.table.n_rows
+    if n_rows < 2:
+        raise ArgumentError("the table needs a record beside the target")
+    if target == "outlier":
+        return int(outlier_scores(knowledge, n_neighbours=min(5, n_rows - 1)).argmax())
+    if isinstance(target, bool) or not isinstance(target, int | np.integer) or not 0 <= target < n_rows:
+        raise ArgumentError("target must be 'outlier' or the number of a row, counted from 0")
+    return int(target)

@@ -1,0 +1,83 @@
+"""Querybased: how often the target's values occur together in a synthetic table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.attacks.knowledge import Knowledge
+from syntabula.errors import ArgumentError
+from syntabula.metrics.comparison import Floats, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryBased:
+    """Membership inference from counts of the target's values (Houssiau et al., "TAPAS", 2022).
+
+    For subsets of the columns, the number of synthetic records that agree with the target on the whole
+    subset: all non-empty subsets where these are at most `most_queries`, as in Ganev et al., "The Importance
+    of Being Discrete", else a sample of that many with all single columns. Numbers agree if they lie in the
+    same of `n_bins` bins of equal width over the range of all records.
+
+    Attributes:
+        n_bins: Number of bins of a numeric column.
+        most_queries: Largest number of subsets.
+        seed: Of the sample of subsets.
+    """
+
+    n_bins: int = 20
+    most_queries: int = 4096
+    seed: int = 0
+
+    key: ClassVar[str] = "querybased"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.n_bins < 2 or self.most_queries < 1:
+            raise ArgumentError("n_bins must be at least 2 and most_queries at least 1")
+
+    def features(self, synthetic: View, knowledge: Knowledge) -> Floats:
+        """Return the counts [queries]."""
+        agreement = self._agreement(synthetic, knowledge)
+        queries = self._subsets(agreement.shape[1])
+        # Most records agree with the target in one of few ways: count each way once.
+        ways, n_records = np.unique(agreement, axis=0, return_counts=True)
+        hits = ways.astype(np.float32) @ queries.T.astype(np.float32) == queries.sum(axis=1)
+        counts: Floats = n_records @ hits.astype(np.float64)
+        return counts
+
+    def _agreement(self, synthetic: View, knowledge: Knowledge) -> NDArray[np.bool_]:
+        """Return for each record [rows, columns] where it agrees with the target."""
+        target = knowledge.target
+        if target is None:
+            raise ArgumentError("this attack needs a target")
+        agree = []
+        for name, (low, high) in knowledge.bounds.items():
+            width = (high - low) / self.n_bins or 1.0
+
+            def binned(values: Floats, low: float = low, width: float = width) -> Floats:
+                # A missing value, by a bin of its own, agrees with a missing one.
+                return np.where(np.isnan(values), -1, np.clip((values - low) // width, 0, self.n_bins - 1))
+
+            mine = binned(knowledge.table.numbers[name][target : target + 1])
+            agree.append(binned(synthetic.numbers[name]) == mine)
+        for name, codes in synthetic.codes.items():
+            agree.append(codes == knowledge.table.codes[name][target])
+        return np.stack(agree, axis=1)
+
+    def _subsets(self, n_columns: int) -> NDArray[np.bool_]:
+        """Return the subsets [queries, columns] of the columns."""
+        if n_columns < 31 and 2**n_columns - 1 <= self.most_queries:
+            numbers = np.arange(1, 2**n_columns)[:, None]
+            every: NDArray[np.bool_] = (numbers >> np.arange(n_columns)) % 2 == 1
+            return every
+        rng = np.random.default_rng(self.seed)
+        # Sizes evenly from 1 up: subsets by fair coins would all have about half of the columns.
+        sizes = rng.integers(1, n_columns + 1, size=self.most_queries)
+        ranks = rng.random((self.most_queries, n_columns)).argsort(axis=1)
+        return np.concatenate([np.eye(n_columns, dtype=np.bool_), ranks < sizes[:, None]])[
+            : self.most_queries
+        ]

@@ -1,0 +1,169 @@
+"""What an attack found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.attacks.base import Attack
+from syntabula.attacks.bounds import (
+    Floats,
+    area_under_curve,
+    auc_ceiling,
+    best_threshold,
+    epsilon_lower_bound,
+    true_positive_rate,
+)
+from syntabula.metrics.score import Score
+
+LOW_RATES = (0.001, 0.01, 0.1)
+"""False positive rates at which true positives are counted."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttackResult:
+    """How well an attack told tables made with the target from those made without.
+
+    Computed from a sensitive table, it is itself not private.
+
+    Attributes:
+        attack: Key of the attack.
+        n_shadows: Number of shadow models, half of them with the target.
+        n_judged: Number of those that the figures below rest on; the rest trained the attack.
+        auc: Probability that a table with the target scores above one without; 0.5 is chance.
+        success: Part of right guesses at the threshold that was chosen on the rest.
+        tpr_at_fpr: Largest part of tables with the target that is found, by the part of others accused.
+        epsilon_lower: Lower bound on epsilon that holds with probability `confidence`; 0 shows nothing.
+        confidence: See `epsilon_lower`.
+        delta: Delta that the bound assumes.
+        epsilon: What the synthesizer claims, or None if nothing.
+        seconds_per_shadow: Median time to fit, sample and look at one shadow model, in its worker.
+        with_target: Scores of the judged tables with the target.
+        without_target: Scores of the judged tables without.
+    """
+
+    attack: str
+    n_shadows: int
+    n_judged: int
+    auc: float
+    success: float
+    tpr_at_fpr: Mapping[float, float]
+    epsilon_lower: float
+    confidence: float
+    delta: float
+    epsilon: float | None
+    seconds_per_shadow: float
+    with_target: Floats = field(repr=False)
+    without_target: Floats = field(repr=False)
+
+    @property
+    def ceiling(self) -> float | None:
+        """Largest AUC that any attack can have if the claim holds; None without a claim."""
+        return None if self.epsilon is None else auc_ceiling(self.epsilon, self.delta)
+
+    @property
+    def refutes_claim(self) -> bool:
+        """Whether the synthesizer cannot be as private as it claims, with probability `confidence`."""
+        return self.epsilon is not None and self.epsilon_lower > self.epsilon
+
+    def score(self) -> Score:
+        """Return the AUC as a score among other metrics."""
+        facts = {
+            "shadows": self.n_shadows,
+            "success": self.success,
+            "epsilon_lower": self.epsilon_lower,
+            "confidence": self.confidence,
+        }
+        return Score(metric=f"attack-{self.attack}", value=self.auc, direction="lower", facts=facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-able facts; an infinite claim becomes null."""
+        claimed = self.epsilon if self.epsilon is not None and math.isfinite(self.epsilon) else None
+        return {
+            "attack": self.attack,
+            "shadows": self.n_shadows,
+            "judged": self.n_judged,
+            "auc": self.auc,
+            "success": self.success,
+            "tpr_at_fpr": {f"{rate:g}": value for rate, value in self.tpr_at_fpr.items()},
+            "epsilon_lower": self.epsilon_lower,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "epsilon": claimed,
+            "auc_ceiling": self.ceiling,
+            "refutes_claim": self.refutes_claim,
+            "seconds_per_shadow": self.seconds_per_shadow,
+        }
+
+    def __str__(self) -> str:
+        most = "" if self.ceiling is None else f" (at most {self.ceiling:.3f} if the claim holds)"
+        verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
+        return (
+            f"AUC {self.auc:.3f}{most}, {self.success:.0%} of guesses right where chance is 50%; "
+            f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence.{verdict}"
+        )
+
+
+def judge(
+    attack: Attack,
+    features: Floats,
+    with_target: Any,
+    *,
+    epsilon: float | None,
+    delta: float,
+    confidence: float,
+    seed: int,
+    seconds_per_shadow: float,
+) -> AttackResult:
+    """Train an attack on the first half of the shadow models of each world and judge it on the second.
+
+    Args:
+        attack: The attack.
+        features: Its features [shadows, features].
+        with_target: True [shadows] where the target was in the original.
+        epsilon: What is claimed.
+        delta: What is claimed.
+        confidence: Of the lower bound on epsilon.
+        seed: Of the classifier.
+        seconds_per_shadow: As measured.
+    """
+    members, others = np.flatnonzero(with_target), np.flatnonzero(~with_target)
+    halves = [(rows[: rows.size // 2], rows[rows.size // 2 :]) for rows in (members, others)]
+    train = np.concatenate([half[0] for half in halves])
+    scores = _learned(features, with_target, train, seed) if attack.learns else features[:, 0]
+    threshold = best_threshold(scores[halves[0][0]], scores[halves[1][0]], delta=delta, confidence=confidence)
+    found, accused = scores[halves[0][1]], scores[halves[1][1]]
+    misses, alarms = int((found < threshold).sum()), int((accused >= threshold).sum())
+    return AttackResult(
+        attack=attack.key,
+        n_shadows=features.shape[0],
+        n_judged=found.size + accused.size,
+        auc=area_under_curve(found, accused),
+        success=1 - (misses / found.size + alarms / accused.size) / 2,
+        tpr_at_fpr={rate: true_positive_rate(found, accused, rate) for rate in LOW_RATES},
+        epsilon_lower=epsilon_lower_bound(
+            alarms, accused.size, misses, found.size, delta=delta, confidence=confidence
+        ),
+        confidence=confidence,
+        delta=delta,
+        epsilon=epsilon,
+        seconds_per_shadow=seconds_per_shadow,
+        with_target=found,
+        without_target=accused,
+    )
+
+
+def _learned(features: Floats, with_target: Any, train: Any, seed: int) -> Floats:
+    """Return the belief of a random forest in the target [shadows], honest for those it was trained on."""
+    ensemble = require("sklearn.ensemble", "evaluate")
+    forest = ensemble.RandomForestClassifier(n_estimators=200, oob_score=True, random_state=seed)
+    forest.fit(features[train], with_target[train])
+    scores: Floats = forest.predict_proba(features)[:, 1]
+    # Out of bag: the trees that have not seen a table judge it, so that the threshold is not overfitted.
+    scores[train] = forest.oob_decision_function_[:, 1]
+    return scores

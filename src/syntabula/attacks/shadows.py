@@ -1,0 +1,205 @@
+"""Shadow models: many fits in parallel workers, each kept on disk as soon as it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula.attacks.base import Fitted, Synthesizer
+from syntabula.errors import ArgumentError, SyntabulaWarning
+from syntabula.table.conform import conform
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.schema import Schema
+
+Floats = NDArray[np.float64]
+Job = Callable[[int], Floats]
+Progress = Callable[[str, float], None]
+
+_IDENTITY = "shadows.json"
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shadows:
+    """What all shadow models gave.
+
+    Attributes:
+        values: One row of numbers per shadow model [shadows, numbers].
+        seconds: Time of each, fit and sample and all, in its worker [shadows].
+        resumed: Number of shadow models that were found done.
+    """
+
+    values: Floats
+    seconds: Floats
+    resumed: int
+
+
+def run_shadows(
+    job: Job,
+    n_shadows: int,
+    *,
+    workers: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    identity: str = "",
+    progress: Progress | None = None,
+) -> Shadows:
+    """Run a job for each shadow model, those that are done already excepted.
+
+    Args:
+        job: Trains the shadow model of a number and returns what it gave; must be picklable for workers > 1.
+        n_shadows: Number of shadow models.
+        workers: Processes that train at the same time; 1 for this one alone.
+        folder: Where each result is written at once, so that an interrupted run can go on; made if need be.
+            Its files are as sensitive as the table. None keeps nothing.
+        identity: What must be equal for results to be reused.
+        progress: Called with "shadow models" and the part that is done.
+
+    Raises:
+        ArgumentError: If numbers are out of range, or the folder holds the results of something else.
+        MissingExtraError: If more than one worker is wanted and joblib, which comes with scikit-learn, is not
+            installed.
+    """
+    if workers < 1 or n_shadows < 1:
+        raise ArgumentError("workers and the number of shadow models must be at least 1")
+    report = progress or (lambda step, done: None)
+    place = None if folder is None else _opened(Path(folder), identity)
+    done: dict[int, tuple[Floats, float]] = {}
+    for number in range(n_shadows):
+        found = None if place is None else _stored(place, number)
+        if found is not None:
+            done[number] = found
+    resumed, missing = len(done), [number for number in range(n_shadows) if number not in done]
+    report("shadow models", resumed / n_shadows)
+    for number, values, seconds in _results(job, missing, place, workers):
+        done[number] = values, seconds
+        report("shadow models", len(done) / n_shadows)
+    return Shadows(
+        values=np.stack([done[number][0] for number in range(n_shadows)]),
+        seconds=np.array([done[number][1] for number in range(n_shadows)]),
+        resumed=resumed,
+    )
+
+
+def _results(job: Job, numbers: list[int], place: Path | None, workers: int) -> Any:
+    if workers == 1 or len(numbers) < 2:
+        return (_run(job, number, place) for number in numbers)
+    joblib = require("joblib", "evaluate")
+    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
+    return parallel(joblib.delayed(_run)(job, number, place) for number in numbers)
+
+
+def _run(job: Job, number: int, place: Path | None) -> tuple[int, Floats, float]:
+    start = time.perf_counter()
+    values = job(number)
+    seconds = time.perf_counter() - start
+    if place is not None:
+        # Whole or not at all: an interrupted write leaves no file of the final name.
+        temporary = place / f".{number}.{os.getpid()}.npy"
+        np.save(temporary, np.concatenate([[seconds], values]), allow_pickle=False)
+        os.replace(temporary, _file(place, number))
+    return number, values, seconds
+
+
+def _file(place: Path, number: int) -> Path:
+    return place / f"shadow-{number:05d}.npy"
+
+
+def _stored(place: Path, number: int) -> tuple[Floats, float] | None:
+    path = _file(place, number)
+    if not path.exists():
+        return None
+    try:
+        numbers = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and it will be made again") from None
+    return numbers[1:], float(numbers[0])
+
+
+def _opened(folder: Path, identity: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _IDENTITY
+    if path.exists():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))["identity"]
+        except (ValueError, KeyError, TypeError):
+            known = None
+        if known != identity:
+            raise ArgumentError(
+                f"the folder {str(folder)!r} holds shadow models of another table, method or setting; name "
+                "another folder, or remove it"
+            )
+    elif any(folder.glob("shadow-*.npy")):
+        raise ArgumentError(f"the folder {str(folder)!r} holds shadow models of unknown origin; remove them")
+    else:
+        temporary = folder / f".{_IDENTITY}.{os.getpid()}"
+        temporary.write_text(json.dumps({"identity": identity}) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    return folder
+
+
+def identity_of(table: RawTable, schema: Schema | None, *settings: object) -> str:
+    """Return a digest of a table, its schema and settings, the same for the same content in any process."""
+    digest = hashlib.sha256()
+    for name, column in table.columns.items():
+        values = column.values
+        digest.update(repr((name, column.physical)).encode())
+        digest.update(repr(values.tolist()).encode() if values.dtype == object else values.tobytes())
+        digest.update(column.missing.tobytes())
+    kinds = None if schema is None else schema.to_json()
+    digest.update(_ADDRESS.sub("", repr((kinds, settings))).encode())
+    return digest.hexdigest()
+
+
+def fitted(synthesizer: Synthesizer, table: RawTable, schema: Schema | None, seed: int) -> Fitted:
+    """Fit a synthesizer with repeatable noise; what it says about values outside the schema is not heard."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntabulaWarning)
+        return seeded(synthesizer, seed).fit(table, schema)
+
+
+def drawn(release: Fitted, table: RawTable, n: int, seed: int) -> dict[str, RawColumn]:
+    """Draw a synthetic table, stored as the original is."""
+    columns = release.sample_columns(n, seed=seed)
+    known = table.columns
+    return {n: conform(c, known[n].physical if n in known else None) for n, c in columns.items()}
+
+
+def seeded(synthesizer: Synthesizer, seed: int) -> Synthesizer:
+    """Return a synthesizer with a seed of its own, if it has one, that reports nothing and keeps no journal.
+
+    Raises:
+        ArgumentError: If it brings a source of noise that is repeatable: every shadow model would then draw
+            the same noise.
+    """
+    if not dataclasses.is_dataclass(synthesizer):
+        return synthesizer
+    noise = getattr(synthesizer, "noise", None)
+    if noise is not None and not noise.is_private:
+        raise ArgumentError(
+            "give the synthesizer without a seeded noise of its own; each shadow model needs one"
+        )
+    wanted = {"seed": seed, "journal": None, "progress": None}
+    names = {field.name for field in dataclasses.fields(synthesizer)}
+    given = {name: value for name, value in wanted.items() if name in names}
+    changed: Synthesizer = dataclasses.replace(synthesizer, **given)
+    return changed
+
+
+def seeds_of(seed: int, number: int) -> tuple[int, int, np.random.Generator]:
+    """Return the seeds of a shadow model: of its noise, of its sample, and a generator for its records."""
+    sequence = np.random.SeedSequence([seed, number])
+    noise, sample = (int(word) for word in sequence.generate_state(2))
+    return noise, sample, np.random.default_rng(sequence.spawn(1)[0])

@@ -1,0 +1,48 @@
+"""The smallest attack: does a column reach further than the other records do?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from syntabula.attacks.knowledge import Knowledge
+from syntabula.errors import ArgumentError
+from syntabula.metrics.comparison import Floats, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueRange:
+    """Membership of a record outside the range of all others, from the least and largest synthetic values.
+
+    The core of what Ganev et al. ("The Importance of Being Discrete", Section 5.4) observe: where the bounds
+    of a column are read off the data, a synthetic value beyond the other records' range proves that the
+    target was there. Nothing is learned. The one feature is how far synthetic values reach from the others'
+    extreme towards the target's value, 0 to 1, as a mean over the columns where it lies outside.
+    """
+
+    key: ClassVar[str] = "range"
+    learns: ClassVar[bool] = False
+
+    def features(self, synthetic: View, knowledge: Knowledge) -> Floats:
+        """Return the reach [1]; raises ArgumentError if the target lies within the others' range."""
+        if knowledge.target is None:
+            raise ArgumentError("this attack needs a target")
+        reached = []
+        for name, values in knowledge.others.numbers.items():
+            target = knowledge.table.numbers[name][knowledge.target]
+            if np.isnan(values).all() or np.isnan(target):
+                continue
+            drawn = synthetic.numbers[name]
+            for sign in (1.0, -1.0):
+                room = sign * target - np.nanmax(sign * values)
+                if room > 0:
+                    beyond = np.max(sign * drawn, where=~np.isnan(drawn), initial=-np.inf)
+                    reached.append(np.clip(1 - (sign * target - beyond) / room, 0.0, 1.0))
+        if not reached:
+            raise ArgumentError(
+                "the target lies within the range of the other records in every numeric column; attack an "
+                "outlier, or use another attack"
+            )
+        return np.array([np.mean(reached)])

@@ -1,0 +1,1 @@
+"""Privacy scores of a synthetic table alone; those that train models are in `syntabula.attacks`."""

@@ -1,0 +1,99 @@
+"""Membership disclosure: the order of the baselines, and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula import attacks
+from syntabula.attacks.disclosure import _game
+from syntabula.errors import ArgumentError
+
+SCHEMA = st.Schema({"x": st.Numeric(0.0, 1.0), "c": st.Categorical(("a", "b"))})
+
+
+def table(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame({"x": rng.random(n), "c": rng.choice(["a", "b"], n)})
+
+
+class TestScore:
+    def test_a_copy_discloses_more_than_half_of_a_copy_and_more_than_independent_columns(self):
+        # Six axes: on a line, half of a copy discloses as much, as its gaps are twice as wide.
+        rng = np.random.default_rng(6)
+        frame = pd.DataFrame({name: rng.normal(size=60) for name in "uvwxyz"})
+        schema = st.Schema({name: st.Numeric(-5.0, 5.0) for name in frame})
+
+        score = st.membership_disclosure(frame, st.Independent(epsilon=1.0), schema, n_shadows=16, n_draws=2)
+
+        scale = score.baselines
+        assert scale["SELF"] > scale["HALF"] > 0
+        assert scale["SELF"] > scale["HISTOGRAM"] > 0
+        assert score.direction == "lower"
+        assert score.value < scale["SELF"]
+
+    def test_the_disclosure_by_a_copy_is_the_mean_distance_to_the_nearest_record_of_the_other_halves(self):
+        game = _game(table(), attacks.Self(), SCHEMA, 6, 1, 0)
+        x, c = table()["x"].to_numpy(), table()["c"].to_numpy()
+        x = (x - x.min()) / (x.max() - x.min())
+
+        found = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, n_shadows=6, n_draws=1)
+
+        for record in range(60):
+            # A record that was in has distance 0; two axes of the categories differ at once, hence the 2.
+            distances = np.sqrt(((x - x[record]) ** 2 + 2 * (c != c[record])) / 2)
+            outside = [distances[half].min() for half in game.members() if not half[record]]
+            assert found[record] == pytest.approx(np.mean(outside), abs=1e-6)
+
+    def test_a_table_too_small_for_halves_is_refused(self):
+        with pytest.raises(ArgumentError, match="too few records"):
+            attacks.record_disclosures(table(2), attacks.Self(), SCHEMA, n_shadows=40)
+
+    def test_every_record_is_in_exactly_half_of_the_shadow_models(self):
+        members = _game(table(), attacks.Self(), SCHEMA, 6, 1, 0).members()
+
+        assert members.shape == (6, 60)
+        assert (members.sum(axis=0) == 3).all()
+
+    def test_repeated_records_count_once(self):
+        twice = pd.concat([table(), table()], ignore_index=True)
+
+        once = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, n_shadows=4)
+        found = attacks.record_disclosures(twice, attacks.Self(), SCHEMA, n_shadows=4)
+
+        assert np.array_equal(found, once)
+
+    def test_missing_cells_are_values_of_their_own(self):
+        frame = table().astype({"c": object})
+        frame.loc[3, "x"], frame.loc[4, "c"] = np.nan, None
+        schema = st.Schema(
+            {"x": st.Numeric(0.0, 1.0, nullable=True), "c": st.Categorical(("a", "b"), nullable=True)}
+        )
+
+        found = attacks.record_disclosures(frame, attacks.Self(), schema, n_shadows=8)
+
+        assert np.isfinite(found).all()
+        assert found[3] > np.median(found)
+
+
+class TestResuming:
+    def test_what_is_done_is_not_done_again_and_the_score_is_the_same(self, tmp_path):
+        given = {"n_shadows": 6, "n_draws": 2, "baselines": False}
+        method = st.Independent(epsilon=1.0)
+        whole = st.membership_disclosure(table(), method, SCHEMA, **given)
+
+        st.membership_disclosure(table(), method, SCHEMA, folder=tmp_path, **given)
+        (tmp_path / "shadow-00002.npy").unlink()
+        kept = (tmp_path / "shadow-00001.npy").stat().st_mtime_ns
+        again = st.membership_disclosure(table(), method, SCHEMA, folder=tmp_path, **given)
+
+        assert again.value == whole.value
+        assert (tmp_path / "shadow-00001.npy").stat().st_mtime_ns == kept
+        assert (tmp_path / "shadow-00002.npy").exists()
+
+    @pytest.mark.parametrize("given", [{"n_shadows": 5}, {"n_shadows": 0}, {"n_draws": 0}])
+    def test_numbers_that_make_no_sense_are_refused(self, given):
+        with pytest.raises(ArgumentError):
+            st.membership_disclosure(table(), attacks.Self(), SCHEMA, **given)

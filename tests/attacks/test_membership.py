@@ -1,0 +1,295 @@
+"""Attacks find the target where it leaks, find nothing where it cannot, and prove no more than is true."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula import attacks
+from syntabula.attacks.baselines import Records
+from syntabula.errors import ArgumentError, SchemaError
+from syntabula.table.raw import RawTable
+from syntabula.table.read import read
+
+SCHEMA = st.Schema(
+    {
+        "x": st.Numeric(-100.0, 100.0),
+        "y": st.Numeric(-100.0, 100.0),
+        "c": st.Categorical(("a", "b", "z"), nullable=True),
+    }
+)
+ALL = ("groundhog", "querybased", "range")
+
+
+def table(n: int = 40) -> pd.DataFrame:
+    """Draw a table whose last row lies outside the range of all others and has a category of its own."""
+    rng = np.random.default_rng(3)
+    category = rng.choice(["a", "b"], n).astype(object)
+    category[0], category[-1] = None, "z"
+    x = rng.normal(size=n)
+    x[-1] = 50.0
+    return pd.DataFrame({"x": x, "y": rng.normal(size=n), "c": category})
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Returns the same other table, whatever it is given: leaks nothing."""
+
+    def fit(self, source: object, schema: st.Schema | None = None) -> Records:
+        return Records(read(table(25).iloc[:-1]))
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """Returns a table that answers "is the outlier in?" truthfully with the odds of a pure epsilon."""
+
+    epsilon: float
+    seed: int = 0
+
+    @property
+    def budget(self) -> st.Budget:
+        return st.Budget.pure(self.epsilon)
+
+    def fit(self, source: RawTable, schema: st.Schema | None = None) -> Records:
+        truth = bool((source.columns["x"].values > 10).any())
+        odds = math.exp(self.epsilon) / (1 + math.exp(self.epsilon))
+        said = truth if np.random.default_rng(self.seed).random() < odds else not truth
+        return Records(read(table(25) if said else table(25).iloc[:-1]))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts its fits in a file, and stops at one of them."""
+
+    log: str
+    stop_at: int | None = None
+
+    def fit(self, source: RawTable, schema: st.Schema | None = None) -> Records:
+        with open(self.log, "a", encoding="utf-8") as stream:
+            stream.write("fit\n")
+        if self.stop_at is not None and fits(self.log) == self.stop_at:
+            raise KeyboardInterrupt
+        return Records(source)
+
+    def __repr__(self) -> str:
+        return "Counting()"
+
+
+def fits(log: str) -> int:
+    with open(log, encoding="utf-8") as stream:
+        return len(stream.readlines())
+
+
+class TestALeak:
+    def test_every_attack_finds_the_target_in_a_copy_of_the_table(self):
+        found = st.attack(table(), attacks.Self(), SCHEMA, attacks=ALL, n_shadows=80)
+
+        for result in found.values():
+            assert result.auc == 1.0
+            assert result.success == 1.0
+            assert result.tpr_at_fpr[0.001] == 1.0
+            assert result.epsilon_lower > 1.5
+
+    @pytest.mark.parametrize("part", ["histogram", "correlation"])
+    def test_the_further_features_of_groundhog_find_it_too(self, part):
+        hog = attacks.GroundHog(parts=(part,))
+
+        found = st.attack(table(), attacks.Self(), SCHEMA, attacks=[hog], n_shadows=80)
+
+        assert found["groundhog"].auc == 1.0
+
+    def test_reading_bounds_off_the_data_gives_an_outlier_away_and_public_bounds_do_not(self):
+        # Public bounds: AUC of 100 + 100 judged shadow models of pure epsilon 0.1; it exceeds its ceiling,
+        # 0.525, by 0.27 with probability below exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics).
+        leaky = st.Independent(epsilon=0.1, allow_observed=True)
+        private = st.Independent(epsilon=0.1)
+
+        read_off = st.attack(table(), leaky, None, attacks=["range"], n_shadows=40)
+        declared = st.attack(table(), private, SCHEMA, attacks=["range"], n_shadows=400)
+
+        assert read_off["range"].success > 0.9
+        assert declared["range"].auc < 0.795
+
+    def test_the_outlier_is_the_target_if_none_is_named(self):
+        frame = table()
+        shuffled = frame.iloc[[39, *range(39)]].reset_index(drop=True)
+
+        by_default = st.attack(shuffled, attacks.Self(), SCHEMA, attacks=["range"], n_shadows=8)
+        by_row = st.attack(shuffled, attacks.Self(), SCHEMA, attacks=["range"], n_shadows=8, target=0)
+
+        assert np.array_equal(by_default["range"].with_target, by_row["range"].with_target)
+
+    def test_random_subsets_of_the_others_do_not_hide_the_target(self):
+        found = st.attack(table(), attacks.Self(), SCHEMA, attacks=["range"], n_shadows=40, n_records=10)
+
+        assert found["range"].auc == 1.0
+
+
+class TestNoLeak:
+    def test_attacks_are_at_chance_against_a_table_that_does_not_change(self):
+        # The expected AUC is 1/2 whatever the attack learned. It misses that by more than 0.27 with probability
+        # below 2 exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics), and the bound on epsilon exceeds
+        # 0 with probability below 1e-8 per attack.
+        found = st.attack(
+            table(),
+            Constant(),
+            SCHEMA,
+            attacks=("groundhog", "querybased"),
+            n_shadows=400,
+            confidence=1 - 1e-8,
+        )
+
+        for result in found.values():
+            assert abs(result.auc - 0.5) < 0.27
+            assert result.epsilon_lower == 0.0
+            assert not result.refutes_claim
+
+    def test_the_bound_stays_below_the_epsilon_of_a_known_mechanism_and_comes_near_it(self):
+        # The bound exceeds the truth with probability below 1e-8. With 1000 judged runs and honest answers in
+        # 95 % of them, it falls below 1.5 with probability below 1e-8 (binomial tails at 2 * 66 errors).
+        mechanism = RandomisedResponse(epsilon=3.0)
+
+        found = st.attack(table(), mechanism, SCHEMA, attacks=["range"], n_shadows=2000, confidence=1 - 1e-8)[
+            "range"
+        ]
+
+        assert 1.5 < found.epsilon_lower <= 3.0
+        assert found.epsilon == 3.0
+        assert found.ceiling == pytest.approx(1 / (1 + math.exp(-3)))
+        assert not found.refutes_claim
+
+    def test_a_false_claim_is_refuted(self):
+        @dataclass(frozen=True)
+        class Liar(RandomisedResponse):
+            @property
+            def budget(self) -> st.Budget:
+                return st.Budget.pure(0.1)
+
+        found = st.attack(table(), Liar(epsilon=20.0), SCHEMA, attacks=["range"], n_shadows=80)["range"]
+
+        assert found.refutes_claim
+        assert "REFUTED" in str(found)
+
+
+class TestResuming:
+    def test_an_interrupted_run_goes_on_where_it_stopped_and_finds_the_same(self, tmp_path):
+        log = str(tmp_path / "log")
+        whole = st.attack(table(), Counting(log), SCHEMA, n_shadows=20)
+        open(log, "w").close()
+
+        with pytest.raises(KeyboardInterrupt):
+            st.attack(table(), Counting(log, 13), SCHEMA, n_shadows=20, folder=tmp_path / "shadows")
+        resumed = st.attack(table(), Counting(log), SCHEMA, n_shadows=20, folder=tmp_path / "shadows")
+
+        assert fits(log) == 13 + 8
+        for key, result in resumed.items():
+            assert np.array_equal(result.with_target, whole[key].with_target)
+            assert np.array_equal(result.without_target, whole[key].without_target)
+
+    def test_a_finished_run_fits_nothing_again(self, tmp_path):
+        log = str(tmp_path / "log")
+
+        for _ in range(2):
+            st.attack(table(), Counting(log), SCHEMA, n_shadows=8, folder=tmp_path / "shadows")
+
+        assert fits(log) == 8
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"seed": 1}, {"target": 3}, {"n_records": 20}, {"attacks": ["groundhog"]}, {"n_synthetic": 7}],
+    )
+    def test_results_of_something_else_are_not_mixed_in(self, tmp_path, change):
+        st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+
+        with pytest.raises(ArgumentError, match="another table, method or setting"):
+            st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path, **change)
+
+    def test_another_table_or_method_is_not_mixed_in(self, tmp_path):
+        st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+        other = table()
+        other.loc[5, "y"] += 1e-9
+
+        with pytest.raises(ArgumentError, match="another table"):
+            st.attack(other, attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+        with pytest.raises(ArgumentError, match="another table"):
+            st.attack(table(), attacks.Half(), SCHEMA, n_shadows=8, folder=tmp_path)
+
+    def test_a_damaged_result_is_named(self, tmp_path):
+        st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+        (tmp_path / "shadow-00003.npy").write_bytes(b"damaged")
+
+        with pytest.raises(ArgumentError, match="shadow-00003"):
+            st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+
+
+class TestWorkers:
+    def test_parallel_workers_find_what_one_process_finds(self, tmp_path):
+        method = st.Independent(epsilon=1.0)
+
+        alone = st.attack(table(), method, SCHEMA, n_shadows=8)
+        together = st.attack(table(), method, SCHEMA, n_shadows=8, workers=2, folder=tmp_path)
+
+        assert len(list(tmp_path.glob("shadow-*.npy"))) == 8
+        for key, result in together.items():
+            assert np.array_equal(result.with_target, alone[key].with_target)
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"n_shadows": 9}, "even"),
+            ({"n_shadows": 6}, "at least 8"),
+            ({"attacks": []}, "at least one"),
+            ({"attacks": ["groundhog", "groundhog"]}, "each once"),
+            ({"attacks": ["grounhog"]}, "did you mean 'groundhog'"),
+            ({"target": 40}, "number of a row"),
+            ({"target": True}, "number of a row"),
+            ({"n_records": 40}, "other records"),
+            ({"workers": 0}, "workers"),
+            ({"attacks": ["range"], "target": 5}, "within the range"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, change, message):
+        given = {"n_shadows": 8, "target": 39} | change
+
+        with pytest.raises(ArgumentError, match=message):
+            st.attack(table(), attacks.Self(), SCHEMA, **given)
+
+    def test_a_seeded_noise_that_all_shadow_models_would_share_is_refused(self):
+        from syntabula.privacy.noise import SeededNoise
+
+        with pytest.raises(ArgumentError, match="seeded noise"):
+            st.attack(table(), st.Independent(noise=SeededNoise(1)), SCHEMA, n_shadows=8)
+
+    def test_a_schema_of_other_columns_is_refused(self):
+        with pytest.raises(SchemaError):
+            st.attack(table(), attacks.Self(), st.Schema({"x": st.Numeric(0, 1)}), n_shadows=8)
+
+    def test_shadow_models_differ_in_their_noise(self):
+        hog = attacks.GroundHog()
+
+        found = st.attack(table(), st.Independent(epsilon=1.0), SCHEMA, attacks=[hog], n_shadows=16)
+
+        assert np.unique(found["groundhog"].with_target).size > 1
+
+
+class TestResult:
+    def test_it_is_json_even_without_a_finite_claim(self):
+        import json
+
+        found = st.attack(table(), st.Independent(epsilon=math.inf), SCHEMA, n_shadows=8)
+
+        facts = json.loads(json.dumps(found["groundhog"].to_json(), allow_nan=False))
+        assert facts["epsilon"] is None
+        assert facts["auc_ceiling"] == 1.0
+        assert found["groundhog"].score().direction == "lower"
+
+    def test_every_attack_is_listed_with_a_sentence(self):
+        assert set(st.attacks.list_attacks()) == set(ALL)
+        assert all(st.attacks.list_attacks().values())
