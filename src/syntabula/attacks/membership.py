@@ -45,7 +45,7 @@ def attack(
     *,
     attacks: Sequence[str | Attack] = ("groundhog", "querybased"),
     target: int | Literal["outlier"] = "outlier",
-    n_shadows: int = 400,
+    n_shadows: int = 200,
     n_records: int | None = None,
     n_synthetic: int | None = None,
     confidence: float = 0.95,
@@ -69,7 +69,7 @@ def attack(
         attacks: Keys, as in `list_attacks`, or attacks.
         target: Row of the record to attack, or "outlier" for the one furthest from all others.
         n_shadows: Number of shadow models, an even number of at least 8. What epsilon they can show at most:
-            about 3.2 for 400, 5.6 for 4000.
+            about 2.6 for 200, 5.6 for 4000.
         n_records: Number of other records that each shadow model gets, drawn anew each time; all if None,
             which is what differential privacy guards against.
         n_synthetic: Rows of each synthetic table; as many as there are records if None.

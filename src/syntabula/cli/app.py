@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from syntabula.cli.commands.attack import attack
 from syntabula.cli.commands.demo import demo
 from syntabula.cli.commands.info import info
 from syntabula.cli.commands.methods import methods
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (synth, plan, sample, info, methods, schema, demo):
+for command in (synth, plan, sample, info, methods, schema, attack, demo):
     app.command(epilog=_EPILOG)(command)
 
 

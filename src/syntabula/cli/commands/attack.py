@@ -1,0 +1,156 @@
+"""`syntabula attack`: how well a record's presence can be told from synthetic tables."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from syntabula.cli import options
+from syntabula.cli.console import Console
+from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.outputs import check_outputs, write_text
+from syntabula.cli.request import Request
+from syntabula.errors import PrivacyWarning
+
+if TYPE_CHECKING:
+    from syntabula import Schema
+
+DISCLOSURE = "disclosure"
+
+
+def attack(
+    context: typer.Context,
+    table: options.Table,
+    attacks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack",
+            "-a",
+            help="groundhog, querybased, range, or disclosure (a score, not an attack); may be given "
+            "repeatedly. groundhog and querybased if nothing is said.",
+        ),
+    ] = None,
+    method: options.Method = None,
+    selector: options.Selector = None,
+    model: options.Model = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    pure: options.Pure = False,
+    schema: options.SchemaFile = None,
+    observed_domain: options.Observed = False,
+    shadows: Annotated[
+        int | None,
+        typer.Option("--shadows", help="Shadow models; 200 if nothing is said, 20 for disclosure."),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option("--target", help="Row to attack, counted from 0, or outlier: the most remote record."),
+    ] = "outlier",
+    records: Annotated[
+        int | None,
+        typer.Option(
+            "--records", help="Other records that each shadow model gets, at random; all by default."
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", help="Processes that train shadow models.")] = 1,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", help="Keep shadow models here, to go on after an interruption. As sensitive as TABLE."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    bins: options.Bins = None,
+    discretizer: options.Discretizer = None,
+    within: options.Within = None,
+    preprocessing_share: options.PreprocessingShare = None,
+    option: options.MethodOption = None,
+    memory: options.Memory = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write what was found here (.json).", metavar="FILE")
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Attack a method on a sensitive TABLE with shadow models. What is found is itself NOT private."""
+    console: Console = context.obj
+    request = Request(
+        method=method,
+        selector=selector,
+        model=model,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        pure=pure,
+        schema_file=schema,
+        observed=observed_domain,
+        bins=bins,
+        discretizer=discretizer,
+        within=within,
+        preprocessing_share=preprocessing_share,
+        options=tuple(option or ()),
+        memory_mb=memory,
+    )
+    chosen = [name.lower() for name in attacks or ("groundhog", "querybased")]
+    if DISCLOSURE in chosen and len(chosen) > 1:
+        raise CommandError(
+            "disclosure has shadow models of its own; ask for it in a run without other attacks",
+            Exit.ARGUMENTS,
+        )
+    row = _row(target)
+    check_outputs({"--out": out}, inputs=(table, schema), force=force)
+    warnings.warn(
+        PrivacyWarning(
+            "what an attack finds depends on the table and is not private; keep it as the table is kept"
+        ),
+        stacklevel=2,
+    )
+
+    shared: dict[str, Any] = {"workers": workers, "folder": folder, "seed": seed}
+    shared |= {} if shadows is None else {"n_shadows": shadows}
+    synthesizer, declared = request.synthesizer(), request.schema()
+    if chosen == [DISCLOSURE]:
+        text, facts = _disclosure(console, table, synthesizer, declared, shared)
+    else:
+        given = {"attacks": chosen, "target": row, "n_records": records, **shared}
+        text, facts = _membership(console, table, synthesizer, declared, given)
+    if out is not None:
+        write_text(out, json.dumps(facts, indent=2, allow_nan=False) + "\n")
+    console.result(text, facts)
+
+
+def _membership(
+    console: Console, table: Path, synthesizer: Any, schema: Schema | None, given: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    from syntabula import attack as run
+
+    with console.progress() as progress:
+        found = run(table, synthesizer, schema, progress=progress, **given)
+    first = next(iter(found.values()))
+    lines = [f"{key}: {result}" for key, result in found.items()]
+    lines.append(f"{first.n_shadows} shadow models, {first.seconds_per_shadow:.2g} s each")
+    return "\n".join(lines), {"attacks": [result.to_json() for result in found.values()]}
+
+
+def _disclosure(
+    console: Console, table: Path, synthesizer: Any, schema: Schema | None, given: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    from syntabula import membership_disclosure
+
+    with console.progress() as progress:
+        score = membership_disclosure(table, synthesizer, schema, progress=progress, **given)
+    facts = score.facts
+    text = f"membership disclosure score: {score}\n{facts['shadows']} shadow models"
+    return f"{text}, {facts['seconds_per_shadow']:.2g} s each", {"disclosure": score.to_json()}
+
+
+def _row(target: str) -> int | str:
+    if target == "outlier":
+        return target
+    if not target.isdecimal():
+        raise CommandError("--target must be outlier or the number of a row, counted from 0", Exit.ARGUMENTS)
+    return int(target)

@@ -1,0 +1,82 @@
+"""`syntabula attack`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FEW = ("--shadows", "8", "--method", "independent", "-s", "schema.yaml")
+
+
+class TestAttack:
+    def test_it_prints_what_each_attack_found_and_says_that_it_is_not_private(self, folder, run):
+        ran = run("attack", "people.csv", *FEW, "--quiet")
+
+        assert ran.code == 0, ran.err
+        assert ran.out.startswith("groundhog: AUC ")
+        assert "querybased: AUC " in ran.out
+        assert "epsilon is at least" in ran.out
+        assert "not private" in ran.err
+
+    def test_it_writes_the_same_facts_as_it_prints(self, folder, run):
+        ran = run(
+            "attack", "people.csv", *FEW, "-a", "querybased", "--target", "3", "-o", "found.json", "--json"
+        )
+
+        assert ran.code == 0, ran.err
+        facts = json.loads(ran.out)
+        assert facts == json.loads((folder / "found.json").read_text(encoding="utf-8"))
+        assert facts["attacks"][0]["attack"] == "querybased"
+        assert facts["attacks"][0]["epsilon"] == 1.0
+
+    def test_an_interrupted_run_goes_on_from_its_folder(self, folder, run):
+        words = ("attack", "people.csv", *FEW, "--folder", "shadows", "--json", "--quiet")
+        first = run(*words)
+        (folder / "shadows" / "shadow-00005.npy").unlink()
+        again = run(*words)
+
+        assert again.code == 0, again.err
+        assert len(list((folder / "shadows").glob("shadow-*.npy"))) == 8
+        figures = [
+            {k: v for k, v in f.items() if "seconds" not in k} for f in json.loads(again.out)["attacks"]
+        ]
+        expected = [
+            {k: v for k, v in f.items() if "seconds" not in k} for f in json.loads(first.out)["attacks"]
+        ]
+        assert figures == expected
+
+    def test_disclosure_has_its_baselines(self, folder, run):
+        words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--json")
+        ran = run("attack", "people.csv", "-a", "disclosure", *words)
+
+        assert ran.code == 0, ran.err
+        score = json.loads(ran.out)["disclosure"]
+        assert set(score["baselines"]) == {"SELF", "HALF", "HISTOGRAM"}
+        assert score["facts"]["shadows"] == 4
+
+    @pytest.mark.parametrize(
+        ("words", "code", "message"),
+        [
+            (("-a", "grounhog"), 2, "did you mean 'groundhog'"),
+            (("-a", "disclosure", "-a", "range"), 2, "a run without other attacks"),
+            (("--target", "first"), 2, "--target must be"),
+            (("--target", "300"), 2, "number of a row"),
+            (("--shadows", "9"), 2, "even"),
+            (("--records", "300"), 2, "other records"),
+            (("-o", "people.csv"), 2, "a file that is read"),
+            (("-o", "schema.yaml"), 2, "a file that is read"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused_in_one_line(self, folder, run, words, code, message):
+        ran = run("attack", "people.csv", "-s", "schema.yaml", "-m", "independent", *words, "--quiet")
+
+        assert ran.code == code
+        assert message in ran.err
+        assert ran.out == ""
+
+    def test_a_missing_table_is_no_traceback(self, folder, run):
+        ran = run("attack", "nowhere.csv", *FEW)
+
+        assert ran.code == 3
+        assert "Traceback" not in ran.err
