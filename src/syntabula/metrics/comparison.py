@@ -162,8 +162,14 @@ class Comparison:
         return replace(self, real=self.holdout, holdout=None)
 
     def sampled(self, n: int, rng: np.random.Generator) -> Comparison:
-        """Return a comparison of at most n random rows of each table, as a metric that is costly needs."""
-        real, synthetic = (_sample(view, n, rng) for view in (self.real, self.synthetic))
+        """Return a comparison of at most n random rows of each table, as a metric that is costly needs.
+
+        Tables of one length give the same rows, so that a copy is found to be one.
+        """
+        rows = {size: _chosen(size, n, rng) for size in (self.real.n_rows, self.synthetic.n_rows)}
+        real, synthetic = (
+            v if v.n_rows <= n else v.take(rows[v.n_rows]) for v in (self.real, self.synthetic)
+        )
         return replace(self, real=real, synthetic=synthetic)
 
     def halves(self, rng: np.random.Generator) -> Comparison:
@@ -197,7 +203,5 @@ def _bounds(*columns: Floats) -> tuple[float, float]:
     return float(min(map(np.nanmin, present))), float(max(map(np.nanmax, present)))
 
 
-def _sample(view: View, n: int, rng: np.random.Generator) -> View:
-    if view.n_rows <= n:
-        return view
-    return view.take(rng.choice(view.n_rows, size=n, replace=False))
+def _chosen(n_rows: int, n: int, rng: np.random.Generator) -> Rows:
+    return rng.choice(n_rows, size=min(n, n_rows), replace=False)

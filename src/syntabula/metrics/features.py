@@ -1,0 +1,78 @@
+"""Tables as matrices: for distances, and for models that tell real from synthetic rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula.metrics.comparison import Comparison, Floats, View
+
+Points = NDArray[np.float32]
+
+
+def points(tables: Comparison, view: View) -> Points:
+    """Return rows as points [rows, dimensions] whose squared distance adds up over the columns.
+
+    A number counts with its distance after scaling to 0 .. 1 over real and synthetic, a category with 1 if it
+    differs, and a number that is missing on one side alone with about 1.
+    """
+    n_dimensions = sum(tables.size(name) for name in tables.categorical)
+    gaps = {name: np.isnan(view.numbers[name]) for name in tables.numeric}
+    with_gaps = [name for name in tables.numeric if _has_gaps(tables, name)]
+    matrix = np.zeros((view.n_rows, n_dimensions + len(tables.numeric) + len(with_gaps)), dtype=np.float32)
+    place = 0
+    for name in tables.numeric:
+        matrix[:, place] = np.where(gaps[name], 0.5, tables.scaled(view, name))
+        place += 1
+    for name in with_gaps:
+        # Beside the middle of the line, at 0.87 to 1 from every point of it.
+        matrix[:, place] = gaps[name] * math.sqrt(0.75)
+        place += 1
+    rows = np.arange(view.n_rows)
+    for name in tables.categorical:
+        matrix[rows, place + view.codes[name].astype(np.intp)] = math.sqrt(0.5)
+        place += tables.size(name)
+    return matrix
+
+
+def ordinal(tables: Comparison, view: View) -> Floats:
+    """Return rows as numbers [rows, columns] for models of trees: codes of categories, NaN where missing."""
+    columns = [
+        view.numbers[name] if name in view.numbers else view.codes[name].astype(np.float64)
+        for name in tables.columns
+    ]
+    return np.column_stack(columns)
+
+
+def main_effects(tables: Comparison, view: View) -> Any:
+    """Return rows as a sparse matrix [rows, effects] for linear models.
+
+    A number becomes its scaled value, and an effect of being missing where that occurs; a category becomes an
+    indicator, except the most frequent one, which the intercept stands for.
+    """
+    sparse = require("scipy.sparse", "evaluate")
+    blocks = []
+    for name in tables.numeric:
+        missing = np.isnan(view.numbers[name])
+        blocks.append(np.where(missing, 0.0, tables.scaled(view, name)))
+        if _has_gaps(tables, name):
+            blocks.append(missing.astype(np.float64))
+    dense = sparse.csr_array(np.column_stack(blocks)) if blocks else sparse.csr_array((view.n_rows, 0))
+    rows, ones = np.arange(view.n_rows), np.ones(view.n_rows)
+    indicators = []
+    for name in tables.categorical:
+        size = tables.size(name)
+        one_hot = sparse.csr_array(
+            (ones, (rows, view.codes[name].astype(np.intp))), shape=(view.n_rows, size)
+        )
+        frequent = int(np.bincount(tables.real.codes[name], minlength=size).argmax())
+        indicators.append(one_hot[:, [code for code in range(size) if code != frequent]])
+    return sparse.hstack([dense, *indicators], format="csr")
+
+
+def _has_gaps(tables: Comparison, name: str) -> bool:
+    return any(bool(np.isnan(v.numbers[name]).any()) for v in (tables.real, tables.synthetic))
