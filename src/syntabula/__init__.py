@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from syntabula import attacks as attacks
     from syntabula import datasets as datasets
     from syntabula import errors as errors
+    from syntabula import metrics as metrics
     from syntabula._registry import MethodInfo as MethodInfo
     from syntabula._registry import list_synthesizers as list_synthesizers
     from syntabula._registry import synthesizer as synthesizer
     from syntabula.attacks.disclosure import membership_disclosure as membership_disclosure
     from syntabula.attacks.membership import attack as attack
     from syntabula.discretize.rare import RareCategories as RareCategories
+    from syntabula.metrics.evaluate import evaluate as evaluate
+    from syntabula.metrics.evaluation import Evaluation as Evaluation
+    from syntabula.metrics.registry import list_metrics as list_metrics
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
@@ -60,6 +64,7 @@ _HOMES = {
     "Categorical": "table.columns",
     "Date": "table.columns",
     "Datetime": "table.columns",
+    "Evaluation": "metrics.evaluation",
     "Identifier": "table.columns",
     "Independent": "synthesizers.independent",
     "AIM": "synthesizers.aim",
@@ -80,7 +85,9 @@ _HOMES = {
     "Schema": "table.schema",
     "attack": "attacks.membership",
     "draft_schema": "table.draft",
+    "evaluate": "metrics.evaluate",
     "grid_parts": "synthesizers.grid",
+    "list_metrics": "metrics.registry",
     "list_models": "synthesizers.grid",
     "list_selectors": "synthesizers.grid",
     "list_synthesizers": "_registry",
@@ -90,7 +97,7 @@ _HOMES = {
     "synthesizer": "_registry",
     "with_options": "synthesizers.options",
 }
-_MODULES = ("attacks", "datasets", "errors")
+_MODULES = ("attacks", "datasets", "errors", "metrics")
 
 __all__ = [
     "AIM",
@@ -102,6 +109,7 @@ __all__ = [
     "Categorical",
     "Date",
     "Datetime",
+    "Evaluation",
     "Identifier",
     "Independent",
     "Marginal",
@@ -122,13 +130,16 @@ __all__ = [
     "datasets",
     "draft_schema",
     "errors",
+    "evaluate",
     "grid_parts",
+    "list_metrics",
     "list_models",
     "list_selectors",
     "list_synthesizers",
     "load",
     "membership_disclosure",
     "method_options",
+    "metrics",
     "synthesizer",
     "with_options",
 ]

@@ -11,8 +11,10 @@ import typer
 
 from syntabula.cli.commands.attack import attack
 from syntabula.cli.commands.demo import demo
+from syntabula.cli.commands.evaluate import evaluate
 from syntabula.cli.commands.info import info
 from syntabula.cli.commands.methods import methods
+from syntabula.cli.commands.metrics import metrics
 from syntabula.cli.commands.plan import plan
 from syntabula.cli.commands.sample import sample
 from syntabula.cli.commands.schema import schema
@@ -33,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (synth, plan, sample, info, methods, schema, attack, demo):
+for command in (synth, plan, sample, evaluate, info, methods, metrics, schema, attack, demo):
     app.command(epilog=_EPILOG)(command)
 
 

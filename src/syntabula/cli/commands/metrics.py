@@ -1,0 +1,40 @@
+"""`syntabula metrics`: which scores there are, and how to read them."""
+
+from __future__ import annotations
+
+import typer
+
+from syntabula.cli.console import Console
+
+
+def metrics(context: typer.Context) -> None:
+    """List the metrics of `evaluate`, what they need and where they come from."""
+    console: Console = context.obj
+    from syntabula import list_metrics
+
+    known = list_metrics()
+    width = max(len(metric.key) for metric in known)
+    lines: list[str] = []
+    group = ""
+    for metric in known:
+        if metric.group != group:
+            group = metric.group
+            lines += ["", group.capitalize()]
+        needs = "".join(f"; needs a {need}" for need in metric.needs)
+        asked = "" if metric.quick else "; only if asked for"
+        lines.append(f"  {metric.key:<{width}}  {metric.summary} ({metric.paper})")
+        lines.append(f"  {'':<{width}}  {metric.direction} is better{needs}{asked}")
+    facts = [
+        {
+            "key": metric.key,
+            "group": metric.group,
+            "summary": metric.summary,
+            "direction": metric.direction,
+            "best": metric.best,
+            "paper": metric.paper,
+            "needs": [*metric.needs],
+            "quick": metric.quick,
+        }
+        for metric in known
+    ]
+    console.result("\n".join(lines[1:]), facts)

@@ -1,0 +1,239 @@
+"""Score a synthetic table by many metrics at once, with the scale of each."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
+from syntabula.metrics.reading import compare
+from syntabula.metrics.registry import Group, Metric, MetricInfo, describe_metric, list_metrics
+from syntabula.metrics.score import Baseline, Score
+from syntabula.table.read import read
+from syntabula.table.schema import Schema
+
+Progress = Callable[[str, float], None]
+
+_SPLIT_ANEW: tuple[Group, ...] = ("fidelity", "queries")
+"""Groups whose metrics also compare the synthetic table with the holdout; the others use it in their own way."""
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    schema: Schema | None = None,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    baselines: Iterable[Baseline] = ("HALF", "HISTOGRAM"),
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Score a synthetic table against the real one, and give each score its scale.
+
+    The scores are computed from the sensitive table without any noise, so they are not private; a
+    PrivacyWarning says so.
+
+    Args:
+        real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
+        synthetic: The table to judge.
+        holdout: Real records that the synthesizer has not seen. Metrics of fidelity and queries are then also
+            computed against them, with SELF (the real table) as their baseline: a synthetic table much nearer
+            to the real one than to the holdout repeats its records.
+        target: Column to predict, for metrics of utility.
+        schema: Which columns are numeric, categorical or identifiers; read off the real table if not given.
+        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy") or metrics with options of their
+            own; all quick ones whose needs are met if not given.
+        baselines: Tables of known quality to score as well.
+        seed: Makes samples, splits and queries repeatable; each metric has a stream of its own, so that its
+            value does not depend on which others are computed.
+        workers: Metrics that are computed at a time; all cores if not given. It changes no value.
+        progress: Called with the name of a step and the part that is done.
+
+    Returns:
+        The scores.
+
+    Raises:
+        ArgumentError: If a metric, baseline, target, seed or number of workers is unknown or out of range, or
+            a metric needs a target or holdout that was not given; before any table is read.
+        DataError: If a table cannot be read, or the tables do not fit each other.
+        SchemaError: If the tables differ in their columns, or do not fit the schema.
+        MissingExtraError: If a library is missing that one of the metrics needs.
+
+    Examples:
+        >>> import warnings
+        >>> from syntabula import datasets, evaluate
+        >>> real, other = datasets.census(n_rows=300, seed=1), datasets.census(n_rows=300, seed=2)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     found = evaluate(real, other, metrics="tvd-1")
+        >>> found.score("tvd-1").direction
+        'lower'
+    """
+    chosen = choose_metrics(metrics, has_target=target is not None, has_holdout=holdout is not None)
+    wanted = tuple(dict.fromkeys(baselines))
+    if unknown := set(wanted) - set(get_args(Baseline)):
+        known = ", ".join(get_args(Baseline))
+        raise ArgumentError(f"there is no baseline {sorted(map(str, unknown))[0]!r}; baselines are {known}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
+    threads = (os.cpu_count() or 1) if workers is None else workers
+    if threads < 1:
+        raise ArgumentError(f"workers is {workers!r}; it must be at least 1")
+    show = progress or (lambda step, done: None)
+
+    show("read the tables", 0.0)
+    original = read(real)
+    tables = compare(original, synthetic, holdout=holdout, target=target, schema=schema)
+    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)
+    facts = {
+        "rows_real": tables.real.n_rows,
+        "rows_synthetic": tables.synthetic.n_rows,
+        "rows_holdout": None if tables.holdout is None else tables.holdout.n_rows,
+        "columns": [*tables.columns],
+        "left_out": [*tables.left_out],
+        "target": target,
+        "seed": seed,
+    }
+    return Evaluation(results=results, facts=facts, container=original.origin.container)
+
+
+def choose_metrics(
+    metrics: str | Metric | Iterable[str | Metric] | None, *, has_target: bool, has_holdout: bool
+) -> list[tuple[MetricInfo, Metric]]:
+    """Return the metrics that are meant, those of the registry in its order.
+
+    Raises:
+        ArgumentError: If one is unknown, or needs a target or holdout that there is not.
+    """
+    given = {"target": has_target, "holdout": has_holdout}
+    if metrics is None:
+        quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
+        return [(info, info.make()) for info in quick]
+    named = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
+    keys: list[str] = []
+    own: list[tuple[MetricInfo, Metric]] = []
+    for name in named:
+        if not isinstance(name, str):
+            own.append((_info_of(name), name))
+        elif name in get_args(Group):
+            keys += [info.key for info in list_metrics() if info.group == name and info.quick]
+        else:
+            keys.append(describe_metric(name).key)
+    chosen = [(info, info.make()) for info in list_metrics() if info.key in keys] + own
+    for info, _ in chosen:
+        for need in info.needs:
+            if not given[need]:
+                raise ArgumentError(f"the metric {info.key!r} needs a {need}; give one")
+    return chosen
+
+
+def _info_of(metric: Metric) -> MetricInfo:
+    """Return what is known of a metric with options of its own."""
+    home = f"{type(metric).__module__}:{type(metric).__name__}"
+    relatives = [info for info in list_metrics() if info.home == home]
+    if not relatives:
+        raise ArgumentError(
+            f"{type(metric).__name__} is no metric of the registry; give a key, a group, or a metric of a class "
+            "that is registered"
+        )
+    same = [info for info in relatives if info.key == metric.key]
+    return (same or relatives)[0]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Task:
+    """One metric for one pair of tables."""
+
+    place: int
+    metric: Metric
+    against: Against
+    baseline: Baseline | None
+    tables: Comparison
+    stream: tuple[int, ...]
+
+    def run(self) -> tuple[Score, float]:
+        start = time.perf_counter()
+        score = self.metric(self.tables, np.random.default_rng(self.stream))
+        return score, time.perf_counter() - start
+
+
+def score_tables(
+    tables: Comparison,
+    metrics: Sequence[tuple[MetricInfo, Metric]],
+    baselines: Sequence[Baseline] = (),
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> tuple[Result, ...]:
+    """Compute metrics of tables in one coding, as `evaluate` does; without its checks and its warning."""
+    tasks = _tasks(tables, metrics, baselines, seed)
+    found: dict[_Task, tuple[Score, float]] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        running = {pool.submit(task.run): task for task in tasks}
+        try:
+            for future in as_completed(running):
+                found[running[future]] = future.result()
+                if progress is not None:
+                    progress(running[future].metric.key, len(found) / len(tasks))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return tuple(_result(metrics[task.place][0], task, found) for task in tasks if task.baseline is None)
+
+
+def _result(info: MetricInfo, task: _Task, found: Mapping[_Task, tuple[Score, float]]) -> Result:
+    """Put a score together with those of its baselines."""
+    score, seconds = found[task]
+    scale: dict[Baseline, float] = {}
+    for other in sorted(found, key=lambda t: str(t.baseline)):
+        its_score, its_seconds = found[other]
+        if other.baseline is not None and (other.place, other.against) == (task.place, task.against):
+            scale[other.baseline] = its_score.value
+            seconds += its_seconds
+    return Result(info=info, against=task.against, score=score.with_baselines(scale), seconds=seconds)
+
+
+def _tasks(
+    tables: Comparison,
+    metrics: Sequence[tuple[MetricInfo, Metric]],
+    baselines: Sequence[Baseline],
+    seed: int,
+) -> list[_Task]:
+    """List what is to be computed; the tables of baselines are made once, for all metrics."""
+    makers: dict[Baseline, Callable[[], Comparison]] = {
+        "HALF": lambda: tables.halves(np.random.default_rng([seed, 1])),
+        "HISTOGRAM": lambda: tables.histogram(np.random.default_rng([seed, 2])),
+        "SELF": tables.itself,
+    }
+    scales = {name: makers[name]() for name in baselines} if any(i.baselines for i, _ in metrics) else {}
+    tasks = []
+    for place, (info, metric) in enumerate(metrics):
+        stream = (seed, zlib.crc32(metric.key.encode()))
+        compared: list[tuple[Against, Baseline | None, Comparison]] = [("real", None, tables)]
+        if info.baselines:
+            compared += [("real", name, scale) for name, scale in scales.items()]
+        if tables.holdout is not None and info.group in _SPLIT_ANEW:
+            unseen = tables.against_holdout()
+            compared.append(("holdout", None, unseen))
+            if info.baselines and baselines:
+                compared.append(("holdout", "SELF", replace(unseen, synthetic=tables.real)))
+        tasks += [
+            _Task(place=place, metric=metric, against=a, baseline=b, tables=t, stream=stream)
+            for a, b, t in compared
+        ]
+    return tasks

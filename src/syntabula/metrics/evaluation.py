@@ -1,0 +1,179 @@
+"""What `evaluate` returns: scores that can be read by people, programs and data frames."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from syntabula.errors import ArgumentError
+from syntabula.metrics.registry import Group, MetricInfo
+from syntabula.metrics.score import Score
+from syntabula.table.object_columns import object_array
+from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn
+
+Against = Literal["real", "holdout"]
+
+_TEXTS = ("metric", "group", "against", "direction", "table", "part")
+
+NOT_PRIVATE = (
+    "These scores were computed from the sensitive table itself. They are NOT covered by any privacy guarantee: "
+    "publish them only as you would publish statistics of the table"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One score and where it comes from.
+
+    Attributes:
+        info: The metric.
+        against: Table that the synthetic one was compared with.
+        score: The score with its baselines.
+        seconds: Time that it took, the baselines included.
+    """
+
+    info: MetricInfo
+    against: Against
+    score: Score
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Scores of a synthetic table.
+
+    Attributes:
+        results: Scores in the order of the registry, each against the real and then the holdout table.
+        facts: What was compared: numbers of rows, columns, those left out, and the seed.
+        container: Kind of table that `to_frame` makes: that of the real table.
+    """
+
+    results: tuple[Result, ...]
+    facts: Mapping[str, Any]
+    container: Container
+
+    def score(self, metric: str, against: Against = "real") -> Score:
+        """Return one score.
+
+        Args:
+            metric: Key of the metric.
+            against: Table that the synthetic one was compared with.
+
+        Raises:
+            ArgumentError: If it was not computed.
+        """
+        for result in self.results:
+            if result.score.metric == metric and result.against == against:
+                return result.score
+        known = ", ".join(dict.fromkeys(r.score.metric for r in self.results))
+        raise ArgumentError(f"there is no score {metric!r} against the {against} table; there are {known}")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the scores as a tidy table: one number in each row.
+
+        Columns are the metric, its group, what the synthetic table was compared with, the direction, the table
+        that was scored (SYNTHETIC or a baseline), the part (empty for the whole), and the value.
+        """
+        for result in self.results:
+            score = result.score
+            shared = {
+                "metric": score.metric,
+                "group": result.info.group,
+                "against": result.against,
+                "direction": score.direction,
+            }
+            yield {**shared, "table": "SYNTHETIC", "part": "", "value": score.value}
+            for baseline, value in score.baselines.items():
+                yield {**shared, "table": baseline, "part": "", "value": value}
+            for part, value in score.details.items():
+                yield {**shared, "table": "SYNTHETIC", "part": _joined(part), "value": value}
+
+    def to_frame(self) -> Any:
+        """Return the tidy table of `rows` as a data frame of the real table's library.
+
+        Raises:
+            MissingExtraError: If no library of data frames is installed.
+        """
+        from syntabula.table.frames import to_frame
+
+        columns = self._columns()
+        return to_frame(columns, Origin(self.container, {n: c.physical for n, c in columns.items()}))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the tidy table of `rows` to a file, its format given by the suffix.
+
+        Raises:
+            ArgumentError: If the suffix is unknown.
+            DataError: If the file cannot be written.
+        """
+        from syntabula.table.files import write_table
+
+        write_table(self._columns(), path)
+
+    def _columns(self) -> dict[str, RawColumn]:
+        rows = [*self.rows()]
+        columns = {name: _text_column([row[name] for row in rows]) for name in _TEXTS}
+        values = np.array([row["value"] for row in rows], dtype=np.float64)
+        columns["value"] = RawColumn(values, np.isnan(values), PhysicalType("float", "float64"))
+        return columns
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-able facts, the warning about privacy among them."""
+        return {
+            "warning": NOT_PRIVATE,
+            **self.facts,
+            "scores": [
+                {
+                    "group": result.info.group,
+                    "against": result.against,
+                    "seconds": round(result.seconds, 3),
+                    **result.score.to_json(),
+                }
+                for result in self.results
+            ],
+        }
+
+    def text(self) -> str:
+        """Return the scores for a terminal, with their scale, their meaning and the worst part."""
+        if not self.results:
+            return "no score was computed"
+        width = max(len(_title(result)) for result in self.results)
+        lines = []
+        for group, results in itertools.groupby(self.results, key=lambda r: r.info.group):
+            lines += ["", _heading(group)]
+            for result in results:
+                lines.append(f"  {_title(result):<{width}}  {result.score}")
+                lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
+        return "\n".join([*lines[1:], "", f"warning: {NOT_PRIVATE}."])
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _title(result: Result) -> str:
+    return result.score.metric + (" (holdout)" if result.against == "holdout" else "")
+
+
+def _heading(group: Group) -> str:
+    return group.capitalize()
+
+
+def _furthest(score: Score) -> str:
+    worst = score.worst(1)
+    if len(score.details) < 2 or not worst:
+        return ""
+    part, value = worst[0]
+    return f". Worst: {_joined(part)} {value:.3g}"
+
+
+def _joined(part: tuple[str, ...]) -> str:
+    return " × ".join(part)
+
+
+def _text_column(texts: list[str]) -> RawColumn:
+    return RawColumn(object_array(texts), np.zeros(len(texts), dtype=np.bool_), PhysicalType("text", "str"))
