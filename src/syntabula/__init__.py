@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
+    from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
@@ -78,6 +79,7 @@ _HOMES = {
     "Plan": "synthesizers.plan",
     "Preprocessing": "synthesizers.preprocessing",
     "PrivBayes": "synthesizers.privbayes",
+    "PrivMRF": "synthesizers.privmrf",
     "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
     "RareCategories": "discretize.rare",
@@ -119,6 +121,7 @@ __all__ = [
     "Plan",
     "Preprocessing",
     "PrivBayes",
+    "PrivMRF",
     "PrivSyn",
     "PrivacyStatement",
     "RareCategories",

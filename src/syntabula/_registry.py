@@ -68,6 +68,13 @@ _BUILT_IN = (
         home="syntabula.synthesizers.privbayes:PrivBayes",
     ),
     MethodInfo(
+        key="privmrf",
+        name="PrivMRF",
+        summary="Marginals of several columns within a graph of dependences: for columns that hang together.",
+        paper="Cai, Lei, Wei, Xiao 2021",
+        home="syntabula.synthesizers.privmrf:PrivMRF",
+    ),
+    MethodInfo(
         key="mwem",
         name="MWEM",
         summary="Multiplicative weights in as many rounds as columns: the classic baseline.",

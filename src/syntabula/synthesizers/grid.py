@@ -54,6 +54,12 @@ _SELECTORS = (
         "A round per column, each where the model is most wrong, as in MWEM.",
         adaptive=True,
     ),
+    PartInfo(
+        "privmrf",
+        "select.privmrf:AttributeGraph",
+        "Marginals within a graph of dependent columns, refined, as in PrivMRF.",
+        adaptive=True,
+    ),
 )
 _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
