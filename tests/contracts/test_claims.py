@@ -126,6 +126,9 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_preprocessing_audit.py::TestAudits"
             "::test_a_tree_is_as_private_as_claimed_in_both_directions",
             "statistics/test_preprocessing_audit.py::TestPlantedBug::test_in_a_tree_is_found",
+            "statistics/test_system_audit.py::TestAudits"
+            "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
+            "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
             "privacy/test_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
             "privacy/test_curator.py::TestMeasure"
