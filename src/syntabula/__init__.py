@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
     from syntabula.synthesizers.aim import AIM as AIM
+    from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.grid import PartInfo as PartInfo
     from syntabula.synthesizers.grid import grid_parts as grid_parts
     from syntabula.synthesizers.grid import list_models as list_models
     from syntabula.synthesizers.grid import list_selectors as list_selectors
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
+    from syntabula.synthesizers.margnet import MargNet as MargNet
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
@@ -69,6 +71,8 @@ _HOMES = {
     "Identifier": "table.columns",
     "Independent": "synthesizers.independent",
     "AIM": "synthesizers.aim",
+    "GEM": "synthesizers.gem",
+    "MargNet": "synthesizers.margnet",
     "MST": "synthesizers.mst",
     "MWEM": "synthesizers.mwem",
     "Marginal": "synthesizers.marginal",
@@ -103,6 +107,7 @@ _MODULES = ("attacks", "datasets", "errors", "metrics")
 
 __all__ = [
     "AIM",
+    "GEM",
     "MST",
     "MWEM",
     "NO_PRIVACY",
@@ -114,6 +119,7 @@ __all__ = [
     "Evaluation",
     "Identifier",
     "Independent",
+    "MargNet",
     "Marginal",
     "MethodInfo",
     "Numeric",

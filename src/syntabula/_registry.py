@@ -81,6 +81,20 @@ _BUILT_IN = (
         paper="Hardt, Ligett, McSherry 2012",
         home="syntabula.synthesizers.mwem:MWEM",
     ),
+    MethodInfo(
+        key="margnet",
+        name="MargNet",
+        summary="Adaptive pairs fitted by a neural network: for tables whose columns all hang together.",
+        paper="Chen, Gong, Wang, MargNet",
+        home="syntabula.synthesizers.margnet:MargNet",
+    ),
+    MethodInfo(
+        key="gem",
+        name="GEM",
+        summary="Single cells, chosen adaptively, fitted by a neural network.",
+        paper="Liu, Vietri, Wu 2021",
+        home="syntabula.synthesizers.gem:GEM",
+    ),
 )
 
 

@@ -23,6 +23,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
+from small_settings import small_parts, small_words
 
 import syntabula as st
 from syntabula.cli import main
@@ -74,7 +75,8 @@ def make(method: str, **options: Any) -> Any:
     """Make a synthesizer with those of the options that it has."""
     kind = st.synthesizer(method)
     known = {f.name for f in dataclasses.fields(kind)}
-    return kind(**{k: v for k, v in ({"epsilon": 8.0, "delta": 1e-6} | options).items() if k in known})
+    chosen = {"epsilon": 8.0, "delta": 1e-6} | small_parts(method) | options
+    return kind(**{k: v for k, v in chosen.items() if k in known})
 
 
 def search(folder: Path) -> list[str]:
@@ -175,7 +177,7 @@ class TestArtifacts:
         table().to_csv(inside / "t.csv", index=False)
         SCHEMA.to_yaml(inside / "s.yaml")
         source, declared = str(inside / "t.csv"), ("--schema", str(inside / "s.yaml"))
-        shared = ("--method", method, "--epsilon", "8", "--delta", "1e-6")
+        shared = ("--method", method, "--epsilon", "8", "--delta", "1e-6", *small_words(method))
         release = str(outside / "x.syn")
 
         codes = [

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from recording import RecordingNoise, ReplayingNoise
+from small_settings import small_parts
 from small_tables import neighbours, table
 
 import syntabula as st
@@ -20,7 +21,7 @@ from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEve
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 
-METHODS = ["independent", "mst", "aim", "privsyn", "privbayes", "mwem", "privmrf"]
+METHODS = ["independent", "mst", "aim", "privsyn", "privbayes", "mwem", "privmrf", "margnet", "gem"]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 
@@ -44,7 +45,9 @@ class Run:
                 # Even bins, so that each of them is learned even from few records; test_preprocessing_replay
                 # has the private ones.
                 even = st.Preprocessing(discretizer="uniform")
-                synthesizer = st.synthesizer(method)(budget=budget, noise=noise, bins=10, preprocessing=even)
+                synthesizer = st.synthesizer(method)(
+                    budget=budget, noise=noise, bins=10, preprocessing=even, **small_parts(method)
+                )
                 release = synthesizer.fit(frame, schema)
         finally:
             patch.undo()

@@ -15,6 +15,7 @@ from syntabula.models.base import MarginalModel
 _MODELS = {
     "bayesian_network": ("syntabula.models.bayesian_network", "BayesianNetwork"),
     "gum": ("syntabula.models.gum", "GUM"),
+    "neural": ("syntabula.models.neural", "NeuralRows"),
     "pgm": ("syntabula.models.pgm", "PGM"),
     "recoded": ("syntabula.models.recoded", "RecodedModel"),
 }

@@ -55,6 +55,18 @@ _SELECTORS = (
         adaptive=True,
     ),
     PartInfo(
+        "doubling",
+        "select.doubling:FirstTimeDoubling",
+        "The pair where the model is most wrong, whatever its size, as in MargNet.",
+        adaptive=True,
+    ),
+    PartInfo(
+        "cells",
+        "select.cell_queries:CellQueries",
+        "Single cells where the model is most wrong, as in GEM and RAP.",
+        adaptive=True,
+    ),
+    PartInfo(
         "privmrf",
         "select.privmrf:AttributeGraph",
         "Marginals within a graph of dependent columns, refined, as in PrivMRF.",
@@ -63,6 +75,7 @@ _SELECTORS = (
 )
 _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
+    PartInfo("neural", "models.neural:NeuralRows", "Soft rows that a network makes, as in GEM and MargNet."),
     PartInfo("gum", "models.gum:GUM", "Records copied and overwritten step by step, as in PrivSyn."),
     PartInfo(
         "bayesian_network",

@@ -18,6 +18,7 @@ _LEAST_PROBABILITY = 1e-9
 _SIGNIFICANT = 3.0
 """Standard deviations beyond which a difference of one cell is taken for more than noise."""
 _MOST_MOMENTUM = 0.95
+_UNKNOWN = 1e-12
 _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
 
@@ -83,7 +84,9 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
         noisy[clique] = noisy.get(clique, True) and bool(np.all(m.sigma))
     targets = []
     for clique, (weighted, weight) in sums.items():
-        targets.append(Target(clique, weighted / weight, weight, weight.size / 2 if noisy[clique] else 0.0))
+        # A cell that was not measured has a standard deviation beyond any count: no noise to explain.
+        cells = np.count_nonzero(weight > _UNKNOWN * weight.max()) if noisy[clique] else 0
+        targets.append(Target(clique, weighted / weight, weight, cells / 2))
     # Columns that several cliques share need a table of their own, see _settled.
     shared = Counter(c for t in targets for c in t.clique)
     for column, n in shared.items():

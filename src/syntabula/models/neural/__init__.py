@@ -1,0 +1,5 @@
+"""Soft rows made by a neural network."""
+
+from syntabula.models.neural.model import NeuralRows
+
+__all__ = ["NeuralRows"]

@@ -1,0 +1,196 @@
+"""The network that makes soft rows out of random input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.marginals.domain import Domain
+from syntabula.models.devices import multiplies_bfloat16
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Input = Literal["codes", "gaussian"]
+"""What a row starts from: one random code per column (MargNet), or normal numbers (GEM)."""
+
+Arrays = dict[str, np.ndarray]
+_BLOCKS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Two residual blocks and one softmax per column (Liu, Vietri, Wu 2021, GEM; MargNet, section 4.3).
+
+    A block is a linear layer, a batch normalisation and a rectifier, and hands on its input beside its
+    output, as in the generator of CTGAN (Xu et al. 2019). The normalisation always uses the statistics of the
+    whole input: the rows that are sampled are then the rows that were fitted.
+
+    Every layer sees the input itself. A row of codes needs no matrix product there: it adds up one row of the
+    layer's weights for each column.
+
+    Attributes:
+        sizes: Number of codes of each column.
+        draw: Returns the input of one step: int64 [rows, columns], positions of codes among those of all
+            columns, or float32 [rows, numbers].
+        from_input: Weights of the input in each layer, [numbers, outputs].
+        from_blocks: Weights of the blocks before in each layer but the first, [units before, outputs].
+        scales: Scale and shift of each block's normalisation, [2, units].
+        bias: Shift of the logits [sum of sizes].
+        fast: Whether products of blocks are taken of numbers rounded to bfloat16, with float32 sums.
+    """
+
+    sizes: tuple[int, ...]
+    draw: Callable[[], Tensor]
+    from_input: tuple[Tensor, ...]
+    from_blocks: tuple[Tensor, ...]
+    scales: tuple[Tensor, ...]
+    bias: Tensor
+    fast: bool
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """All that training changes."""
+        return [*self.from_input, *self.from_blocks, *self.scales, self.bias]
+
+    def blocks(self) -> list[Tensor]:
+        """Return the distributions [rows, codes] of each column, float32."""
+        torch = require("torch", "neural")
+        functional = torch.nn.functional
+        rows = self.draw()
+        hidden: Any = None
+        for layer, weight in enumerate(self.from_input):
+            if rows.dtype == torch.int64:
+                units = functional.embedding_bag(rows, weight, mode="sum")
+            else:
+                units = self._product(rows, weight)
+            if hidden is not None:
+                units = units + self._product(hidden, self.from_blocks[layer - 1])
+            if layer == _BLOCKS:
+                return [part.softmax(dim=1) for part in (units + self.bias).split(self.sizes, dim=1)]
+            scale, shift = self.scales[layer]
+            units = functional.relu(functional.batch_norm(units, None, None, scale, shift, training=True))
+            hidden = units if hidden is None else torch.cat([units, hidden], dim=1)
+        raise AssertionError("the last layer returns")
+
+    def _product(self, left: Tensor, right: Tensor) -> Tensor:
+        if not self.fast:
+            return left @ right
+        torch = require("torch", "neural")
+        return (left.to(torch.bfloat16) @ right.to(torch.bfloat16)).float()
+
+
+def shapes_of(domain: Domain, *, units: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a network's weights by their names."""
+    width = sum(domain.sizes)
+    shapes: dict[str, tuple[int, ...]] = {"bias": (width,)}
+    before = 0
+    for layer, outputs in enumerate([units] * _BLOCKS + [width]):
+        shapes[f"from_input/{layer}"] = (width, outputs)
+        if layer:
+            shapes[f"from_blocks/{layer}"] = (before, outputs)
+        if layer < _BLOCKS:
+            shapes[f"scale/{layer}"] = (2, units)
+        before += outputs
+    return shapes
+
+
+def first_arrays(domain: Domain, *, rows: int, units: int, start: Input, rng: np.random.Generator) -> Arrays:
+    """Return the input and the weights of an untrained network, all random.
+
+    Weights lie evenly within one over the root of the number of a layer's inputs.
+    """
+    shapes = shapes_of(domain, units=units)
+    arrays: Arrays = {"input": draw_input(domain, rows, start, rng)}
+    for name, shape in shapes.items():
+        kind, _, layer = name.partition("/")
+        if kind == "scale":
+            arrays[name] = np.stack([np.ones(units), np.zeros(units)]).astype(np.float32)
+        elif kind == "bias":
+            arrays[name] = np.zeros(shape, dtype=np.float32)
+        else:
+            fan_in = sum(domain.sizes) + int(layer) * units
+            arrays[name] = rng.uniform(-(fan_in**-0.5), fan_in**-0.5, shape).astype(np.float32)
+    return arrays
+
+
+def check_arrays(arrays: Arrays, domain: Domain, *, rows: int, units: int, start: Input) -> None:
+    """Raise ValueError if stored arrays are not those of such a network."""
+    shapes = shapes_of(domain, units=units)
+    width = sum(domain.sizes)
+    shapes["input"] = (rows, width if start == "gaussian" else len(domain))
+    if {n: a.shape for n, a in arrays.items()} != shapes:
+        raise ValueError("arrays have other names or shapes than the network's")
+    for name, array in arrays.items():
+        codes = name == "input" and start == "codes"
+        if array.dtype != (np.int64 if codes else np.float32) or not np.isfinite(array).all():
+            raise ValueError("arrays have another type, or are not finite")
+        if codes and not ((array >= 0) & (array < width)).all():
+            raise ValueError("a code of the input is outside the domain")
+
+
+def draw_input(domain: Domain, rows: int, start: Input, rng: np.random.Generator) -> np.ndarray:
+    """Draw an input: int64 [rows, columns] for codes, float32 [rows, sum of sizes] for normal numbers."""
+    if start == "gaussian":
+        return rng.standard_normal((rows, sum(domain.sizes)), dtype=np.float32)
+    starts = np.cumsum([0, *domain.sizes[:-1]])
+    return starts + rng.integers(0, domain.sizes, (rows, len(domain)))
+
+
+def network_of(
+    domain: Domain, arrays: Arrays, *, device: Any, draw: Callable[[], np.ndarray] | None
+) -> Network:
+    """Make a network of stored arrays, which it does not change.
+
+    Args:
+        domain: The columns.
+        arrays: As `first_arrays` or `arrays_of` returns them.
+        device: Where to put it.
+        draw: Draws the input of each step anew; None for the stored one, always.
+    """
+    torch = require("torch", "neural")
+
+    def tensors(prefix: str) -> tuple[Any, ...]:
+        names = sorted(n for n in arrays if n.startswith(prefix))
+        return tuple(torch.tensor(arrays[n], device=device) for n in names)
+
+    fixed = torch.tensor(arrays["input"], device=device)
+    return Network(
+        sizes=domain.sizes,
+        draw=(lambda: fixed) if draw is None else (lambda: torch.tensor(draw(), device=device)),
+        from_input=tensors("from_input/"),
+        from_blocks=tensors("from_blocks/"),
+        scales=tensors("scale/"),
+        bias=torch.tensor(arrays["bias"], device=device),
+        fast=multiplies_bfloat16(device),
+    )
+
+
+def arrays_of(network: Network, stored_input: np.ndarray) -> Arrays:
+    """Return the arrays of a network, to be stored."""
+    arrays = {"input": stored_input, "bias": network.bias.cpu().numpy()}
+    for layer, weight in enumerate(network.from_input):
+        arrays[f"from_input/{layer}"] = weight.cpu().numpy()
+    for layer, weight in enumerate(network.from_blocks):
+        arrays[f"from_blocks/{layer + 1}"] = weight.cpu().numpy()
+    for layer, scale in enumerate(network.scales):
+        arrays[f"scale/{layer}"] = scale.cpu().numpy()
+    return arrays
+
+
+def network_numbers(domain: Domain, *, units: int) -> int:
+    """Return how many weights a network has."""
+    width = sum(domain.sizes)
+    dense = sum(layer * units * outputs for layer, outputs in enumerate([units] * _BLOCKS + [width]))
+    return width * (_BLOCKS * units + width) + dense + 2 * _BLOCKS * units + width
+
+
+def training_numbers(domain: Domain, *, rows: int, units: int) -> int:
+    """Bound how many float32 numbers a network takes while it is trained."""
+    width = sum(domain.sizes)
+    # Weights, gradient and two moments; input, blocks and logits with what their gradients need, soft rows.
+    return 4 * network_numbers(domain, units=units) + rows * (10 * width + 12 * _BLOCKS * units)

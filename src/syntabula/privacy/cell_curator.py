@@ -1,0 +1,133 @@
+"""Queries of single cells: counting queries, chosen and measured one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.privacy.curator import Curator, _on_grid
+from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.sensitive import Sensitive
+
+Cell = tuple[int, ...]
+"""One code for each column of a clique."""
+
+_UNKNOWN = 1e9
+"""Standard deviation of a cell that was not measured, over that of one that was: it outweighs any count."""
+
+
+class CellCurator:
+    """Answers queries of single cells of marginals, on a curator's ledger.
+
+    One record changes every cell's count by at most one, and a single cell of each marginal: the score of a
+    cell, its distance to an estimate, has sensitivity 1, and so has each marginal of which cells are measured.
+
+    Args:
+        curator: Holds the table.
+        cliques: The marginals whose cells may be asked for.
+    """
+
+    def __init__(self, curator: Curator, cliques: Sequence[Clique]) -> None:
+        if not cliques:
+            raise ArgumentError("cells can only be asked for of at least one clique")
+        self._curator = curator
+        self._cliques = [tuple(c) for c in cliques]
+        self._ends = np.cumsum([curator.domain.cells(c) for c in self._cliques])
+
+    def choose(
+        self,
+        estimates: Sequence[FloatArray],
+        *,
+        without: Collection[tuple[Clique, Cell]] = (),
+        share: Fraction | float,
+        step: str,
+    ) -> tuple[Clique, Cell]:
+        """Choose the cell whose count differs most from its estimate, by the exponential mechanism.
+
+        Args:
+            estimates: Expected counts of each clique, of its shape.
+            without: Cells that are no candidates; not all of them.
+            share: Part of the whole budget that this choice costs.
+            step: What the ledger calls this spend.
+
+        Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        left = np.ones(self._ends[-1], dtype=bool)
+        left[[self._position(*cell) for cell in without]] = False
+        candidates = np.flatnonzero(left)
+        if len(estimates) != len(self._cliques) or not candidates.size:
+            raise ArgumentError("choose needs an estimate of each clique, and at least one candidate")
+        curator = self._curator
+        curator._engine.check_memory(curator._missing(self._cliques))
+        token = curator.ledger.spend(curator._choice(candidates.size, share), step=step)
+        believed = np.concatenate([_on_grid(e).ravel() for e in estimates])
+        curator._fill_cache(self._cliques)
+        exact = np.concatenate([curator._exact(c).reveal_inside_privacy().ravel() for c in self._cliques])
+        scores = Sensitive(np.abs(exact - believed)[candidates])
+        chosen = choose(token, curator._source, scores, score_sensitivity=1.0)
+        curator.ledger.record_outcome(token, np.asarray([chosen]))
+        return self._cell(int(candidates[chosen]))
+
+    def measure(
+        self, cells: Sequence[tuple[Clique, Cell]], *, share: Fraction | float, step: str
+    ) -> list[Measurement]:
+        """Release the noisy counts of some cells, all with the same noise.
+
+        Args:
+            cells: At least one; each with its clique.
+            share: Part of the whole budget that all of them together may cost.
+            step: What the ledger calls this spend.
+
+        Returns:
+            One measurement per clique that has a cell here, in which all other cells are 0 with a standard
+            deviation beyond any count: they say nothing.
+
+        Raises:
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        chosen: dict[Clique, list[Cell]] = {}
+        for clique, cell in dict.fromkeys(cells):
+            self._position(clique, cell)  # raises for one that is not there
+            chosen.setdefault(clique, []).append(cell)
+        if not chosen:
+            raise ArgumentError("measure needs at least one cell")
+        curator = self._curator
+        curator._engine.check_memory(curator._missing(list(chosen)))
+        event, sigma = curator._noise(len(chosen), sum(map(len, chosen.values())), share)
+        token = curator.ledger.spend(event, step=step)
+        parts = [
+            curator._exact(clique).reveal_inside_privacy()[tuple(np.array(cells_of).T)]
+            for clique, cells_of in chosen.items()
+        ]
+        noisy = noisy_counts(token, curator._source, Sensitive(np.concatenate(parts)))
+        curator.ledger.record_outcome(token, noisy)
+        measured = []
+        for clique, cells_of in chosen.items():
+            values = np.zeros(curator.domain.shape(clique))
+            sigmas = np.full(values.shape, _UNKNOWN * max(sigma, 1.0))
+            where = tuple(np.array(cells_of).T)
+            values[where], noisy = noisy[: len(cells_of)], noisy[len(cells_of) :]
+            sigmas[where] = sigma
+            measured.append(Measurement(clique, values, sigmas))
+        return measured
+
+    def _position(self, clique: Clique, cell: Cell) -> int:
+        """Return the position of a cell among all candidates."""
+        number = self._cliques.index(clique)
+        start = int(self._ends[number - 1]) if number else 0
+        return start + int(np.ravel_multi_index(cell, self._curator.domain.shape(clique)))
+
+    def _cell(self, position: int) -> tuple[Clique, Cell]:
+        number = int(np.searchsorted(self._ends, position, side="right"))
+        clique = self._cliques[number]
+        start = int(self._ends[number - 1]) if number else 0
+        codes = np.unravel_index(position - start, self._curator.domain.shape(clique))
+        return clique, tuple(int(c) for c in codes)

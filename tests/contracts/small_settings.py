@@ -1,0 +1,25 @@
+"""Options that make slow methods quick: what is promised of a method holds at any size of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import syntabula as st
+
+_NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
+_OPTIONS: dict[str, dict[str, int]] = {
+    "margnet": _NETWORK | {"rounds_per_column": 2},
+    "gem": _NETWORK | {"rounds_per_column": 2},
+}
+
+
+def small_parts(method: str) -> dict[str, Any]:
+    """Return the selector and model of a method, as its keyword arguments, where its own would be slow."""
+    return st.with_options(st.synthesizer(method), _OPTIONS.get(method, {}))
+
+
+def small_words(method: str) -> list[str]:
+    """Return the same as words of a command."""
+    return [
+        word for name, value in _OPTIONS.get(method, {}).items() for word in ("--option", f"{name}={value}")
+    ]

@@ -1,0 +1,190 @@
+"""Fitting soft rows: the written-out gradient, the arrangement of targets, and when a fit stops."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import Measurement
+from syntabula.models.pgm.mirror_descent import join
+from syntabula.models.row_fitting import Star, fit_rows, make_stars
+
+torch = pytest.importorskip("torch")
+
+DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4})
+
+
+class Logits:
+    """Free logits: the simplest soft rows."""
+
+    fast = False
+
+    def __init__(self, rows: int = 6, seed: int = 0) -> None:
+        numbers = np.random.default_rng(seed).normal(size=(rows, sum(DOMAIN.sizes)))
+        self.logits = torch.tensor(numbers, dtype=torch.float32)
+
+    @property
+    def parameters(self) -> list:
+        return [self.logits]
+
+    def blocks(self) -> list:
+        return [part.softmax(dim=1) for part in self.logits.split(DOMAIN.sizes, dim=1)]
+
+
+def measurements(sigma: float = 10.0, seed: int = 0) -> list[Measurement]:
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.ones(24)).reshape(3, 2, 4) * 5000
+    cliques = [(c,) for c in "abc"] + list(combinations("abc", 2)) + [("a", "b", "c")]
+    found = []
+    for clique in cliques:
+        axes = tuple(i for i, c in enumerate("abc") if c not in clique)
+        values = joint.sum(axis=axes)
+        found.append(Measurement(clique, values + rng.normal(0, sigma, values.shape), sigma))
+    return found
+
+
+def stars(measured: list[Measurement], **options: object) -> list[Star]:
+    return make_stars(DOMAIN, join(DOMAIN, measured), 5000.0, device=torch.device("cpu"), **options)
+
+
+def loss_by_hand(logits: np.ndarray, measured: list[Measurement]) -> float:
+    """Return the sum over measurements of w ||M(rows) - measured||^2 with w = 1 / sigma, the largest w being 1."""
+    exponents = np.exp(logits.astype(np.float64))
+    blocks = {}
+    for column, part in zip("abc", np.split(exponents, [3, 5], axis=1), strict=True):
+        blocks[column] = part / part.sum(axis=1, keepdims=True)
+    least = min(float(m.sigma) for m in measured)
+    total = 0.0
+    for m in measured:
+        factors = [blocks[c] for c in m.clique]
+        subscripts = ",".join(f"r{c}" for c in m.clique) + "->" + "".join(m.clique)
+        marginal = np.einsum(subscripts, *factors) / len(logits)
+        total += least / float(m.sigma) * np.square(marginal - m.values / 5000).sum()
+    return total
+
+
+class TestGradient:
+    def test_of_the_squared_loss_is_that_of_finite_differences(self) -> None:
+        rows = Logits()
+        measured = [Measurement(m.clique, m.values, 10.0 * (1 + i)) for i, m in enumerate(measurements())]
+        start = rows.logits.numpy().copy()
+
+        # One step of plain descent with unit rate would move by the gradient; Adam hides it, so it is read off.
+        fit_rows(rows, stars(measured), iterations=1, learning_rate=1e-9, tolerance=1e-9, stop_at_noise=False)
+        gradient = rows.logits.grad.numpy()
+
+        step = 1e-5
+        for row, code in [(0, 0), (1, 4), (3, 8), (5, 2)]:
+            up, down = start.astype(np.float64), start.astype(np.float64)
+            up[row, code] += step
+            down[row, code] -= step
+            slope = (loss_by_hand(up, measured) - loss_by_hand(down, measured)) / (2 * step)
+            assert gradient[row, code] == pytest.approx(slope, rel=1e-3, abs=1e-7)
+
+    def test_of_the_largest_errors_is_the_mean_sign_of_those_far_off(self) -> None:
+        rows = Logits()
+        measured = [Measurement(("a",), np.array([5000.0, 0.0, 0.0]), 10.0)]
+        start = rows.logits.numpy().copy()
+
+        fit_rows(
+            rows,
+            stars(measured),
+            loss="largest",
+            iterations=1,
+            learning_rate=1e-9,
+            tolerance=1e-9,
+            stop_at_noise=False,
+        )
+
+        def worst(logits: np.ndarray) -> float:
+            part = np.exp(logits[:, :3])
+            off = (part / part.sum(axis=1, keepdims=True)).mean(axis=0) - [1.0, 0.0, 0.0]
+            far = np.abs(off) >= np.abs(off).max() / 2
+            return float(np.abs(off[far]).mean())
+
+        step = 1e-5
+        up, down = start.astype(np.float64), start.astype(np.float64)
+        up[2, 0] += step
+        down[2, 0] -= step
+        slope = (worst(up) - worst(down)) / (2 * step)
+        assert rows.logits.grad.numpy()[2, 0] == pytest.approx(slope, rel=1e-3)
+
+
+class TestStars:
+    def test_hold_every_target_once(self) -> None:
+        found = stars(measurements())
+
+        held = [tuple(sorted((*s.heads, t))) for s in found for t in s.tails]
+        assert sorted(held) == sorted(tuple(DOMAIN.index(c) for c in m.clique) for m in measurements())
+
+    def test_one_product_serves_all_one_way_targets(self) -> None:
+        found = stars([m for m in measurements() if len(m.clique) == 1])
+
+        assert [(s.heads, len(s.tails)) for s in found] == [((), 3)]
+
+    def test_the_newest_weigh_more(self) -> None:
+        pairs = [m for m in measurements() if m.clique in (("a",), ("a", "b"))]
+
+        found = stars(pairs, newest={("a", "b")}, emphasis=3.0)
+
+        weights = {len(s.heads): float(s.weight.max()) for s in found}
+        assert weights == {0: pytest.approx(1.0), 1: pytest.approx(3.0)}
+
+    def test_cells_that_were_not_measured_do_not_count(self) -> None:
+        sigma = np.array([[1.0, 1e9], [1e9, 1e9], [1e9, 1e9]])
+        measured = [Measurement(("a", "b"), np.zeros((3, 2)), sigma)]
+
+        (star,) = stars(measured)
+
+        assert int((star.weight > 0).sum()) == 1
+        assert int((star.precision > 0).sum()) == 1
+
+
+class TestStopping:
+    def test_rows_reach_marginals_that_fit_together(self) -> None:
+        rows, measured = Logits(rows=64), measurements(sigma=0.1)
+
+        fit_rows(
+            rows,
+            stars(measured),
+            iterations=3000,
+            learning_rate=0.02,
+            tolerance=1e-9,
+            stop_at_noise=False,
+        )
+
+        assert (
+            loss_by_hand(rows.logits.numpy(), measured)
+            < loss_by_hand(Logits(rows=64).logits.numpy(), measured) / 1000
+        )
+
+    def test_a_fit_stops_where_noise_explains_the_rest(self) -> None:
+        rows, measured = Logits(rows=64), measurements(sigma=200.0)
+        options = {"iterations": 3000, "learning_rate": 0.02, "tolerance": 1e-9}
+
+        steps = fit_rows(rows, stars(measured), stop_at_noise=True, **options)
+
+        assert 0 < steps < 500
+        assert all(
+            star.is_explained(star.difference(*star.operands(rows.blocks()))) for star in stars(measured)
+        )
+
+    def test_a_fit_stops_where_it_gets_no_better(self) -> None:
+        contradiction = [
+            Measurement(("a",), np.array([5000.0, 0, 0]), 1.0),
+            Measurement(("a", "b"), np.array([[0, 0], [2500.0, 2500.0], [0, 0]]), 1.0),
+        ]
+
+        steps = fit_rows(
+            Logits(),
+            stars(contradiction),
+            iterations=50_000,
+            learning_rate=0.05,
+            tolerance=1e-3,
+            stop_at_noise=True,
+        )
+
+        assert steps < 5000
