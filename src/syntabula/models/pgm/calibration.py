@@ -8,7 +8,7 @@ import numpy as np
 
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import aligned, axes_outside
+from syntabula.models.pgm.factor import aligned, axes_outside, sum_over
 from syntabula.models.pgm.junction_tree import JunctionTree
 
 
@@ -25,7 +25,7 @@ def clique_tables(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -
     tables = _products(tree, potentials)
     inward: dict[int, FloatArray] = {}
     for edge in reversed(tree.edges):
-        message = tables[edge.child].sum(axis=axes_outside(tree.cliques[edge.child], edge.separator))
+        message = sum_over(tables[edge.child], axes_outside(tree.cliques[edge.child], edge.separator))
         message /= message.max()
         inward[edge.child] = message
         parent = tables[edge.parent]
@@ -36,8 +36,8 @@ def clique_tables(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -
         if position not in children:
             table /= table.sum()
     for edge in tree.edges:
-        marginal = tables[edge.parent].sum(axis=axes_outside(tree.cliques[edge.parent], edge.separator))
-        own = tables[edge.child].sum(axis=axes_outside(tree.cliques[edge.child], edge.separator))
+        marginal = sum_over(tables[edge.parent], axes_outside(tree.cliques[edge.parent], edge.separator))
+        own = sum_over(tables[edge.child], axes_outside(tree.cliques[edge.child], edge.separator))
         update = np.divide(marginal, own, out=np.zeros_like(own), where=own > 0)
         tables[edge.child] *= aligned(update, edge.separator, tree.cliques[edge.child])
     return tables

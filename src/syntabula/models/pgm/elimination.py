@@ -39,7 +39,9 @@ def cells_of(sizes: Sequence[int], mask: int) -> int:
 
 
 def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> list[tuple[int, int]]:
-    """Sum columns out greedily: always the one that makes the smallest clique, ties by position.
+    """Sum columns out greedily: always the one that makes the smallest clique.
+
+    Of several such the largest column goes first: the clique is the same, what is left of it is smaller.
 
     Args:
         sizes: Number of codes of each column.
@@ -57,7 +59,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> list[tuple[int, int
     left = set(range(len(sizes)))
     made = []
     while left:
-        column = min(left, key=lambda i: (cost[i], i))
+        column = min(left, key=lambda i: (cost[i], -sizes[i], i))
         left.discard(column)
         made.append((column, around[column]))
         rest = around[column] & ~(1 << column)

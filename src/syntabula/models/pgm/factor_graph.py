@@ -16,6 +16,7 @@ import numpy as np
 
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.elimination import bits, cells_of, eliminate, maximal
+from syntabula.models.pgm.factor import sum_over
 
 Axes = tuple[int, ...]
 _TABLES_SPLIT_BY_TRIAL = 8
@@ -99,7 +100,7 @@ class _Group:
         views: For each table: the order of its axes, and the shape in which it broadcasts over the group.
         sums: For each table: the axes of the group that are summed for its marginal, and the order after it.
         shape: Shape of the product, one axis per column.
-        flat: Shape of the product with columns joined: [shared, own, the column that is summed out].
+        flat: Shape of the product with columns joined: [shared, the column that is summed out, own].
     """
 
     tables: tuple[int, ...]
@@ -119,10 +120,7 @@ class _Group:
     def spread(self, joint: FloatArray) -> list[FloatArray]:
         """Return the marginal of each table of the group from the probabilities of the group's columns."""
         joint = joint.reshape(self.shape)
-        return [
-            np.ascontiguousarray((joint.sum(axis=axes) if axes else joint).transpose(order))
-            for axes, order in self.sums
-        ]
+        return [np.ascontiguousarray(sum_over(joint, axes).transpose(order)) for axes, order in self.sums]
 
 
 @dataclass(frozen=True)
@@ -150,12 +148,12 @@ class _Step:
     def multiply(self, tables: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
         """Return the product of each group, flat."""
         if self.first is None:
-            return np.ones((1, 1, self.size)), None
+            return np.ones((1, self.size, 1)), None
         return self.first.multiply(tables), self.second.multiply(tables) if self.second else None
 
     def contract(self, one: FloatArray, other: FloatArray | None) -> FloatArray:
         """Return the sum over the column, [shared, own of the first, own of the second]."""
-        return one.sum(axis=2, keepdims=True) if other is None else one @ other.transpose(0, 2, 1)
+        return one.sum(axis=1)[:, :, None] if other is None else one.transpose(0, 2, 1) @ other
 
     def arrange(self, total: FloatArray) -> FloatArray:
         """Return the sum with one axis per column, ascending."""
@@ -177,12 +175,12 @@ class _Step:
             return []
         found: list[FloatArray] = [np.empty(0)] * len(self.members)
         if other is None:
-            results = [(self.first, one * ratio)]
+            results = [(self.first, one * ratio.transpose(0, 2, 1))]
         else:
             assert self.second is not None
             results = [
-                (self.first, one * (ratio @ other)),
-                (self.second, other * (ratio.transpose(0, 2, 1) @ one)),
+                (self.first, one * (other @ ratio.transpose(0, 2, 1))),
+                (self.second, other * (one @ ratio)),
             ]
         for group, joint in results:
             for position, marginal in zip(group.tables, group.spread(joint), strict=True):
@@ -200,7 +198,7 @@ def _step(sizes: Axes, column: int, around: Axes, members: Sequence[tuple[int, A
     own_first, own_second = tuple(bits(held_first & ~held_second)), tuple(bits(held_second & ~held_first))
 
     def group(tables: tuple[int, ...], own: Axes) -> _Group:
-        columns = (*shared, *own, column)
+        columns = (*shared, column, *own)
         views, sums = [], []
         for position in tables:
             axes = members[position][1]
@@ -209,7 +207,7 @@ def _step(sizes: Axes, column: int, around: Axes, members: Sequence[tuple[int, A
             kept = [i for i in columns if i in axes]
             summed = tuple(n for n, i in enumerate(columns) if i not in axes)
             sums.append((summed, tuple(kept.index(i) for i in axes)))
-        flat = (_cells(sizes, shared), _cells(sizes, own), sizes[column])
+        flat = (_cells(sizes, shared), sizes[column], _cells(sizes, own))
         return _Group(tables, tuple(views), tuple(sums), tuple(sizes[i] for i in columns), flat)
 
     placed = (*shared, *own_first, *own_second)

@@ -15,6 +15,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
+from syntabula.models.pgm.factor import arranged
 from syntabula.models.pgm.junction_tree import (
     JunctionTree,
     check_memory,
@@ -77,11 +78,17 @@ class PGM:
     @property
     def cliques(self) -> tuple[Clique, ...]:
         """Maximal cliques of the junction tree."""
-        return self._tree.cliques
+        return tuple(self.domain.canonical(c) for c in self._tree.cliques)
+
+    @cached_property
+    def _layout(self) -> Domain:
+        """The columns in the order of all tables within: large ones last, so that inner loops are long."""
+        sizes = zip(self.domain.columns, self.domain.sizes, strict=True)
+        return Domain.from_sizes(dict(sorted(sizes, key=lambda column: column[1])))
 
     @cached_property
     def _tree(self) -> JunctionTree:
-        return junction_tree(self.domain, self._potentials)
+        return junction_tree(self._layout, self._potentials)
 
     @cached_property
     def _tables(self) -> list[FloatArray]:
@@ -114,11 +121,11 @@ class PGM:
                 raise ArgumentError(
                     f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
                 )
-        check_memory(junction_tree(self.domain, [m.clique for m in measurements]), self.max_memory_mb)
+        check_memory(junction_tree(self._layout, [m.clique for m in measurements]), self.max_memory_mb)
         total = estimated_total(measurements)
-        targets = join(self.domain, measurements)
+        targets = join(self._layout, measurements)
         potentials = estimate(
-            self.domain,
+            self._layout,
             targets,
             self._start(targets, total),
             total,
@@ -163,13 +170,16 @@ class PGM:
         if n > 10**10:
             raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
         if given is None:
-            return sample_rows(self._tree, self._tables, int(n), rng)
+            return self._in_order(sample_rows(self._tree, self._tables, int(n), rng))
         if given.n_rows != n:
             raise ArgumentError("n must be the number of given rows")
         for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
             if self.domain.size(column) != size:
                 raise SchemaError(f"given column {column!r} has another number of codes than the model's")
-        return sample_given(self._tree, self._tables, given, rng)
+        return self._in_order(sample_given(self._tree, self._tables, given, rng))
+
+    def _in_order(self, rows: EncodedTable) -> EncodedTable:
+        return EncodedTable(self.domain, tuple(rows.column(c) for c in self.domain.columns))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
@@ -190,24 +200,31 @@ class PGM:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         try:
             domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
-            cliques = [tuple(c) for c in facts["cliques"]]
-            potentials = {
-                c: np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i, c in enumerate(cliques)
-            }
-            fits = len(potentials) == len(arrays) and all(
-                p.shape == domain.shape(domain.canonical(c)) and domain.canonical(c) == c
-                for c, p in potentials.items()
-            )
-            total = float(facts["total"])
-            if not fits or not all(np.isfinite(p).all() for p in potentials.values()) or not 0 < total < 1e18:
-                raise ValueError
             model = cls(
                 iterations=facts["iterations"],
                 tolerance=facts["tolerance"],
                 stop_at_noise=facts["stop_at_noise"],
                 max_memory_mb=facts["max_memory_mb"],
+            ).over(domain)
+            cliques = [tuple(c) for c in facts["cliques"]]
+            tables = [np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i in range(len(cliques))]
+            fits = len(tables) == len(arrays) and all(
+                t.shape == domain.shape(c) for t, c in zip(tables, cliques, strict=True)
             )
-            model = replace(model, _domain=domain, _total=total, _potentials=potentials)
+            canonical = [model._layout.canonical(c) for c in cliques]
+            potentials = {
+                wanted: arranged(t, c, wanted)
+                for t, c, wanted in zip(tables, cliques, canonical, strict=True)
+            }
+            total = float(facts["total"])
+            if (
+                not fits
+                or len(potentials) < len(tables)
+                or not all(np.isfinite(p).all() for p in potentials.values())
+                or not 0 < total < 1e18
+            ):
+                raise ValueError
+            model = replace(model, _total=total, _potentials=potentials)
             check_memory(model._tree, model.max_memory_mb)
             return model
         except (KeyError, TypeError, ValueError, SchemaError):

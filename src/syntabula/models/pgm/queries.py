@@ -12,7 +12,7 @@ import numpy as np
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import arranged, axes_outside
+from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
 from syntabula.models.pgm.junction_tree import JunctionTree
 
 _CELLS_AT_ONCE = 2**24
@@ -77,7 +77,7 @@ def projections(table: FloatArray, held: Clique, wanted: Iterable[Clique]) -> di
         without = [clique for clique in left if held[axis] not in clique]
         left = [clique for clique in left if held[axis] in clique]
         rest = held[:axis] + held[axis + 1 :]
-        found |= projections(table.sum(axis=axis), rest, without)
+        found |= projections(sum_over(table, (axis,)), rest, without)
     return found
 
 
@@ -217,7 +217,7 @@ class _Walk:
         sums = self._sums.setdefault(position, {self.tree.cliques[position]: self.tables[position]})
         if wanted not in sums:
             held = min((c for c in sums if set(wanted) <= set(c)), key=lambda c: sums[c].size)
-            sums[wanted] = sums[held].sum(axis=axes_outside(held, wanted))
+            sums[wanted] = sum_over(sums[held], axes_outside(held, wanted))
         return sums[wanted]
 
 
@@ -236,7 +236,7 @@ def _eliminate(
         below = {c for columns, _ in parts[edge.child] for c in columns} & set(clique)
         if below <= set(edge.separator):
             continue  # nothing asked for on that side: its conditional sums to one
-        separator = tables[edge.child].sum(axis=axes_outside(held, edge.separator))
+        separator = sum_over(tables[edge.child], axes_outside(held, edge.separator))
         inverse = np.divide(1.0, separator, out=np.zeros_like(separator), where=separator > 0)
         wanted = tree.domain.canonical(below | set(edge.separator))
         factors = [*parts[edge.child], (edge.separator, inverse)]

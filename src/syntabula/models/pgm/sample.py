@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import arranged, axes_outside
+from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
 from syntabula.models.pgm.junction_tree import JunctionTree
 
 Column = NDArray[Any]
@@ -33,7 +33,7 @@ def sample_rows(
             if column in drawn:
                 continue
             parents = tuple(c for c in clique if c in drawn)
-            joint = probabilities[position].sum(axis=axes_outside(clique, (*parents, column)))
+            joint = sum_over(probabilities[position], axes_outside(clique, (*parents, column)))
             columns = tuple(c for c in clique if c in parents or c == column)
             table = arranged(joint, columns, (*parents, column)).reshape(-1, tree.domain.size(column))
             groups = _groups(tree, parents, drawn, n)
