@@ -13,7 +13,8 @@ from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.attacks.shadows import Floats, Progress, drawn, fitted, identity_of, run_shadows, seeds_of
 from syntabula.errors import ArgumentError
-from syntabula.metrics.privacy.coordinates import Coordinates, nearest_distances
+from syntabula.metrics.neighbours import nearest
+from syntabula.metrics.privacy.coordinates import Coordinates
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
@@ -149,7 +150,7 @@ class DisclosureGame:
         closeness = np.zeros(records.shape[0])
         for draw in range(self.n_draws):
             synthetic = drawn(release, raw, rows.size, (sample_seed + draw) % 2**32)
-            closeness += nearest_distances(records, axes.of(self.knowledge.read(synthetic)))
+            closeness += nearest(records, axes.of(self.knowledge.read(synthetic)))[0][:, 0]
         return closeness / self.n_draws
 
     def identity(self) -> str:

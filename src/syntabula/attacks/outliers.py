@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._extras import require
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.errors import ArgumentError
+from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.privacy.coordinates import Coordinates
 
 Floats = NDArray[np.float64]
@@ -32,10 +32,8 @@ def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
     """
     if not 1 <= n_neighbours < knowledge.table.n_rows:
         raise ArgumentError("n_neighbours must be at least 1 and below the number of records")
-    neighbors = require("sklearn.neighbors", "evaluate")
     points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
-    index = neighbors.NearestNeighbors(n_neighbors=n_neighbours + 1).fit(points)
-    distances, _ = index.kneighbors(points)
+    distances, _ = nearest(points, points, n_neighbours + 1)
     # Of itself a record is the first neighbour, at distance 0.
     means: Floats = distances[:, 1:].mean(axis=1)
     return means

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._extras import require
-from syntabula.metrics.comparison import Floats, View
+from syntabula.metrics.comparison import View
 
 Points = NDArray[np.float32]
 
@@ -43,17 +42,3 @@ class Coordinates:
             first += size
         points /= np.float32(np.sqrt(n_columns))
         return points
-
-
-def nearest_distances(points: Points, among: Points) -> Floats:
-    """Return the distance [rows] of each point to the nearest of others, by an index.
-
-    A tree is searched where there are few axes, else distances are blocked matrix products.
-
-    Raises:
-        MissingExtraError: If scikit-learn is not installed.
-    """
-    neighbors = require("sklearn.neighbors", "evaluate")
-    distances, _ = neighbors.NearestNeighbors(n_neighbors=1).fit(among).kneighbors(points)
-    nearest: Floats = distances[:, 0].astype(np.float64)
-    return nearest

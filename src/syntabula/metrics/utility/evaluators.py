@@ -1,0 +1,183 @@
+"""The eight models of SynMeter that judge a synthetic table by what they learn from it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syntabula._extras import require
+from syntabula.errors import ArgumentError
+from syntabula.metrics.utility.learning import Estimator, Task
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluator:
+    """A kind of model.
+
+    Attributes:
+        key: Its lower-case name.
+        make: Makes a model for a task with settings and a seed; raises MissingExtraError, which names the extra,
+            if its library is not installed.
+        space: The settings that are searched, each with its distribution or list (Du and Li, SynMeter v1,
+            Tables C9 to C16; spaces of the random search of `tuning`).
+    """
+
+    key: str
+    make: Callable[[Task, Settings, int], Estimator]
+    space: Callable[[Task], Mapping[str, Any]]
+
+
+def evaluator(key: str) -> Evaluator:
+    """Return an evaluator by its key; raises ArgumentError, with near misses, if there is none."""
+    if key not in EVALUATORS:
+        near = difflib.get_close_matches(str(key), EVALUATORS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"there is no evaluator {key!r}; evaluators are {', '.join(EVALUATORS)}{hint}")
+    return EVALUATORS[key]
+
+
+def _svm(task: Task, settings: Settings, seed: int) -> Estimator:
+    del seed
+    svm = require("sklearn.svm", "evaluate")
+    kind = svm.SVC if task.has_classes else svm.SVR
+    model: Estimator = kind(**settings)
+    return model
+
+
+def _linear(task: Task, settings: Settings, seed: int) -> Estimator:
+    linear = require("sklearn.linear_model", "evaluate")
+    given = {"alpha": 1.0, "fit_intercept": True, **settings}
+    if not task.has_classes:
+        ridge: Estimator = linear.Ridge(**given, random_state=seed)
+        return ridge
+    # The strength of the penalty is alpha in ridge and 1 / C in logistic regression.
+    strength = max(float(given.pop("alpha")), 1e-3)
+    logistic: Estimator = linear.LogisticRegression(C=1 / strength, max_iter=1000, random_state=seed, **given)
+    return logistic
+
+
+def _tree(task: Task, settings: Settings, seed: int) -> Estimator:
+    tree = require("sklearn.tree", "evaluate")
+    kind = tree.DecisionTreeClassifier if task.has_classes else tree.DecisionTreeRegressor
+    model: Estimator = kind(random_state=seed, **{"min_samples_leaf": 5, **settings})
+    return model
+
+
+def _forest(task: Task, settings: Settings, seed: int) -> Estimator:
+    ensemble = require("sklearn.ensemble", "evaluate")
+    kind = ensemble.RandomForestClassifier if task.has_classes else ensemble.RandomForestRegressor
+    model: Estimator = kind(random_state=seed, **{"n_estimators": 100, "min_samples_leaf": 2, **settings})
+    return model
+
+
+def _mlp(task: Task, settings: Settings, seed: int) -> Estimator:
+    networks = require("sklearn.neural_network", "evaluate")
+    kind = networks.MLPClassifier if task.has_classes else networks.MLPRegressor
+    model: Estimator = kind(random_state=seed, **{"max_iter": 50, **settings})
+    return model
+
+
+def _xgboost(task: Task, settings: Settings, seed: int) -> Estimator:
+    xgboost = require("xgboost", "evaluate")
+    kind = xgboost.XGBClassifier if task.has_classes else xgboost.XGBRegressor
+    model: Estimator = kind(random_state=seed, **{"n_estimators": 100, "n_jobs": 1, **settings})
+    return model
+
+
+def _catboost(task: Task, settings: Settings, seed: int) -> Estimator:
+    catboost = require("catboost", "evaluate")
+    kind = catboost.CatBoostClassifier if task.has_classes else catboost.CatBoostRegressor
+    given = {"iterations": 200, "thread_count": 1, **settings}
+    # Without this it writes a folder of logs into the working directory.
+    model: Estimator = kind(random_seed=seed, verbose=False, allow_writing_files=False, **given)
+    return model
+
+
+def _transformer(task: Task, settings: Settings, seed: int) -> Estimator:
+    require("torch", "neural")
+    from syntabula.metrics.utility.transformer import TabularTransformer
+
+    return TabularTransformer(task=task, seed=seed, **settings)
+
+
+def _distributions() -> Any:
+    return require("scipy.stats", "evaluate")
+
+
+def _svm_space(task: Task) -> Mapping[str, Any]:
+    return {"C": _distributions().loguniform(1e-5, 1e-1), "kernel": ["linear", "poly", "rbf", "sigmoid"]}
+
+
+def _linear_space(task: Task) -> Mapping[str, Any]:
+    return {"alpha": _distributions().uniform(0, 10), "fit_intercept": [True, False]}
+
+
+def _tree_space(task: Task) -> Mapping[str, Any]:
+    integers = _distributions().randint
+    return {
+        "max_depth": integers(4, 65),
+        "min_samples_split": integers(2, 9),
+        "min_samples_leaf": integers(1, 9),
+    }
+
+
+def _forest_space(task: Task) -> Mapping[str, Any]:
+    return {"n_estimators": _distributions().randint(10, 201), **_tree_space(task)}
+
+
+def _mlp_space(task: Task) -> Mapping[str, Any]:
+    stats = _distributions()
+    return {"max_iter": stats.randint(50, 201), "alpha": stats.loguniform(1e-5, 1e-1)}
+
+
+def _xgboost_space(task: Task) -> Mapping[str, Any]:
+    stats = _distributions()
+    return {
+        "learning_rate": stats.uniform(0.01, 0.19),
+        "min_child_weight": stats.randint(1, 11),
+        "max_depth": stats.randint(3, 21),
+        "gamma": stats.uniform(0, 1),
+    }
+
+
+def _catboost_space(task: Task) -> Mapping[str, Any]:
+    stats = _distributions()
+    return {
+        "depth": stats.randint(3, 11),
+        "learning_rate": stats.loguniform(1e-5, 1),
+        "bagging_temperature": stats.uniform(0, 1),
+        "l2_leaf_reg": stats.loguniform(1, 10),
+        "leaf_estimation_iterations": stats.randint(1, 11),
+    }
+
+
+def _transformer_space(task: Task) -> Mapping[str, Any]:
+    stats = _distributions()
+    return {
+        "n_layers": stats.randint(1, 5),
+        "width": [32, 64, 128],
+        "dropout": stats.uniform(0, 0.5),
+        "learning_rate": stats.loguniform(1e-4, 1e-2),
+        "weight_decay": stats.loguniform(1e-6, 1e-3),
+    }
+
+
+EVALUATORS: Mapping[str, Evaluator] = {
+    e.key: e
+    for e in (
+        Evaluator(key="svm", make=_svm, space=_svm_space),
+        Evaluator(key="linear", make=_linear, space=_linear_space),
+        Evaluator(key="tree", make=_tree, space=_tree_space),
+        Evaluator(key="forest", make=_forest, space=_forest_space),
+        Evaluator(key="mlp", make=_mlp, space=_mlp_space),
+        Evaluator(key="xgboost", make=_xgboost, space=_xgboost_space),
+        Evaluator(key="catboost", make=_catboost, space=_catboost_space),
+        Evaluator(key="transformer", make=_transformer, space=_transformer_space),
+    )
+}
+"""SynMeter's evaluators by key: support vector machine, logistic or ridge regression, decision tree, random forest,
+multi-layer perceptron, XGBoost, CatBoost, and a transformer over columns."""

@@ -1,0 +1,107 @@
+"""Settings of evaluators, searched on the real table and kept for the next time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.errors import ArgumentError
+from syntabula.metrics.utility.evaluators import Evaluator, Settings
+from syntabula.metrics.utility.learning import (
+    Sample,
+    Task,
+    class_scores,
+    predictions,
+    root_mean_squared_error,
+)
+
+_VERSION = 1
+
+
+def tuned_settings(
+    judge: Evaluator,
+    task: Task,
+    real: Sample,
+    *,
+    n_trials: int = 50,
+    seed: int = 0,
+    cache: str | os.PathLike[str] | None = None,
+) -> Settings:
+    """Return the settings with which an evaluator learns a real table best.
+
+    Settings are drawn at random from the evaluator's space (SynMeter: 50 trials of a Bayesian search), learned on
+    four fifths of the rows and judged on the rest, by weighted F1 or RMSE. They are kept in a file under a digest
+    of the rows, so that the same table is never searched twice. They depend on the real table and are not private.
+
+    Args:
+        judge: The evaluator.
+        task: What is to be learned.
+        real: Real records, none of those that it will be tested on.
+        n_trials: Number of settings that are tried.
+        seed: Of the search.
+        cache: Folder of the files; `syntabula/evaluators` in XDG_CACHE_HOME or ~/.cache if None.
+
+    Raises:
+        ArgumentError: If there is no trial, fewer than 5 rows, or a file of the cache is damaged.
+        MissingExtraError: If the evaluator's library is not installed.
+    """
+    if n_trials < 1 or real.y.size < 5:
+        raise ArgumentError("tuning needs at least one trial and five rows")
+    path = _folder(cache) / f"{judge.key}-{_digest(task, real, n_trials, seed)}.json"
+    if path.exists():
+        return _read(path)
+    settings = _search(judge, task, real, n_trials, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps({"version": _VERSION, "settings": settings}) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+    return settings
+
+
+def _search(judge: Evaluator, task: Task, real: Sample, n_trials: int, seed: int) -> Settings:
+    selection = require("sklearn.model_selection", "evaluate")
+    rows, held_out = selection.train_test_split(np.arange(real.y.size), test_size=0.2, random_state=seed)
+    train, test = Sample(real.x[rows], real.y[rows]), Sample(real.x[held_out], real.y[held_out])
+    trials = selection.ParameterSampler(judge.space(task), n_trials, random_state=seed)
+    best, best_score = {}, -np.inf
+    for trial in trials:
+        settings = {name: getattr(value, "item", lambda v=value: v)() for name, value in trial.items()}
+        said = predictions(judge.make(task, settings, seed), task, train, test)
+        score = (
+            class_scores(task, test, said)["weighted_f1"]
+            if task.has_classes
+            else -root_mean_squared_error(test, said)
+        )
+        if score > best_score:
+            best, best_score = settings, score
+    return best
+
+
+def _digest(task: Task, real: Sample, n_trials: int, seed: int) -> str:
+    digest = hashlib.sha256(repr((task, n_trials, seed, real.x.shape)).encode())
+    digest.update(np.ascontiguousarray(real.x).tobytes())
+    digest.update(np.ascontiguousarray(real.y).tobytes())
+    return digest.hexdigest()[:24]
+
+
+def _folder(cache: str | os.PathLike[str] | None) -> Path:
+    if cache is not None:
+        return Path(cache)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "syntabula" / "evaluators"
+
+
+def _read(path: Path) -> Settings:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        settings = known["settings"] if known["version"] == _VERSION else None
+    except (OSError, ValueError, KeyError, TypeError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and the settings will be searched again")
+    return settings

@@ -1,0 +1,253 @@
+"""Utility scores: identities, targets of either kind, and tables that models cannot learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, MissingExtraError
+from syntabula.metrics import Comparison, Score, compare, describe_metric
+from syntabula.metrics.utility.affinity import Affinity
+from syntabula.metrics.utility.efficacy import Efficacy
+from syntabula.metrics.utility.evaluators import EVALUATORS, evaluator
+from syntabula.metrics.utility.learning import Encoding, Task, predictions
+from syntabula.metrics.utility.predictive_utility import PredictiveUtility
+from syntabula.metrics.utility.tuning import tuned_settings
+
+LIGHT = ("linear", "tree", "forest")
+SCHEMA = st.Schema(
+    {
+        "x": st.Numeric(-9.0, 9.0, nullable=True),
+        "c": st.Categorical(("a", "b")),
+        "y": st.Categorical(("no", "yes", "perhaps"), nullable=True),
+        "z": st.Numeric(-99.0, 99.0),
+    }
+)
+
+
+def table(seed: int, n: int = 300, *, classes: int = 2) -> pd.DataFrame:
+    """Draw a table whose last two columns follow from the first two."""
+    rng = np.random.default_rng(seed)
+    x, c = rng.normal(size=n), rng.choice(["a", "b"], n)
+    level = x + 2 * (c == "b")
+    y = np.array(["no", "yes", "perhaps"], object)[np.digitize(level, [1.0, 2.5][: classes - 1])]
+    return pd.DataFrame({"x": x, "c": c, "y": y, "z": 3 * level})
+
+
+def judged(synthetic: pd.DataFrame, target: str = "y", *, classes: int = 2) -> Comparison:
+    return compare(
+        table(1, classes=classes), synthetic, holdout=table(2, classes=classes), target=target, schema=SCHEMA
+    )
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+class TestIdentities:
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_training_on_the_real_table_itself_loses_nothing(self, classes):
+        tables = judged(table(1, classes=classes), classes=classes)
+
+        affinity = Affinity(evaluators=LIGHT)(tables, rng())
+        utility = PredictiveUtility()(tables, rng())
+        efficacy = Efficacy(evaluators=LIGHT)(tables, rng())
+
+        assert affinity.value == 0.0
+        assert utility.value == 1.0
+        assert efficacy.value == efficacy.baselines["SELF"]
+
+    def test_so_does_training_for_a_number(self):
+        tables = judged(table(1), "z")
+
+        assert Affinity(evaluators=LIGHT)(tables, rng()).value == 0.0
+        efficacy = Efficacy(target="number", evaluators=LIGHT)(tables, rng())
+        assert efficacy.value == efficacy.baselines["SELF"]
+        assert efficacy.direction == "lower"
+
+    def test_independent_columns_lose_more_than_a_fresh_sample(self):
+        made = table(1)
+        apart = made.apply(lambda column: column.sample(frac=1, random_state=len(column.name)).to_numpy())
+        apart["y"] = made["y"].sample(frac=1, random_state=5).to_numpy()
+
+        fresh = Affinity(evaluators=LIGHT)(judged(table(3)), rng())
+        lost = Affinity(evaluators=LIGHT)(judged(apart), rng())
+
+        assert fresh.value < 0.1 < lost.value
+
+    def test_models_of_a_learnable_table_learn_it(self):
+        score = Efficacy(evaluators=LIGHT)(judged(table(3)), rng())
+
+        assert score.value > 0.9
+        assert score.facts["auc (synthetic)"] > 0.95
+        assert set(score.details) == {(key,) for key in LIGHT}
+
+    def test_the_same_seed_gives_the_same_score(self):
+        tables = judged(table(3))
+
+        assert Efficacy(evaluators=LIGHT)(tables, rng()) == Efficacy(evaluators=LIGHT)(tables, rng())
+
+
+class TestHardTables:
+    def test_a_table_of_one_class_is_scored_as_a_constant_prediction(self):
+        constant = table(3).assign(y="no")
+        tables = judged(constant)
+
+        score = Efficacy(evaluators=("forest", "linear"))(tables, rng())
+
+        share = (table(2)["y"] == "no").mean()
+        assert score.facts["accuracy (synthetic)"] == pytest.approx(share)
+        assert score.facts["auc (synthetic)"] == 0.5
+        assert score.value == pytest.approx(2 * share / (1 + share) / 2)
+
+    def test_a_class_that_training_lacks_is_never_predicted(self):
+        tables = judged(table(3, classes=2), classes=3)
+        encoding = Encoding(tables)
+        missing = tables.categories["y"].index("perhaps")
+
+        for key in EVALUATORS.keys() - {"transformer", "catboost"}:
+            model = evaluator(key).make(encoding.task, {}, 0)
+            said = predictions(
+                model, encoding.task, encoding.sample(tables.synthetic), encoding.sample(tables.holdout)
+            )
+            assert missing not in said.values
+            if said.probabilities is not None:
+                assert (said.probabilities[:, missing] == 0).all()
+                assert said.probabilities.sum(axis=1) == pytest.approx(np.ones(300))
+
+    def test_missing_features_are_features_and_records_without_target_are_left_out(self):
+        made = table(3)
+        made.loc[:50, "x"], made.loc[40:60, "y"] = np.nan, None
+        tables = judged(made)
+        encoding = Encoding(tables)
+
+        sample = encoding.sample(tables.synthetic)
+
+        assert sample.y.size == 300 - 21
+        assert encoding.task == Task(n_classes=2, n_numbers=3, categories=(3,))
+        assert sample.x[:40, 2].tolist() == [1.0] * 40
+        assert np.isfinite(sample.x).all()
+
+    @pytest.mark.parametrize("key", ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"])
+    def test_without_target_or_holdout_there_is_no_value_but_a_reason(self, key):
+        metric = describe_metric(key).make()
+
+        for tables in (
+            compare(table(1), table(3), schema=SCHEMA),
+            compare(table(1), table(3), schema=SCHEMA, target="y"),
+            compare(table(1), table(3), schema=SCHEMA, holdout=table(2)),
+        ):
+            score = metric(tables, rng())
+            assert np.isnan(score.value)
+            assert "target" in score.note
+
+    def test_a_class_is_no_number_and_a_number_no_class(self):
+        by_class, by_number = judged(table(3), "y"), judged(table(3), "z")
+
+        for score in (
+            Efficacy(target="number")(by_class, rng()),
+            Efficacy()(by_number, rng()),
+            PredictiveUtility()(by_number, rng()),
+        ):
+            assert np.isnan(score.value)
+            assert "number" in score.note or "class" in score.note
+
+
+class TestEvaluators:
+    @pytest.mark.parametrize("key", [*EVALUATORS])
+    @pytest.mark.parametrize("target", ["y", "z"])
+    def test_each_learns_a_class_and_a_number(self, key, target):
+        pytest.importorskip(
+            {"transformer": "torch", "xgboost": "xgboost", "catboost": "catboost"}.get(key, "sklearn")
+        )
+        tables = judged(table(3, classes=3), target, classes=3)
+        encoding = Encoding(tables)
+        train, test = encoding.sample(tables.synthetic), encoding.sample(tables.holdout)
+        settings = {"transformer": {"learning_rate": 1e-2}, "mlp": {"learning_rate_init": 0.01}}.get(key, {})
+
+        model = evaluator(key).make(encoding.task, settings, 1)
+        said = predictions(model, encoding.task, train, test).values
+
+        if target == "y":
+            assert (said == test.y).mean() > 0.8
+        else:
+            assert np.mean((said - test.y) ** 2) < 0.4 * test.y.var()
+
+    @pytest.mark.parametrize(
+        ("key", "module"), [("xgboost", "xgboost"), ("transformer", "torch"), ("svm", "sklearn.svm")]
+    )
+    def test_one_whose_library_is_missing_says_which_extra_to_install(self, key, module, monkeypatch):
+        import sys
+
+        monkeypatch.setitem(sys.modules, module, None)
+
+        with pytest.raises(MissingExtraError, match=r"syntabula\[(evaluate|neural)\]"):
+            Affinity(evaluators=(key,))(judged(table(3)), rng())
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: Efficacy(evaluators=("svn",)),
+            lambda: Affinity(evaluators=()),
+            lambda: Efficacy(max_rows=0),
+        ],
+    )
+    def test_settings_that_make_no_sense_are_refused(self, make):
+        with pytest.raises(ArgumentError):
+            make()
+
+
+class TestTuning:
+    def test_settings_are_searched_once_and_kept(self, tmp_path):
+        tables = judged(table(3))
+        metric = Affinity(evaluators=("tree",), tuned=True, n_trials=4, cache=tmp_path)
+
+        first = metric(tables, rng())
+        (kept,) = tmp_path.iterdir()
+        written = kept.stat().st_mtime_ns
+        again = metric(tables, rng())
+
+        assert first == again
+        assert kept.stat().st_mtime_ns == written
+
+    def test_they_lie_in_the_space_and_differ_for_other_rows(self, tmp_path):
+        encoding = Encoding(judged(table(3)))
+        judge = evaluator("tree")
+
+        for seed in (1, 3):
+            sample = encoding.sample(judged(table(seed)).synthetic)
+            settings = tuned_settings(judge, encoding.task, sample, n_trials=3, cache=tmp_path)
+            assert set(settings) == {"max_depth", "min_samples_split", "min_samples_leaf"}
+            assert 4 <= settings["max_depth"] <= 64
+
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_a_damaged_file_is_named(self, tmp_path):
+        encoding = Encoding(judged(table(3)))
+        sample = encoding.sample(judged(table(3)).synthetic)
+        tuned_settings(evaluator("tree"), encoding.task, sample, n_trials=1, cache=tmp_path)
+        (kept,) = tmp_path.iterdir()
+        kept.write_text("{", encoding="utf-8")
+
+        with pytest.raises(ArgumentError, match=kept.name):
+            tuned_settings(evaluator("tree"), encoding.task, sample, n_trials=1, cache=tmp_path)
+
+    @pytest.mark.parametrize("key", [*EVALUATORS])
+    @pytest.mark.parametrize("target", ["y", "z"])
+    def test_every_space_can_be_drawn_from_and_its_settings_are_known(self, key, target):
+        pytest.importorskip(
+            {"transformer": "torch", "xgboost": "xgboost", "catboost": "catboost"}.get(key, "sklearn")
+        )
+        from sklearn.model_selection import ParameterSampler
+
+        task = Encoding(judged(table(3), target)).task
+
+        for settings in ParameterSampler(evaluator(key).space(task), 3, random_state=0):
+            model = evaluator(key).make(task, settings, 0)
+            assert model is not None
+
+
+def test_scores_are_scores():
+    assert isinstance(PredictiveUtility()(judged(table(3)), rng()), Score)
