@@ -183,17 +183,22 @@ class PGM:
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
+        cliques = [self.domain.canonical(c) for c in self._potentials]
         facts = {
             "columns": list(self.domain.columns),
             "sizes": list(self.domain.sizes),
-            "cliques": [list(c) for c in self._potentials],
+            "cliques": [list(c) for c in cliques],
             "total": self._total,
             "iterations": self.iterations,
             "tolerance": self.tolerance,
             "stop_at_noise": self.stop_at_noise,
             "max_memory_mb": self.max_memory_mb,
         }
-        return facts, {f"potential/{i}": p for i, p in enumerate(self._potentials.values())}
+        tables = [
+            np.ascontiguousarray(arranged(p, c, wanted))
+            for (c, p), wanted in zip(self._potentials.items(), cliques, strict=True)
+        ]
+        return facts, {f"potential/{i}": t for i, t in enumerate(tables)}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
