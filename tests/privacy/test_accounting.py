@@ -14,11 +14,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma
+from syntabula.privacy.accounting.costs import (
+    epsilon_of,
+    exponential_epsilon,
+    gaussian_sigma,
+    laplace_epsilon,
+    laplace_scale,
+)
 from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import ExponentialEvent, GaussianEvent
+from syntabula.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
+from syntabula.privacy.label_curator import threshold_event
 from syntabula.privacy.ledger import Ledger
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -180,13 +194,27 @@ def annealed_trace() -> Trace:
     return [part for share in rounds for part in (("exponential", share / 10), ("gaussian", share * 9 / 10))]
 
 
+def extraction_trace() -> Trace:
+    """A table without a schema: counts, bounds and categories found, then bins, then measurements."""
+    found = [("laplace", Fraction(1, 200)), ("threshold", Fraction(1, 50)), ("threshold", Fraction(1, 50))]
+    bins = [("tree", Fraction(1, 50)), ("laplace", Fraction(1, 50))] * 2
+    return found + bins + [("joint", Fraction(1, 2)), ("gaussian", Fraction(3, 8))]
+
+
 TRACES: dict[str, Trace] = {
     "1 Gaussian": gaussians(1),
     "200 Gaussians": gaussians(200),
     "20 Gaussians and 20 exponential": [("gaussian", Fraction(1, 40)), ("exponential", Fraction(1, 40))] * 20,
     "spanning tree": tree_trace(),
     "annealed rounds": annealed_trace(),
+    "30 marginals at once": [("joint", Fraction(1))],
+    "40 exponential": [("exponential", Fraction(1, 40))] * 40,
+    "10 Laplace and 1 Gaussian": [("laplace", Fraction(1, 20))] * 10 + [("gaussian", Fraction(1, 2))],
+    "5 private trees and 1 Gaussian": [("tree", Fraction(1, 10))] * 5 + [("gaussian", Fraction(1, 2))],
+    "a table without a schema": extraction_trace(),
 }
+# Delta of each threshold, as a part of the whole, where a trace has some.
+THRESHOLD_PART = Fraction(1, 20)
 
 
 class TestAgainstAnotherAccountant:
@@ -204,16 +232,23 @@ class TestAgainstAnotherAccountant:
             "dp_accounting.rdp.rdp_privacy_accountant", reason="the oracle dp-accounting is not installed"
         )
 
+    def test_the_points_are_four_hundred(self) -> None:
+        assert len(TRACES) * len(EPSILONS) * len(DELTAS) == 400
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize("name", TRACES)
-    @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-5), (5.0, 1e-6), (10.0, 1e-3)])
-    def test_ledger_is_sound_and_not_loose(self, pld: Any, name: str, epsilon: float, delta: float) -> None:
-        ledger = play(TRACES[name], Budget(epsilon, delta))
-        step = epsilon / 20_000
-        true = compose(pld, ledger, step).get_epsilon_for_delta(delta)
-        assert ledger.epsilon_spent == pytest.approx(epsilon, rel=1e-12)
-        assert ledger.epsilon_spent >= true
-        # The price of counting in zCDP: 1.06 to 1.14 on these points.
-        assert ledger.epsilon_spent <= 1.15 * true
+    @pytest.mark.parametrize("epsilon", EPSILONS)
+    def test_ledger_is_sound_and_not_loose(self, pld: Any, name: str, epsilon: float) -> None:
+        for delta in DELTAS:
+            ledger = play(TRACES[name], Budget(epsilon, delta))
+            composed = compose(pld, ledger, epsilon / 4_000)
+            # What thresholds may fail with is added to delta, and so is not there for the rest.
+            true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.selection_delta))
+            assert ledger.epsilon_spent == pytest.approx(epsilon, rel=1e-12)
+            assert ledger.epsilon_spent >= true
+            # The price of counting in zCDP: 1.04 to 1.23 on these points, to 1.33 for choices alone at epsilon
+            # 20, and to 1.55 at the largest delta.
+            assert ledger.epsilon_spent <= (1.4 if delta <= 1e-5 else 1.6) * true
 
     @pytest.mark.parametrize("delta", DELTAS)
     @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -238,15 +273,31 @@ class TestAgainstAnotherAccountant:
 
 def play(trace: Trace, budget: Budget) -> Ledger:
     """Spend a trace of shares on a ledger, as a synthesizer would."""
+    thresholds = sum(kind == "threshold" for kind, _ in trace)
+    if thresholds:
+        budget = budget.with_selection_delta(thresholds * THRESHOLD_PART * Fraction(budget.delta))
+    part = budget.selection_delta / max(thresholds, 1)
     ledger = Ledger(budget)
     assert budget.total is not None
     for kind, share in trace:
-        cost = share * budget.total
-        if kind == "gaussian":
-            ledger.spend(GaussianEvent(gaussian_sigma(cost, 1), 1, 1), step=kind)
-        else:
-            ledger.spend(ExponentialEvent(exponential_epsilon(cost, "rho"), 2), step=kind)
+        ledger.spend(event_of(kind, share * budget.total, part), step=kind)
     return ledger
+
+
+def event_of(kind: str, cost: Fraction, delta: Fraction) -> Event:
+    """Make the event of a kind that costs so much in zCDP; delta is that of a threshold."""
+    match kind:
+        case "gaussian":
+            return GaussianEvent(gaussian_sigma(cost, 1), 1, 1)
+        case "joint":
+            return GaussianEvent(gaussian_sigma(cost, 30), 30, 30)
+        case "exponential":
+            return ExponentialEvent(exponential_epsilon(cost, "rho"), 2)
+        case "laplace":
+            return LaplaceEvent(laplace_scale(laplace_epsilon(cost, "rho"), 2), 2, 2)
+        case "tree":
+            return TreeEvent(scale=laplace_scale(laplace_epsilon(cost, "rho"), 3))
+    return threshold_event(gaussian_sigma(cost, 1), delta)
 
 
 def compose(pld: Any, ledger: Ledger, step: float) -> Any:
@@ -262,16 +313,25 @@ def compose(pld: Any, ledger: Ledger, step: float) -> Any:
     return composed
 
 
-def one_event(pld: Any, event: GaussianEvent | ExponentialEvent, step: float) -> Any:
+def one_event(pld: Any, event: Event, step: float) -> Any:
     """Privacy loss of one event, rounded down.
 
     The exponential mechanism is taken with two candidates whose scores move by the sensitivity in opposite
-    ways, so that the odds of the first go from exp(-epsilon/2) to exp(epsilon/2).
+    ways, so that the odds of the first go from exp(-epsilon/2) to exp(epsilon/2). A tree is taken as the worst
+    that a mechanism of its pure epsilon can be, which gives one of two answers.
     """
     options: dict[str, Any] = {"pessimistic_estimate": False, "value_discretization_interval": step}
     if isinstance(event, GaussianEvent):
+        sigma = event.sigma / math.sqrt(event.l2_sensitivity_squared)
+        return pld.from_gaussian_mechanism(sigma, use_connect_dots=False, **options)
+    if isinstance(event, ThresholdEvent):
         return pld.from_gaussian_mechanism(event.sigma, use_connect_dots=False, **options)
-    likely = -math.log1p(math.exp(-event.epsilon / 2))
-    unlikely = likely - event.epsilon / 2
+    if isinstance(event, LaplaceEvent):
+        scale = event.scale / event.l1_sensitivity
+        return pld.from_laplace_mechanism(scale, use_connect_dots=False, **options)
+    # Two answers, whose odds go from exp(-reach) to exp(reach).
+    reach = event.epsilon / 2 if isinstance(event, ExponentialEvent) else float(epsilon_of(event))
+    likely = -math.log1p(math.exp(-reach))
+    unlikely = likely - reach
     before, after = {0: unlikely, 1: likely}, {0: likely, 1: unlikely}
     return pld.from_two_probability_mass_functions(before, after, **options)
