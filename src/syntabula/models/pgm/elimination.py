@@ -7,7 +7,8 @@ sets are then single operations, and a candidate marginal can be judged in micro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from syntabula.marginals.domain import Clique, Domain
 
@@ -25,17 +26,20 @@ def as_clique(domain: Domain, mask: int) -> Clique:
     return tuple(domain.columns[i] for i in bits(mask))
 
 
-def bits(mask: int) -> Iterator[int]:
+@lru_cache(maxsize=2**16)
+def bits(mask: int) -> tuple[int, ...]:
     """Return the positions of the columns in a set, lowest first."""
+    found = []
     while mask:
         lowest = mask & -mask
-        yield lowest.bit_length() - 1
+        found.append(lowest.bit_length() - 1)
         mask ^= lowest
+    return tuple(found)
 
 
 def cells_of(sizes: Sequence[int], mask: int) -> int:
     """Return the number of cells of a table over a set of columns (exact, any magnitude)."""
-    return math.prod(sizes[i] for i in bits(mask))
+    return math.prod([sizes[i] for i in bits(mask)])
 
 
 def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> list[tuple[int, int]]:
@@ -56,11 +60,11 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> list[tuple[int, int
         for i in bits(mask):
             around[i] |= mask
     cost = [cells_of(sizes, mask) for mask in around]
-    left = set(range(len(sizes)))
+    left = sorted(range(len(sizes)), key=lambda i: -sizes[i])  # the first of equals is taken
     made = []
     while left:
-        column = min(left, key=lambda i: (cost[i], -sizes[i], i))
-        left.discard(column)
+        column = min(left, key=cost.__getitem__)
+        left.remove(column)
         made.append((column, around[column]))
         rest = around[column] & ~(1 << column)
         for i in bits(rest):
