@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
     from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
+    from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
@@ -86,6 +87,7 @@ _HOMES = {
     "PrivMRF": "synthesizers.privmrf",
     "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
+    "PrivateGSD": "synthesizers.private_gsd",
     "RareCategories": "discretize.rare",
     "Release": "synthesizers.release",
     "Schema": "table.schema",
@@ -130,6 +132,7 @@ __all__ = [
     "PrivMRF",
     "PrivSyn",
     "PrivacyStatement",
+    "PrivateGSD",
     "RareCategories",
     "Release",
     "Schema",

@@ -61,6 +61,13 @@ _BUILT_IN = (
         home="syntabula.synthesizers.privsyn:PrivSyn",
     ),
     MethodInfo(
+        key="private_gsd",
+        name="Private-GSD",
+        summary="All pairs at once, and records that evolve towards them: for ample budgets.",
+        paper="Liu, Tang, Vietri, Wu 2023",
+        home="syntabula.synthesizers.private_gsd:PrivateGSD",
+    ),
+    MethodInfo(
         key="privbayes",
         name="PrivBayes",
         summary="A Bayesian network with a few parents for each column: fast and readable.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,19 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models import model_from_state, model_state
+from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM
 from syntabula.models.hard_rows import HardRows
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "wide": 300})
-KINDS = [GUM(passes=3)]
+KINDS = [GUM(passes=3), Genetic(generations=200)]
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
 
 
 def measurements() -> list[Measurement]:
-    rng = np.random.default_rng(0)
-    pairs = list(combinations(("a", "b", "c"), 2))
-    return [
-        Measurement(p, rng.dirichlet(np.ones(DOMAIN.cells(p))).reshape(DOMAIN.shape(p)) * 5000, 3.0)
-        for p in pairs
-    ]
+    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(3, 4, 2) * 5000
+    pairs = [(("a", "b"), 2), (("a", "c"), 1), (("b", "c"), 0)]
+    return [Measurement(pair, joint.sum(axis=axis), 3.0) for pair, axis in pairs]
 
 
 def fitted(kind: HardRows) -> HardRows:
@@ -135,11 +132,11 @@ class TestConditioning:
         assert (np.abs(drawn[..., 0] - n * part) <= 6 * np.sqrt(n * part * (1 - part)) + 1e-9).all()
 
     def test_codes_that_no_record_has_are_met_by_the_nearest_records(self, kind: HardRows) -> None:
-        # All records have a == c; b is given as well, so that two of three codes can be kept at most.
+        # All records have a == b == c, so that two of three given codes can be kept at most.
         domain = Domain.from_sizes({"a": 2, "b": 2, "c": 2, "d": 2})
-        counts = np.zeros((2, 2, 2, 2))
-        counts[0, 0, 0, 1] = counts[1, 1, 1, 0] = 1000
-        model = kind.over(domain).fit([Measurement(("a", "b", "c", "d"), counts, 0.0)])
+        facts, _ = model_state(kind.over(domain))
+        records = np.array([[0, 0, 0, 1], [1, 1, 1, 0]] * 50, dtype=np.uint8)
+        model = model_from_state(facts, {"rows": records})
         given = EncodedTable(
             domain.project(("a", "b", "c")), tuple(np.array(c) for c in ([0, 1], [0, 1], [1, 0]))
         )

@@ -14,6 +14,7 @@ from syntabula.models.base import MarginalModel
 # A file names its model by one of these keys, never by an import path: loading runs no foreign code.
 _MODELS = {
     "bayesian_network": ("syntabula.models.bayesian_network", "BayesianNetwork"),
+    "genetic": ("syntabula.models.genetic", "Genetic"),
     "gum": ("syntabula.models.gum", "GUM"),
     "neural": ("syntabula.models.neural", "NeuralRows"),
     "pgm": ("syntabula.models.pgm", "PGM"),

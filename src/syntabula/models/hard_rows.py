@@ -215,6 +215,14 @@ def check_integer(name: str, value: object, least: int) -> None:
         raise ArgumentError(f"{name} must be an integer of at least {least}")
 
 
+def draw_codes(counts: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n codes in random order, each as often as its share of the counts says, rounded up or down."""
+    edges = np.cumsum(counts) * (n / counts.sum())
+    edges[edges >= edges[-1]] = n
+    times = np.diff(np.floor(edges + rng.random() * (edges < n)).astype(np.intp), prepend=0)
+    return rng.permutation(np.repeat(np.arange(counts.size), times))
+
+
 def _evenly(records: int, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Return n positions in random order, each record as often as any other or once more."""
     times, rest = divmod(n, records)

@@ -77,6 +77,7 @@ _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
     PartInfo("neural", "models.neural:NeuralRows", "Soft rows that a network makes, as in GEM and MargNet."),
     PartInfo("gum", "models.gum:GUM", "Records copied and overwritten step by step, as in PrivSyn."),
+    PartInfo("genetic", "models.genetic:Genetic", "Records that mutate and cross over, as in Private-GSD."),
     PartInfo(
         "bayesian_network",
         "models.bayesian_network:BayesianNetwork",

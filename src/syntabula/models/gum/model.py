@@ -14,7 +14,7 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum.separation import Join, separate
 from syntabula.models.gum.update import Target, update
-from syntabula.models.hard_rows import HardRows, Rows, check_integer
+from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
 
 _LEAST_ROWS = 1000
 _BYTES_PER_ROW = 48  # the cell of each row, their order, and work space
@@ -67,7 +67,10 @@ class GUM(HardRows):
         n = min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
         core, joins = separate(agreeing_marginals(measurements, rounds=self.consistency_rounds))
         rows = np.zeros((n, len(self.domain)), dtype=self._dtype)
-        self._draw(rows, self._alone(core), rng)
+        for clique, table in core.items():
+            for axis, column in enumerate(clique):
+                alone = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis))
+                rows[:, self.domain.index(column)] = draw_codes(alone, n, rng)
         rows = self._updated(rows, core, rng)
         measured = {c for m in measurements for c in m.clique}
         rest = [
@@ -75,16 +78,6 @@ class GUM(HardRows):
         ]
         self._draw(rows, [*joins[::-1], *rest], rng)
         return replace(self, _total=total, _rows=rows)
-
-    def _alone(self, tables: Mapping[Clique, FloatArray]) -> list[Join]:
-        """Return how to draw every column of some marginals on its own."""
-        found: dict[str, Join] = {}
-        for clique, table in tables.items():
-            for axis, column in enumerate(clique):
-                if column not in found:
-                    others = tuple(i for i in range(table.ndim) if i != axis)
-                    found[column] = Join((column,), (), table.sum(axis=others))
-        return list(found.values())
 
     def _draw(self, rows: Rows, joins: Sequence[Join], rng: np.random.Generator) -> None:
         """Fill in columns, in order."""

@@ -1,0 +1,140 @@
+"""A genetic algorithm: a table whose cells change at random, where that brings it nearer to noisy marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.consistency import consistent_total, project_simplex
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.genetic.evolution import Evolution, Goal
+from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
+
+_LEAST_ROWS = 1000
+_TRIES_PER_ROW = 100
+_BYTES_PER_CELL = 40  # the goal, its error, and work space, for each column of a marginal
+_BYTES_PER_ROW = 64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Genetic(HardRows):
+    """Random records whose cells mutate and cross over; what lowers the error of the marginals stays.
+
+    Liu, Tang, Vietri, Wu (2023), "Generating Private Synthetic Data with Genetic Algorithms" (Private-GSD).
+    A generation tries new codes in one column, of which columns with many codes get more: for some rows a
+    random code (mutation), for others the code of another row (crossover). The error is the sum of squared
+    differences to the measured counts, by inverse variance; of a candidate only what it changes is computed.
+
+    Departures from the paper: a generation tries each candidate alone but keeps the best of them together,
+    as many as lower the error together, where the paper keeps the single best one: the same moves in some
+    hundredth of the generations. Crossover takes codes from the best table itself, as the public code does.
+    The algorithm stops once the error is what noise explains; going on would fit the noise. There are at
+    least 1,000 records, so that a small table is not coarse. The first records have each column's noisy
+    counts, which is nearer than even codes; later fits start from the records of the one before.
+
+    Attributes:
+        mutations: Candidates of each generation with a random code.
+        crossovers: Candidates of each generation with another row's code.
+        generations: At most so many in one fit.
+        tolerance: A fit also stops when 100 candidates for every row lower the error by less than this part.
+        stop_at_noise: Whether a fit stops at the error that noise explains; False goes on to the tolerance.
+    """
+
+    max_rows: int = 10_000
+    mutations: int = 500
+    crossovers: int = 500
+    generations: int = 100_000
+    tolerance: float = 1e-4
+    stop_at_noise: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("mutations", 1), ("crossovers", 0), ("generations", 1)):
+            check_integer(name, getattr(self, name), least)
+        part = self.tolerance
+        if isinstance(part, bool) or not isinstance(part, int | float) or not 0 < part < 1:
+            raise ArgumentError("tolerance must be a number above 0 and below 1")
+        if not isinstance(self.stop_at_noise, bool):
+            raise ArgumentError("stop_at_noise must be True or False")
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model evolved towards all given measurements, from this one's records or random ones.
+
+        Args:
+            measurements: At least one; a clique may be measured more than once.
+
+        Raises:
+            ArgumentError: If there is none, or values do not have the shape of their clique.
+            SchemaError: If a clique names an unknown column.
+            ResourceError: If the fit may take more than `max_memory_mb`.
+        """
+        self._check_measurements(measurements, bytes_per_cell=_BYTES_PER_CELL, bytes_per_row=_BYTES_PER_ROW)
+        rng = self._random()
+        total = consistent_total(measurements)
+        n = min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
+        rows = self._start(n, measurements, total, rng)
+        scale = n / total
+        least = min(float(m.variances.mean()) for m in measurements)
+        goals = [self._goal(m, scale, least) for m in measurements]
+        noise = sum(
+            g.weight * scale**2 * float(np.square(m.sigma).mean()) * m.values.size
+            for g, m in zip(goals, measurements, strict=True)
+        )
+        self._evolve(Evolution(rows, self.domain.sizes, goals), noise, rng)
+        return replace(self, _total=total, _rows=rows)
+
+    def _start(
+        self, n: int, measurements: Sequence[Measurement], total: float, rng: np.random.Generator
+    ) -> Rows:
+        """Return n records to start from: this model's, again and again if more are needed, or random ones."""
+        if self._rows is not None:
+            held = len(self._rows)
+            return self._rows[rng.permutation(held)[np.arange(n) % held]]
+        rows = self._uniform(n, rng)
+        for i, column in enumerate(self.domain.columns):
+            if any(column in m.clique for m in measurements):
+                alone = project_simplex(_estimated_column(column, measurements), total)
+                rows[:, i] = draw_codes(alone, n, rng)
+        return rows
+
+    def _goal(self, measurement: Measurement, scale: float, least: float) -> Goal:
+        return Goal(
+            columns=tuple(self.domain.index(c) for c in measurement.clique),
+            counts=np.ascontiguousarray(measurement.values * scale),
+            weight=least / float(measurement.variances.mean()),
+        )
+
+    def _evolve(self, evolution: Evolution, noise: float, rng: np.random.Generator) -> None:
+        """Let generations pass until the error is that of the noise, or hardly falls any more."""
+        if evolution.is_settled:
+            return
+        patience = math.ceil(
+            _TRIES_PER_ROW * len(evolution.rows) / min(self.mutations + self.crossovers, len(evolution.rows))
+        )
+        before = evolution.fitness
+        for number in range(1, self.generations + 1):
+            if self.stop_at_noise and evolution.fitness <= noise:
+                return
+            evolution.generation(self.mutations, self.crossovers, rng)
+            if number % patience == 0:
+                if before - evolution.fitness <= self.tolerance * before:
+                    return
+                before = evolution.fitness
+
+
+def _estimated_column(column: str, measurements: Sequence[Measurement]) -> FloatArray:
+    """Return the counts of a column with the least variance, from all marginals that have it."""
+    estimates, precisions = [], []
+    for m in measurements:
+        if column in m.clique:
+            others = tuple(i for i, c in enumerate(m.clique) if c != column)
+            estimates.append(m.values.sum(axis=others))
+            precisions.append(1 / m.variances.sum(axis=others))
+    weights = np.array(precisions)
+    found: FloatArray = (weights * np.array(estimates)).sum(axis=0) / weights.sum(axis=0)
+    return found
