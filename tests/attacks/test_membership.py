@@ -219,6 +219,20 @@ class TestResuming:
         with pytest.raises(ArgumentError, match="another table"):
             st.attack(table(), attacks.Half(), SCHEMA, n_shadows=8, folder=tmp_path)
 
+    def test_a_method_that_hides_its_settings_is_attacked_but_not_kept(self, tmp_path):
+        class Hiding:
+            def fit(self, source: object, schema: st.Schema | None = None) -> Records:
+                return Records(read(table(25)))
+
+        st.attack(table(), Hiding(), SCHEMA, n_shadows=8)
+        with pytest.raises(ArgumentError, match="repr"):
+            st.attack(table(), Hiding(), SCHEMA, n_shadows=8, folder=tmp_path)
+
+    def test_where_progress_goes_is_no_setting(self, tmp_path):
+        for _ in range(2):
+            method = st.Independent(epsilon=1.0, progress=lambda step, part: None)
+            st.attack(table(), method, SCHEMA, n_shadows=8, folder=tmp_path)
+
     def test_a_damaged_result_is_named(self, tmp_path):
         st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
         (tmp_path / "shadow-00003.npy").write_bytes(b"damaged")

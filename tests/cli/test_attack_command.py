@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 
 FEW = ("--shadows", "8", "--method", "independent", "-s", "schema.yaml")
@@ -45,6 +51,41 @@ class TestAttack:
             {k: v for k, v in f.items() if "seconds" not in k} for f in json.loads(first.out)["attacks"]
         ]
         assert figures == expected
+
+    def test_ctrl_c_leaves_whole_results_and_says_so_in_one_line(self, folder, run):
+        words = [
+            "attack",
+            "people.csv",
+            *FEW[2:],
+            "--shadows",
+            "4000",
+            "--workers",
+            "2",
+            "--folder",
+            "shadows",
+        ]
+        script = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "from syntabula.cli import main; sys.exit(main(sys.argv[1:]))"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, *words],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        while process.poll() is None and not list(folder.glob("shadows/shadow-*.npy")):
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+
+        _, said = process.communicate(timeout=60)
+
+        assert process.returncode == 130, said
+        assert "Traceback" not in said
+        kept = list(folder.glob("shadows/shadow-*.npy"))
+        assert 0 < len(kept) < 4000
+        lengths = {np.load(path, allow_pickle=False).size for path in kept}
+        assert len(lengths) == 1
 
     def test_disclosure_has_its_baselines(self, folder, run):
         words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--json")

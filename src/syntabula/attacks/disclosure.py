@@ -11,7 +11,16 @@ import numpy as np
 from syntabula.attacks.base import Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.knowledge import Knowledge
-from syntabula.attacks.shadows import Floats, Progress, drawn, fitted, identity_of, run_shadows, seeds_of
+from syntabula.attacks.shadows import (
+    Floats,
+    Progress,
+    drawn,
+    fitted,
+    identity_of,
+    run_shadows,
+    seeded,
+    seeds_of,
+)
 from syntabula.errors import ArgumentError
 from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.privacy.coordinates import Coordinates
@@ -155,7 +164,7 @@ class DisclosureGame:
 
     def identity(self) -> str:
         """Return a digest of all that closeness depends on."""
-        settings = (self.synthesizer, self.n_shadows, self.n_draws, self.seed)
+        settings = (seeded(self.synthesizer, self.seed), self.n_shadows, self.n_draws, self.seed)
         return identity_of(self.knowledge.raw, self.schema, *settings)
 
 
@@ -190,7 +199,7 @@ def _disclosures(
     progress: Progress | None,
 ) -> tuple[Floats, float]:
     shadows = run_shadows(
-        game, game.n_shadows, workers=workers, folder=folder, identity=game.identity(), progress=progress
+        game, game.n_shadows, workers=workers, folder=folder, identity=game.identity, progress=progress
     )
     members = game.members()
     half = game.n_shadows / 2

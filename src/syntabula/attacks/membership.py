@@ -17,7 +17,16 @@ from syntabula.attacks.knowledge import Knowledge
 from syntabula.attacks.outliers import outlier_scores
 from syntabula.attacks.querybased import QueryBased
 from syntabula.attacks.result import AttackResult, judge
-from syntabula.attacks.shadows import Floats, Progress, drawn, fitted, identity_of, run_shadows, seeds_of
+from syntabula.attacks.shadows import (
+    Floats,
+    Progress,
+    drawn,
+    fitted,
+    identity_of,
+    run_shadows,
+    seeded,
+    seeds_of,
+)
 from syntabula.attacks.value_range import ValueRange
 from syntabula.errors import ArgumentError
 from syntabula.table.draft import draft_schema
@@ -120,7 +129,7 @@ def attack(
         n_shadows,
         workers=workers,
         folder=folder,
-        identity=game.identity(),
+        identity=game.identity,
         progress=progress,
     )
     budget = getattr(synthesizer, "budget", None)
@@ -182,7 +191,8 @@ class Game:
 
     def identity(self) -> str:
         """Return a digest of all that the features depend on."""
-        settings = (self.knowledge.target, self.synthesizer, self.attacks, self.n_records, self.n_synthetic)
+        method = seeded(self.synthesizer, self.seed)
+        settings = (self.knowledge.target, method, self.attacks, self.n_records, self.n_synthetic)
         return identity_of(self.knowledge.raw, self.schema, *settings, self.seed)
 
 

@@ -7,9 +7,12 @@ import hashlib
 import json
 import os
 import re
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
+from syntabula._version import __version__
 from syntabula.attacks.base import Fitted, Synthesizer
 from syntabula.errors import ArgumentError, SyntabulaWarning
 from syntabula.table.conform import conform
@@ -29,7 +33,7 @@ Job = Callable[[int], Floats]
 Progress = Callable[[str, float], None]
 
 _IDENTITY = "shadows.json"
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +57,7 @@ def run_shadows(
     *,
     workers: int = 1,
     folder: str | os.PathLike[str] | None = None,
-    identity: str = "",
+    identity: Callable[[], str],
     progress: Progress | None = None,
 ) -> Shadows:
     """Run a job for each shadow model, those that are done already excepted.
@@ -64,7 +68,7 @@ def run_shadows(
         workers: Processes that train at the same time; 1 for this one alone.
         folder: Where each result is written at once, so that an interrupted run can go on; made if need be.
             Its files are as sensitive as the table. None keeps nothing.
-        identity: What must be equal for results to be reused.
+        identity: Returns what must be equal for results to be reused; called only if there is a folder.
         progress: Called with "shadow models" and the part that is done.
 
     Raises:
@@ -75,7 +79,7 @@ def run_shadows(
     if workers < 1 or n_shadows < 1:
         raise ArgumentError("workers and the number of shadow models must be at least 1")
     report = progress or (lambda step, done: None)
-    place = None if folder is None else _opened(Path(folder), identity)
+    place = None if folder is None else _opened(Path(folder), identity())
     done: dict[int, tuple[Floats, float]] = {}
     for number in range(n_shadows):
         found = None if place is None else _stored(place, number)
@@ -98,7 +102,25 @@ def _results(job: Job, numbers: list[int], place: Path | None, workers: int) -> 
         return (_run(job, number, place) for number in numbers)
     joblib = require("joblib", "evaluate")
     parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
-    return parallel(joblib.delayed(_run)(job, number, place) for number in numbers)
+    with _children_without_interrupts():
+        return parallel(joblib.delayed(_run)(job, number, place) for number in numbers)
+
+
+@contextmanager
+def _children_without_interrupts() -> Iterator[None]:
+    """Leave an interrupt from the keyboard to this process, which ends its workers in order.
+
+    The terminal sends it to all of them, and each would print where it was. Processes that are started in here
+    ignore it, as they inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if former is None else former)
 
 
 def _run(job: Job, number: int, place: Path | None) -> tuple[int, Floats, float]:
@@ -151,15 +173,24 @@ def _opened(folder: Path, identity: str) -> Path:
 
 
 def identity_of(table: RawTable, schema: Schema | None, *settings: object) -> str:
-    """Return a digest of a table, its schema and settings, the same for the same content in any process."""
-    digest = hashlib.sha256()
+    """Return a digest of a table, its schema and settings, the same for the same content in any process.
+
+    Raises:
+        ArgumentError: If an object among the settings does not show in its repr what is set in it.
+    """
+    kinds = None if schema is None else schema.to_json()
+    shown = repr((__version__, kinds, settings))
+    if _ADDRESS.search(shown):
+        raise ArgumentError(
+            "shadow models of this method cannot be told from those of another setting: a part of it has no "
+            "repr that shows its settings; give it one, as a dataclass has, or name no folder"
+        )
+    digest = hashlib.sha256(shown.encode())
     for name, column in table.columns.items():
         values = column.values
         digest.update(repr((name, column.physical)).encode())
         digest.update(repr(values.tolist()).encode() if values.dtype == object else values.tobytes())
         digest.update(column.missing.tobytes())
-    kinds = None if schema is None else schema.to_json()
-    digest.update(_ADDRESS.sub("", repr((kinds, settings))).encode())
     return digest.hexdigest()
 
 
