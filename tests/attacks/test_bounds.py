@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from syntabula.attacks.bounds import (
+    area_error,
     area_under_curve,
     auc_ceiling,
     best_threshold,
@@ -29,6 +30,20 @@ class TestAreaUnderCurve:
 
     def test_equal_scores_are_chance(self):
         assert area_under_curve(np.ones(5), np.ones(7)) == 0.5
+
+
+class TestAreaError:
+    def test_it_is_how_much_areas_differ_between_draws(self):
+        rng = np.random.default_rng(2)
+        areas = [area_under_curve(rng.normal(0.7, 1, 60), rng.normal(size=80)) for _ in range(2000)]
+
+        error = area_error(float(np.mean(areas)), 60, 80)
+
+        # The deviation of 2000 areas errs by 1.6 %, the formula (made for exponential scores) by a few.
+        assert error == pytest.approx(np.std(areas), rel=0.15)
+
+    def test_a_perfect_attack_has_none(self):
+        assert area_error(1.0, 10, 10) == 0.0
 
 
 class TestTruePositiveRate:

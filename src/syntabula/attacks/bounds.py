@@ -26,6 +26,14 @@ def area_under_curve(members: Floats, others: Floats) -> float:
     return float((below + not_above).mean() / 2 / others.size)
 
 
+def area_error(area: float, n_members: int, n_others: int) -> float:
+    """Return the standard error of an AUC (Hanley and McNeil, 1982), from how many scores it was counted."""
+    both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = area * (1 - area)
+    variance += (n_members - 1) * (both_members - area**2) + (n_others - 1) * (both_others - area**2)
+    return math.sqrt(max(0.0, variance) / (n_members * n_others))
+
+
 def true_positive_rate(members: Floats, others: Floats, false_positive_rate: float) -> float:
     """Return the largest part of members found by a threshold that accuses at most a given part of others."""
     thresholds = np.concatenate([np.unique(np.concatenate([members, others])), [np.inf]])

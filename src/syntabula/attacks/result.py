@@ -13,6 +13,7 @@ from syntabula._extras import require
 from syntabula.attacks.base import Attack
 from syntabula.attacks.bounds import (
     Floats,
+    area_error,
     area_under_curve,
     auc_ceiling,
     best_threshold,
@@ -62,6 +63,11 @@ class AttackResult:
     without_target: Floats = field(repr=False)
 
     @property
+    def auc_error(self) -> float:
+        """Standard error of the AUC, by which it would differ with other shadow models."""
+        return area_error(self.auc, self.with_target.size, self.without_target.size)
+
+    @property
     def ceiling(self) -> float | None:
         """Largest AUC that any attack can have if the claim holds; None without a claim."""
         return None if self.epsilon is None else auc_ceiling(self.epsilon, self.delta)
@@ -75,6 +81,7 @@ class AttackResult:
         """Return the AUC as a score among other metrics."""
         facts = {
             "shadows": self.n_shadows,
+            "auc_error": self.auc_error,
             "success": self.success,
             "epsilon_lower": self.epsilon_lower,
             "confidence": self.confidence,
@@ -89,6 +96,7 @@ class AttackResult:
             "shadows": self.n_shadows,
             "judged": self.n_judged,
             "auc": self.auc,
+            "auc_error": self.auc_error,
             "success": self.success,
             "tpr_at_fpr": {f"{rate:g}": value for rate, value in self.tpr_at_fpr.items()},
             "epsilon_lower": self.epsilon_lower,
@@ -104,7 +112,7 @@ class AttackResult:
         most = "" if self.ceiling is None else f" (at most {self.ceiling:.3f} if the claim holds)"
         verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
         return (
-            f"AUC {self.auc:.3f}{most}, {self.success:.0%} of guesses right where chance is 50%; "
+            f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses right where chance is 50%; "
             f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence.{verdict}"
         )
 
