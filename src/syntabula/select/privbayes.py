@@ -142,6 +142,8 @@ class ParentSets:
             if len(found) <= self.max_candidates:
                 break
         limit_mb = model.memory_mb([]) + self.max_model_mb
+        if model.memory_mb([*network, *found]) <= limit_mb:
+            return found
         affordable = [f for f in found if model.memory_mb([*network, f]) <= limit_mb]
         return affordable or [(child,) for child in left]
 

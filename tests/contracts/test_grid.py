@@ -1,0 +1,88 @@
+"""Every selector with every model: a pair is either refused beforehand, or keeps all promises of a method."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError
+
+SCHEMA = st.Schema(
+    {"a": st.Numeric(0, 3, integer=True), "b": st.Categorical(("x", "y", "z")), "c": st.Boolean()}
+)
+SELECTORS = [info.key for info in st.list_selectors()]
+MODELS = [info.key for info in st.list_models()]
+NEED_TORCH = {"neural", "relaxed_projection"}
+# What is promised of a pair holds at any size of its parts.
+SMALL: dict[str, Any] = {
+    "n_rows": 16,
+    "units": 4,
+    "iterations": 5,
+    "passes": 3,
+    "generations": 20,
+    "mutations": 5,
+    "crossovers": 5,
+    "rounds_per_column": 1,
+    "cells_per_round": 1,
+    "candidates": 10,
+}
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, 300)
+    return pd.DataFrame(
+        {"a": a, "b": np.array(["x", "y", "z"])[np.minimum(a, 2)], "c": rng.random(300) < 0.3}
+    )
+
+
+def pair(selector: str, model: str) -> dict[str, Any]:
+    """Return the parts of a pair with small settings; skips where it makes no sense or lacks a library."""
+    if model in NEED_TORCH and find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    try:
+        parts = st.grid_parts(selector, model)
+    except ArgumentError as refused:
+        if "makes no sense" not in str(refused):
+            raise
+        pytest.skip("refused, with why")
+    known = {name for options in st.method_options(parts).values() for name in options}
+    return parts | st.with_options(parts, {n: v for n, v in SMALL.items() if n in known})
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("selector", SELECTORS)
+class TestEveryPair:
+    def test_it_spends_its_budget_and_no_more_and_comes_back_from_a_file(
+        self, selector: str, model: str, tmp_path: Path
+    ) -> None:
+        budget = st.Budget(epsilon=1.0, delta=1e-5)
+        method = st.Marginal(**pair(selector, model), budget=budget, seed=1)
+
+        release = method.fit(table(), SCHEMA)
+
+        assert release.method == f"{selector}+{model}"
+        assert 1 - 1e-6 < release.privacy.epsilon_spent <= 1
+        release.save(tmp_path / "x.syn")
+        rows = st.load(tmp_path / "x.syn").sample(20, seed=2)
+        pd.testing.assert_frame_equal(rows, release.sample(20, seed=2))
+        assert set(rows["b"]) <= {"x", "y", "z"}
+
+    def test_its_plan_is_its_budget(self, selector: str, model: str) -> None:
+        planned = st.Marginal(**pair(selector, model)).plan(SCHEMA)
+
+        assert planned.method == f"{selector}+{model}"
+        assert sum(step.share for step in planned.steps) == pytest.approx(1.0)
+        assert planned.memory_mb < 4000
+
+    def test_it_runs_without_privacy(self, selector: str, model: str) -> None:
+        release = st.Marginal(**pair(selector, model), epsilon=float("inf")).fit(table(), SCHEMA)
+
+        assert release.n_estimated == pytest.approx(300, abs=1)
+        assert len(release.sample(5)) == 5
