@@ -8,7 +8,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, MissingExtraError
-from syntabula.metrics import Comparison, Score, compare, describe_metric
+from syntabula.metrics import Comparison, compare, describe_metric
 from syntabula.metrics.utility.affinity import Affinity
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.metrics.utility.evaluators import EVALUATORS, evaluator
@@ -249,5 +249,20 @@ class TestTuning:
             assert model is not None
 
 
-def test_scores_are_scores():
-    assert isinstance(PredictiveUtility()(judged(table(3)), rng()), Score)
+class TestTransformer:
+    def test_it_repeats_itself_and_leaves_the_global_generator_alone(self):
+        torch = pytest.importorskip("torch")
+        encoding = Encoding(judged(table(3)))
+        sample = encoding.sample(judged(table(3)).synthetic)
+        before = torch.get_rng_state()
+
+        said = [
+            evaluator("transformer")
+            .make(encoding.task, {"most_epochs": 1}, 5)
+            .fit(sample.x, sample.y)
+            .predict_proba(sample.x)
+            for _ in range(2)
+        ]
+
+        assert np.array_equal(*said)
+        assert torch.equal(before, torch.get_rng_state())

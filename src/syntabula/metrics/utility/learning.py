@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -127,12 +126,9 @@ def predictions(model: Estimator, task: Task, train: Sample, test: Sample) -> Pr
     if np.unique(train.y).size == 1:
         values = np.full(test.y.size, train.y[0])
         return Predictions(values, np.eye(task.n_classes)[values] if task.has_classes else None)
-    with warnings.catch_warnings():
-        # That a model has not converged is part of its score.
-        warnings.simplefilter("ignore")
-        model.fit(train.x, y)
-        # Some libraries return a column.
-        values = np.asarray(model.predict(test.x)).reshape(-1)
+    model.fit(train.x, y)
+    # Some libraries return a column.
+    values = np.asarray(model.predict(test.x)).reshape(-1)
     if known is None:
         return Predictions(values.astype(np.float64), None)
     probabilities = None

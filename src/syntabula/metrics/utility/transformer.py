@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _BATCH = 512
 _HEADS = 4
+_DRAWING = threading.Lock()
 
 
 @dataclass(kw_only=True)
@@ -57,7 +59,8 @@ class TabularTransformer:
         n_out = int(np.max(y)) + 1 if self.task.has_classes else 1
         losses = torch.nn.functional
         loss: Any = losses.cross_entropy if self.task.has_classes else losses.mse_loss
-        with torch.random.fork_rng(devices=[]):
+        # The generator that torch draws from is one for all threads.
+        with _DRAWING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._network = _network(self, n_out)
             if self.task.has_classes:
