@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.margnet import MargNet as MargNet
+    from syntabula.synthesizers.margnet import MargNetQ as MargNetQ
+    from syntabula.synthesizers.margnet import MargNetS as MargNetS
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
+    from syntabula.synthesizers.rap import RAP as RAP
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.table.columns import Boolean as Boolean
@@ -74,6 +77,9 @@ _HOMES = {
     "AIM": "synthesizers.aim",
     "GEM": "synthesizers.gem",
     "MargNet": "synthesizers.margnet",
+    "MargNetQ": "synthesizers.margnet",
+    "MargNetS": "synthesizers.margnet",
+    "RAP": "synthesizers.rap",
     "MST": "synthesizers.mst",
     "MWEM": "synthesizers.mwem",
     "Marginal": "synthesizers.marginal",
@@ -113,6 +119,7 @@ __all__ = [
     "MST",
     "MWEM",
     "NO_PRIVACY",
+    "RAP",
     "Boolean",
     "Budget",
     "Categorical",
@@ -122,6 +129,8 @@ __all__ = [
     "Identifier",
     "Independent",
     "MargNet",
+    "MargNetQ",
+    "MargNetS",
     "Marginal",
     "MethodInfo",
     "Numeric",

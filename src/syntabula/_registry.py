@@ -96,11 +96,32 @@ _BUILT_IN = (
         home="syntabula.synthesizers.margnet:MargNet",
     ),
     MethodInfo(
+        key="margnet-q",
+        name="MargNet-q",
+        summary="MargNet with single cells instead of pairs: an ablation.",
+        paper="Chen, Gong, Wang, MargNet",
+        home="syntabula.synthesizers.margnet:MargNetQ",
+    ),
+    MethodInfo(
+        key="margnet-s",
+        name="MargNet-s",
+        summary="MargNet in a fixed number of rounds: an ablation.",
+        paper="Chen, Gong, Wang, MargNet",
+        home="syntabula.synthesizers.margnet:MargNetS",
+    ),
+    MethodInfo(
         key="gem",
         name="GEM",
         summary="Single cells, chosen adaptively, fitted by a neural network.",
         paper="Liu, Vietri, Wu 2021",
         home="syntabula.synthesizers.gem:GEM",
+    ),
+    MethodInfo(
+        key="rap",
+        name="RAP",
+        summary="A few single cells a round, fitted by free soft rows.",
+        paper="Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021",
+        home="syntabula.synthesizers.rap:RAP",
     ),
 )
 

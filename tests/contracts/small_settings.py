@@ -9,7 +9,10 @@ import syntabula as st
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
 _OPTIONS: dict[str, dict[str, int]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
+    "margnet-q": _NETWORK | {"rounds_per_column": 2},
+    "margnet-s": _NETWORK | {"rounds_per_column": 1},
     "gem": _NETWORK | {"rounds_per_column": 2},
+    "rap": {"n_rows": 32, "iterations": 4, "cells_per_round": 3},
 }
 
 

@@ -21,7 +21,21 @@ from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEve
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 
-METHODS = ["independent", "mst", "aim", "privsyn", "private_gsd", "privbayes", "mwem", "privmrf", "margnet", "gem"]
+METHODS = [
+    "independent",
+    "mst",
+    "aim",
+    "privsyn",
+    "private_gsd",
+    "privbayes",
+    "mwem",
+    "privmrf",
+    "margnet",
+    "margnet-q",
+    "margnet-s",
+    "gem",
+    "rap",
+]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 

@@ -87,7 +87,7 @@ class TestFit:
 
     def test_the_same_seed_gives_the_same_model(self) -> None:
         one, same, other = (
-            NeuralRows(network_seed=s, **SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)) for s in (0, 0, 1)
+            NeuralRows(seed=s, **SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)) for s in (0, 0, 1)
         )
 
         assert np.array_equal(one.rows.probabilities, same.rows.probabilities)
@@ -136,7 +136,7 @@ class TestLimits:
             {"fixed_input": 1},
             {"emphasis": -1.0},
             {"device": ""},
-            {"network_seed": -1},
+            {"seed": -1},
             {"max_memory_mb": 0},
         ],
     )
@@ -172,7 +172,9 @@ class TestState:
 
         assert np.allclose(back.marginals([("a",)])[0], 0.25)
 
-    @pytest.mark.parametrize("name", ["rows", "network/bias", "network/input", "network/from_blocks/1"])
+    @pytest.mark.parametrize(
+        "name", ["rows", "parameters/bias", "parameters/input", "parameters/from_blocks/1"]
+    )
     def test_damaged_arrays_are_refused(self, name: str) -> None:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
 
@@ -191,9 +193,9 @@ class TestState:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
 
         with pytest.raises(ReleaseFileError):
-            model_from_state(facts, arrays | {"network/input": arrays["network/input"] + 1})
+            model_from_state(facts, arrays | {"parameters/input": arrays["parameters/input"] + 1})
 
-    @pytest.mark.parametrize("change", [{"total": -1.0}, {"columns": ["a"]}, {"options": {}}, {"fitted": 3}])
+    @pytest.mark.parametrize("change", [{"total": -1.0}, {"columns": ["a"]}, {"units": "two"}, {"fitted": 3}])
     def test_damaged_facts_are_refused(self, change: dict[str, object]) -> None:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
 

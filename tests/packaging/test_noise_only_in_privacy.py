@@ -22,8 +22,8 @@ MAY_DRAW = {
     "demo": "numpy.random",
     # Shadow models of an attack get records and seeds at random; an attack releases nothing.
     "attacks": "numpy.random",
-    # A network starts at random weights, from a seed that is no secret: post-processing.
-    "models/neural": "numpy.random",
+    # Soft rows start at random parameters, from a seed that is no secret: post-processing.
+    "models/soft_rows": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
     # Weights and batches of a model that only judges a released table.

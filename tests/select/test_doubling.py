@@ -20,7 +20,14 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.doubling import CHOOSE, MEASURE, ONE_WAY, FirstTimeDoubling
+from syntabula.select.doubling import (
+    CHOOSE,
+    CHOOSE_CELL,
+    MEASURE,
+    MEASURE_CELL,
+    ONE_WAY,
+    FirstTimeDoubling,
+)
 from syntabula.select.rounds import Rounds
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 4, "c": 4, "d": 3})
@@ -157,6 +164,28 @@ class TestDoubling:
         assert seen[:-1] == list(range(4, 4 + len(seen) - 1))
 
 
+class TestCells:
+    def test_all_of_the_budget_is_spent_on_single_cells(self) -> None:
+        asked = curator(Budget.zcdp(1.0, 1e-6))
+
+        FirstTimeDoubling(queries="cells", rounds_per_column=4).select(asked, PGM())
+
+        assert float(asked.ledger.spent) == pytest.approx(1.0, abs=1e-9)
+        measured = [e.event for e in asked.ledger.entries if e.step == MEASURE_CELL]
+        chosen = [e.event for e in asked.ledger.entries if e.step == CHOOSE_CELL]
+        assert len(measured) == len(chosen) > 2
+        assert {e.cells for e in measured} == {1}
+        assert {e.candidates for e in chosen} == {sum(DOMAIN.cells(p) for p in PAIRS)}
+
+    def test_a_cell_that_brings_nothing_doubles_the_cost(self) -> None:
+        asked = curator(Budget.zcdp(1.0, 1e-6))
+
+        FirstTimeDoubling(queries="cells").select(asked, Deaf())
+
+        costs = [float(e.cost) for e in asked.ledger.entries if e.step == MEASURE_CELL][:-1]
+        assert costs[1] == pytest.approx(2 * costs[0])
+
+
 class TestAccuracy:
     def test_the_strong_pairs_are_measured(self) -> None:
         asked = curator(Budget.zcdp(1.2, 1e-6))
@@ -180,7 +209,7 @@ class TestAccuracy:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("options", [{"rounds_per_column": 0}, {"measure_share": 1}])
+    @pytest.mark.parametrize("options", [{"rounds_per_column": 0}, {"measure_share": 1}, {"queries": "rows"}])
     def test_senseless_options_are_refused(self, options: dict[str, float]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(options))):
             FirstTimeDoubling(**options)  # type: ignore[arg-type]

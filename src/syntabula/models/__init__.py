@@ -18,6 +18,7 @@ _MODELS = {
     "gum": ("syntabula.models.gum", "GUM"),
     "neural": ("syntabula.models.neural", "NeuralRows"),
     "pgm": ("syntabula.models.pgm", "PGM"),
+    "relaxed_projection": ("syntabula.models.relaxed_projection", "RelaxedProjection"),
     "recoded": ("syntabula.models.recoded", "RecodedModel"),
 }
 

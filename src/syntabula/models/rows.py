@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.sample import round_rows
 
 _NUMBERS_AT_ONCE = 8_000_000
@@ -184,14 +184,3 @@ def even_rows(domain: Domain) -> Rows:
     """Return one soft row in which all codes of a column are equally likely."""
     shares = [np.full(size, 1.0 / size, dtype=np.float32) for size in domain.sizes]
     return Rows(domain, np.concatenate(shares)[None, :])
-
-
-def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> None:
-    """Raise ArgumentError if there is no measurement, or one does not have the shape of its clique."""
-    if not measurements:
-        raise ArgumentError("fit needs at least one measurement")
-    for m in measurements:
-        if m.values.shape != domain.shape(m.clique):
-            raise ArgumentError(
-                f"the measurement of {m.clique} has shape {m.values.shape}, its clique {domain.shape(m.clique)}"
-            )

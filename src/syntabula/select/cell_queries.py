@@ -11,8 +11,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.doubling import check_count, check_part
-from syntabula.select.rounds import Rounds
+from syntabula.select.rounds import Rounds, check_count, check_part
 
 TOTAL = "count the records"
 CHOOSE = "choose cells"

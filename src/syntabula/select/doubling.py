@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
+from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds
+from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"
+CHOOSE_CELL = "choose cells"
+MEASURE_CELL = "measure the chosen cells"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +37,22 @@ class FirstTimeDoubling:
     in every round, whatever their size. At the end the model is fitted once more, with nothing new.
 
     Departures: the number of records is nowhere taken as exact; a rest that does not pay for two rounds goes
-    into one (the public code does not spend it).
+    into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the one-way
+    marginals are still measured whole: their cells together cost no more than one of them.
 
     Attributes:
+        queries: "pairs", or "cells": a single cell of any pair each round.
         rounds_per_column: c / d: more rounds choose finer, with more noise each.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
     """
 
+    queries: Literal["pairs", "cells"] = "pairs"
     rounds_per_column: int = 16
     measure_share: Fraction | float = Fraction(9, 10)
 
     def __post_init__(self) -> None:
+        if self.queries not in ("pairs", "cells"):
+            raise ArgumentError("queries must be 'pairs' or 'cells'")
         check_count("rounds_per_column", self.rounds_per_column)
         check_part("measure_share", self.measure_share)
 
@@ -55,7 +64,9 @@ class FirstTimeDoubling:
             one_way=one_way,
             round_share=round_share,
             measure_share=Fraction(self.measure_share),
-            names=(ONE_WAY, CHOOSE, MEASURE),
+            names=(ONE_WAY, CHOOSE, MEASURE)
+            if self.queries == "pairs"
+            else (ONE_WAY, CHOOSE_CELL, MEASURE_CELL),
         )
 
     def select(
@@ -69,32 +80,35 @@ class FirstTimeDoubling:
         """Measure one-way marginals, then choose, measure and fit until the share is spent."""
         report = progress or (lambda step, done: None)
         domain = curator.domain
-        pairs = pairs_of(domain)
         used, round_share = self._shares(domain, share)
 
         # Algorithm 1, lines 3 to 6: start with every column on its own.
         measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
         model = model.over(domain).fit(measured)
+        if used == share:
+            return model
+        pairs = pairs_of(domain)
+        ask = _Pairs(curator, pairs) if self.queries == "pairs" else _Cells(curator, pairs)
+        asked: set[tuple[Clique, Cell | None]] = set()
         rounds = Rounds(share=share, used=used, round_share=round_share, measure_share=self.measure_share)
         for measure_share, choose_share in rounds:
-            # Algorithm 2, line 5: choose the pair that the model gets most wrong, beyond its noise.
+            # Algorithm 2, line 5: choose the query that the model gets most wrong, beyond its noise.
             sigma = curator.noise_sigma(1, measure_share)
             believed = model.marginals(pairs)
-            noise = [HALF_NORMAL * sigma * domain.cells(c) for c in pairs]
-            position = curator.choose(pairs, believed, share=choose_share, step=CHOOSE, penalties=noise)
-            chosen = pairs[position]
-            first = all(m.clique != chosen for m in measured)
-            if sigma == 0 and not first:
+            query = clique, cell = ask.choose(believed, sigma, choose_share)
+            if sigma == 0 and query in asked:
                 break  # without noise there is nothing left to learn
 
             # Lines 6 to 8: measure it, and fit again from where the model stands.
-            measured += curator.measure([chosen], share=measure_share, step=MEASURE)
+            measured += ask.measure(clique, cell, measure_share)
             model = model.fit(measured)
 
             # Lines 10 and 11.
-            (after,) = model.marginals([chosen])
-            if first and float(np.abs(after - believed[position]).sum()) < noise[position]:
+            (after,) = model.marginals([clique])
+            change = np.abs(after - believed[pairs.index(clique)])[cell or ...]
+            if query not in asked and float(change.sum()) < HALF_NORMAL * sigma * change.size:
                 rounds.grow(2)
+            asked.add(query)
             report(CHOOSE, rounds.done)
         # Line 15: all measurements count by their noise alone.
         model = model.fit(measured)
@@ -109,56 +123,31 @@ class FirstTimeDoubling:
         return len(domain) * Fraction(self.measure_share) * round_share, round_share
 
 
-def pairs_of(domain: Domain) -> list[Clique]:
-    """Return all pairs of columns."""
-    return list(combinations(domain.columns, 2))
+class _Pairs:
+    """Whole pairs as queries."""
+
+    def __init__(self, curator: Curator, pairs: Sequence[Clique]) -> None:
+        self._curator = curator
+        self._pairs = pairs
+
+    def choose(self, believed: Sequence[FloatArray], sigma: float, share: Fraction) -> tuple[Clique, None]:
+        noise = [HALF_NORMAL * sigma * b.size for b in believed]
+        chosen = self._curator.choose(self._pairs, believed, share=share, step=CHOOSE, penalties=noise)
+        return self._pairs[chosen], None
+
+    def measure(self, clique: Clique, cell: Cell | None, share: Fraction) -> list[Measurement]:
+        return self._curator.measure([clique], share=share, step=MEASURE)
 
 
-def plan_of_pairs(
-    domain: Domain,
-    *,
-    one_way: Fraction,
-    round_share: Fraction,
-    measure_share: Fraction,
-    names: tuple[str, str, str],
-    picks: int = 1,
-) -> list[PlannedStep]:
-    """Say what one-way marginals cost, and then rounds of choosing and measuring pairs."""
-    singles = tuple((c,) for c in domain.columns)
-    pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)
-    first = PlannedStep(
-        name=names[0], share=one_way, cells=cells, noisy_cells=cells, model_cells=cells, cliques=singles
-    )
-    if one_way == 1:
-        return [first]
-    counted = sorted((domain.cells(c) for c in pairs), reverse=True)
-    chosen = math.ceil((1 - one_way) / round_share) * picks
-    cliques = (*singles, *pairs)
-    steps = [first]
-    for name, part, kept, noisy in (
-        (names[1], 1 - measure_share, sum(counted), 0),
-        (names[2], measure_share, 0, sum(counted[:chosen])),
-    ):
-        steps.append(
-            PlannedStep(
-                name=name,
-                share=(1 - one_way) * part,
-                cells=kept,
-                noisy_cells=noisy,
-                model_cells=cells + sum(counted),
-                cliques=cliques,
-            )
-        )
-    return steps
+class _Cells:
+    """Single cells of pairs as queries; all have the same noise, so that none is deducted."""
 
+    def __init__(self, curator: Curator, pairs: Sequence[Clique]) -> None:
+        self._cells = CellCurator(curator, pairs)
 
-def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise ArgumentError unless a value is an integer of at least that."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
+    def choose(self, believed: Sequence[FloatArray], sigma: float, share: Fraction) -> tuple[Clique, Cell]:
+        return self._cells.choose(believed, share=share, step=CHOOSE_CELL)
 
-
-def check_part(name: str, value: Fraction | float) -> None:
-    """Raise ArgumentError unless a value is a part of the budget."""
-    if not 0 < value < 1:
-        raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+    def measure(self, clique: Clique, cell: Cell | None, share: Fraction) -> list[Measurement]:
+        assert cell is not None  # chosen above
+        return self._cells.measure([(clique, cell)], share=share, step=MEASURE_CELL)

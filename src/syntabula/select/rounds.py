@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.select.base import PlannedStep
 
 HALF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
@@ -59,3 +64,58 @@ class Rounds:
     def grow(self, factor: int) -> None:
         """Make later rounds cost so many times more."""
         self._round *= factor
+
+
+def pairs_of(domain: Domain) -> list[Clique]:
+    """Return all pairs of columns."""
+    return list(combinations(domain.columns, 2))
+
+
+def plan_of_pairs(
+    domain: Domain,
+    *,
+    one_way: Fraction,
+    round_share: Fraction,
+    measure_share: Fraction,
+    names: tuple[str, str, str],
+    picks: int = 1,
+) -> list[PlannedStep]:
+    """Say what one-way marginals cost, and then rounds of choosing and measuring pairs."""
+    singles = tuple((c,) for c in domain.columns)
+    pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)
+    first = PlannedStep(
+        name=names[0], share=one_way, cells=cells, noisy_cells=cells, model_cells=cells, cliques=singles
+    )
+    if one_way == 1:
+        return [first]
+    counted = sorted((domain.cells(c) for c in pairs), reverse=True)
+    chosen = math.ceil((1 - one_way) / round_share) * picks
+    cliques = (*singles, *pairs)
+    steps = [first]
+    for name, part, kept, noisy in (
+        (names[1], 1 - measure_share, sum(counted), 0),
+        (names[2], measure_share, 0, sum(counted[:chosen])),
+    ):
+        steps.append(
+            PlannedStep(
+                name=name,
+                share=(1 - one_way) * part,
+                cells=kept,
+                noisy_cells=noisy,
+                model_cells=cells + sum(counted),
+                cliques=cliques,
+            )
+        )
+    return steps
+
+
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raise ArgumentError unless a value is an integer of at least that."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}")
+
+
+def check_part(name: str, value: Fraction | float) -> None:
+    """Raise ArgumentError unless a value is a part of the budget."""
+    if not 0 < value < 1:
+        raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")

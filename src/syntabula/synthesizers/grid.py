@@ -61,6 +61,12 @@ _SELECTORS = (
         adaptive=True,
     ),
     PartInfo(
+        "fixed_rounds",
+        "select.fixed_rounds:FixedRounds",
+        "The pairs where the model is most wrong, in rounds of equal cost, as in MargNet-s and RAP++.",
+        adaptive=True,
+    ),
+    PartInfo(
         "cells",
         "select.cell_queries:CellQueries",
         "Single cells where the model is most wrong, as in GEM and RAP.",
@@ -75,6 +81,9 @@ _SELECTORS = (
 )
 _MODELS = (
     PartInfo("pgm", "models.pgm:PGM", "Private-PGM: factors on a junction tree."),
+    PartInfo(
+        "relaxed_projection", "models.relaxed_projection:RelaxedProjection", "Free soft rows, as in RAP."
+    ),
     PartInfo("neural", "models.neural:NeuralRows", "Soft rows that a network makes, as in GEM and MargNet."),
     PartInfo("gum", "models.gum:GUM", "Records copied and overwritten step by step, as in PrivSyn."),
     PartInfo("genetic", "models.genetic:Genetic", "Records that mutate and cross over, as in Private-GSD."),

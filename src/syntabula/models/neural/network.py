@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,21 +119,6 @@ def first_arrays(domain: Domain, *, rows: int, units: int, start: Input, rng: np
     return arrays
 
 
-def check_arrays(arrays: Arrays, domain: Domain, *, rows: int, units: int, start: Input) -> None:
-    """Raise ValueError if stored arrays are not those of such a network."""
-    shapes = shapes_of(domain, units=units)
-    width = sum(domain.sizes)
-    shapes["input"] = (rows, width if start == "gaussian" else len(domain))
-    if {n: a.shape for n, a in arrays.items()} != shapes:
-        raise ValueError("arrays have other names or shapes than the network's")
-    for name, array in arrays.items():
-        codes = name == "input" and start == "codes"
-        if array.dtype != (np.int64 if codes else np.float32) or not np.isfinite(array).all():
-            raise ValueError("arrays have another type, or are not finite")
-        if codes and not ((array >= 0) & (array < width)).all():
-            raise ValueError("a code of the input is outside the domain")
-
-
 def draw_input(domain: Domain, rows: int, start: Input, rng: np.random.Generator) -> np.ndarray:
     """Draw an input: int64 [rows, columns] for codes, float32 [rows, sum of sizes] for normal numbers."""
     if start == "gaussian":
@@ -142,13 +128,13 @@ def draw_input(domain: Domain, rows: int, start: Input, rng: np.random.Generator
 
 
 def network_of(
-    domain: Domain, arrays: Arrays, *, device: Any, draw: Callable[[], np.ndarray] | None
+    domain: Domain, arrays: Mapping[str, np.ndarray], *, device: Any, draw: Callable[[], np.ndarray] | None
 ) -> Network:
     """Make a network of stored arrays, which it does not change.
 
     Args:
         domain: The columns.
-        arrays: As `first_arrays` or `arrays_of` returns them.
+        arrays: As `first_arrays` returns them, some replaced by those of `arrays_of`.
         device: Where to put it.
         draw: Draws the input of each step anew; None for the stored one, always.
     """
@@ -170,9 +156,9 @@ def network_of(
     )
 
 
-def arrays_of(network: Network, stored_input: np.ndarray) -> Arrays:
-    """Return the arrays of a network, to be stored."""
-    arrays = {"input": stored_input, "bias": network.bias.cpu().numpy()}
+def arrays_of(network: Network) -> Arrays:
+    """Return the weights of a network, to be stored."""
+    arrays = {"bias": network.bias.cpu().numpy()}
     for layer, weight in enumerate(network.from_input):
         arrays[f"from_input/{layer}"] = weight.cpu().numpy()
     for layer, weight in enumerate(network.from_blocks):
@@ -182,15 +168,9 @@ def arrays_of(network: Network, stored_input: np.ndarray) -> Arrays:
     return arrays
 
 
-def network_numbers(domain: Domain, *, units: int) -> int:
-    """Return how many weights a network has."""
-    width = sum(domain.sizes)
-    dense = sum(layer * units * outputs for layer, outputs in enumerate([units] * _BLOCKS + [width]))
-    return width * (_BLOCKS * units + width) + dense + 2 * _BLOCKS * units + width
-
-
 def training_numbers(domain: Domain, *, rows: int, units: int) -> int:
     """Bound how many float32 numbers a network takes while it is trained."""
     width = sum(domain.sizes)
+    weights = sum(math.prod(shape) for shape in shapes_of(domain, units=units).values())
     # Weights, gradient and two moments; input, blocks and logits with what their gradients need, soft rows.
-    return 4 * network_numbers(domain, units=units) + rows * (10 * width + 12 * _BLOCKS * units)
+    return 4 * weights + rows * (10 * width + 12 * _BLOCKS * units)

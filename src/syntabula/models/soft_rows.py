@@ -1,0 +1,263 @@
+"""What models that are soft rows share: how they are fitted, stored and sampled."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.marginals.consistency import consistent_total
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.devices import pick_device, training_threads
+from syntabula.models.pgm.mirror_descent import join
+from syntabula.models.row_fitting import Loss, SoftRows, fit_rows, make_stars, star_numbers
+from syntabula.models.rows import Rows, even_rows
+
+Arrays = Mapping[str, np.ndarray]
+"""Parameters of soft rows by their names, as they are stored."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SoftRowsModel(ABC):
+    """A mixture of products that is fitted by gradient descent; what its parameters are is a subclass's matter.
+
+    Attributes:
+        n_rows: Number of soft rows. A pair of columns with more codes each than that cannot be fitted exactly
+            (Chen, Gong, Wang, MargNet, theorem 3).
+        iterations: At most so many steps of Adam in one fit.
+        learning_rate: Of Adam.
+        tolerance: A fit stops when 50 steps improve the loss by less than this part.
+        stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
+        threads: How many fit on a processor. The same table and seed give the same model for the same number.
+        device: "auto" (a GPU if there is one), or a device as torch names it.
+        seed: Of the first parameters. No privacy rests on it.
+        max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
+    """
+
+    n_rows: int = 512
+    iterations: int = 200
+    learning_rate: float = 1e-3
+    tolerance: float = 1e-3
+    stop_at_noise: bool = True
+    threads: int = 1
+    device: str = "auto"
+    seed: int = 0
+    max_memory_mb: float = 4000.0
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _rows: Rows | None = field(default=None, repr=False)
+    _arrays: Arrays = field(default_factory=dict, repr=False)
+    _fitted: Mapping[Clique, int] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_rows", 2), ("iterations", 1), ("threads", 1), ("seed", 0)):
+            require_integer(name, getattr(self, name), least)
+        for name in ("learning_rate", "tolerance", "max_memory_mb"):
+            require_positive(name, getattr(self, name))
+        require_one_of("stop_at_noise", self.stop_at_noise, (True, False))
+        if not isinstance(self.device, str) or not self.device:
+            raise ArgumentError('device must be "auto" or a name of torch, such as "cpu" or "cuda:0"')
+
+    @abstractmethod
+    def _first_arrays(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return the parameters of a model that is not fitted."""
+
+    @abstractmethod
+    def _shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Return the shape and type of each of the parameters."""
+
+    @abstractmethod
+    def _soft_rows(self, arrays: Arrays, device: Any, rng: np.random.Generator) -> SoftRows:
+        """Return rows made of copies of some parameters."""
+
+    @abstractmethod
+    def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
+        """Return those parameters of fitted rows that a fit changes."""
+
+    @abstractmethod
+    def _working_numbers(self) -> int:
+        """Bound how many float32 numbers a fit takes beyond its targets."""
+
+    @property
+    def _loss(self) -> Loss:
+        return "squared"
+
+    @property
+    def _emphasis(self) -> float:
+        """How much more those marginals weigh that are new since the last fit."""
+        return 1.0
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        if self._domain is None:
+            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
+        return self._domain
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self._total
+
+    @property
+    def rows(self) -> Rows:
+        """The soft rows; one even row for a model that is not fitted."""
+        return even_rows(self.domain) if self._rows is None else self._rows
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model (uniform, total 1) with the same options over a domain.
+
+        Raises:
+            ArgumentError: If there is no such device.
+            MissingExtraError: If torch is not installed: here, so that nothing was spent yet.
+        """
+        pick_device(self.device)
+        return replace(self, _domain=domain, _total=1.0, _rows=None, _arrays={}, _fitted={})
+
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Return the size of rows and parameters; it does not grow with the cliques."""
+        stored = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._shapes().values())
+        return (self.n_rows * sum(self.domain.sizes) * 4 + stored) / 2**20
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model fitted to all given measurements, from this one's parameters.
+
+        Args:
+            measurements: At least one; a clique may be measured more than once.
+
+        Raises:
+            ArgumentError: If there is none, or values do not have the shape of their clique.
+            SchemaError: If a clique names an unknown column.
+            ResourceError: If a fit would take too much memory; nothing was allocated.
+        """
+        self._check(measurements)
+        counted = Counter(self.domain.canonical(m.clique) for m in measurements)
+        total = consistent_total(measurements)
+        targets = [t for t in join(self.domain, measurements) if t.clique and t.weight.any()]
+        if not targets:
+            return replace(self, _total=total)
+        device = pick_device(self.device)
+        rng = np.random.default_rng([self.seed, sum(counted.values())])
+        arrays = self._arrays or self._first_arrays(rng)
+        rows = self._soft_rows(arrays, device, rng)
+        stars = make_stars(
+            self.domain,
+            targets,
+            total,
+            newest={c for c, n in counted.items() if self._rows and n > self._fitted.get(c, 0)},
+            emphasis=self._emphasis,
+            device=device,
+        )
+        with training_threads(self.threads):
+            fit_rows(
+                rows,
+                stars,
+                loss=self._loss,
+                iterations=self.iterations,
+                learning_rate=self.learning_rate,
+                tolerance=self.tolerance,
+                stop_at_noise=self.stop_at_noise,
+            )
+            probabilities = np.concatenate([block.cpu().numpy() for block in rows.blocks()], axis=1)
+        return replace(
+            self,
+            _total=total,
+            _rows=Rows(self.domain, probabilities),
+            _arrays={**arrays, **self._arrays_of(rows)},
+            _fitted=dict(counted),
+        )
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique: one axis per column, in its order."""
+        return [self._total * t for t in self.rows.marginals(cliques, limit_mb=self.max_memory_mb)]
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows out of the soft ones; with `given`, draw the other columns conditionally."""
+        return self.rows.sample(n, rng, given)
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: options and domain as facts, soft rows and parameters as arrays."""
+        facts = {
+            "columns": list(self.domain.columns),
+            "sizes": list(self.domain.sizes),
+            "total": self._total,
+            "fitted": [[list(c), n] for c, n in self._fitted.items()],
+            **{name: getattr(self, name) for name in self._options()},
+        }
+        arrays = {f"parameters/{name}": array for name, array in self._arrays.items()}
+        return facts, arrays | ({} if self._rows is None else {"rows": self._rows.probabilities})
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        try:
+            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+            fitted = {domain.canonical(c): int(n) for c, n in facts["fitted"]}
+            model = cls(**{name: facts[name] for name in cls._options()})
+            model = replace(model, _domain=domain, _total=float(facts["total"]), _fitted=fitted)
+            if not 0 < model.total < 1e18:
+                raise ValueError
+            if not arrays:
+                return model
+            rows = Rows(domain, arrays["rows"])
+            stored = {n.removeprefix("parameters/"): a for n, a in arrays.items() if n != "rows"}
+            model._check_arrays(stored)
+            if len(rows.probabilities) != model.n_rows:
+                raise ValueError
+            return replace(model, _rows=rows, _arrays=stored)
+        except (KeyError, TypeError, ValueError, SchemaError, ArgumentError):
+            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
+
+    @classmethod
+    def _options(cls) -> list[str]:
+        return [f.name for f in fields(cls) if not f.name.startswith("_")]
+
+    def _check_arrays(self, arrays: Arrays) -> None:
+        """Raise ValueError if stored parameters are not those of such a model."""
+        found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
+        if found != self._shapes() or not all(np.isfinite(a).all() for a in arrays.values()):
+            raise ValueError("parameters have other names, shapes or types, or are not finite")
+
+    def _check(self, measurements: Sequence[Measurement]) -> None:
+        """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
+        if not measurements:
+            raise ArgumentError("fit needs at least one measurement")
+        for m in measurements:
+            if m.values.shape != self.domain.shape(m.clique):
+                raise ArgumentError(
+                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
+                )
+        cliques = {self.domain.canonical(m.clique) for m in measurements}
+        numbers = self._working_numbers() + star_numbers(self.domain, cliques, self.n_rows)
+        needed = numbers * 4 / 2**20
+        if needed > self.max_memory_mb:
+            raise ResourceError(
+                f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take {needed:,.0f} MB, above the "
+                f"limit of {self.max_memory_mb:,.0f} MB; use fewer bins or rows, or raise max_memory_mb"
+            )
+
+
+def require_integer(name: str, value: object, least: int) -> None:
+    """Raise ArgumentError if an option is not an integer of at least some value."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}")
+
+
+def require_positive(name: str, value: object) -> None:
+    """Raise ArgumentError if an option is not a positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ArgumentError(f"{name} must be a positive number")
+
+
+def require_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    """Raise ArgumentError if an option is none of the values that it may have."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}")
