@@ -12,7 +12,7 @@ import pytest
 import syntabula as st
 from syntabula import attacks
 from syntabula.attacks.baselines import Records
-from syntabula.errors import ArgumentError, SchemaError
+from syntabula.errors import ArgumentError, PrivateDomainError, SchemaError
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 
@@ -131,6 +131,15 @@ class TestALeak:
 
 
 class TestNoLeak:
+    def test_a_fit_whose_domains_noise_hides_is_an_answer_and_no_failure(self):
+        hidden = st.Independent(epsilon=1e-4)
+        with pytest.raises(PrivateDomainError):
+            hidden.fit(table())
+
+        found = st.attack(table(), hidden, n_shadows=8)
+
+        assert all(result.auc == 0.5 for result in found.values())
+
     def test_attacks_are_at_chance_against_a_table_that_does_not_change(self):
         # The expected AUC is 1/2 whatever the attack learned. It misses that by more than 0.27 with probability
         # below 2 exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics), and the bound on epsilon exceeds

@@ -28,7 +28,7 @@ from syntabula.attacks.shadows import (
     seeds_of,
 )
 from syntabula.attacks.value_range import ValueRange
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, PrivateDomainError
 from syntabula.table.draft import draft_schema
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
@@ -181,7 +181,11 @@ class Game:
             rows = rng.choice(rows, size=self.n_records, replace=False)
         if number % 2 == 0:
             rows = np.append(rows, target)
-        release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
+        try:
+            release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
+        except PrivateDomainError:
+            # That noise hid a domain is an answer like any other, which the attacker sees.
+            return np.zeros(sum(self.lengths()))
         synthetic = self.knowledge.read(drawn(release, raw, self.n_synthetic, sample_seed))
         return np.concatenate([item.features(synthetic, self.knowledge) for item in self.attacks])
 
