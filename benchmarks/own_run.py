@@ -1,4 +1,4 @@
-"""One run of a method of ours on a coded table, start to file, as a process of its own.
+"""One run of a method of ours, or of a pair "selector+model", on a coded table, as a process of its own.
 
 The noise is the secure one; the seed is that of the sample alone.
 """
@@ -22,7 +22,11 @@ def main() -> None:
     schema = syntabula.Schema(
         {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
     )
-    synthesizer = syntabula.synthesizer(method)(epsilon=float(epsilon), bins=max(sizes.values()), rare=None)
+    settings = {"epsilon": float(epsilon), "bins": max(sizes.values()), "rare": None}
+    if "+" in method:
+        synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
+    else:
+        synthesizer = syntabula.synthesizer(method)(**settings)
     synthesizer.fit(table, schema).sample_to(out, seed=int(seed))
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
