@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,17 +13,16 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.workload import Workload
+from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
 _NO_LIMIT = 1_000_000
-_HALF_NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ class Adaptive:
         max_rounds: Stop choosing after so many rounds, the last of which spends all that is left.
     """
 
-    workload: Workload | Sequence[Any] | int = 2
+    workload: WorkloadOption = 2
     max_model_mb: float = 80.0
     max_cells: int = 250_000
     rounds_per_column: int = 16
@@ -60,27 +58,16 @@ class Adaptive:
     max_rounds: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.workload, Sequence) and not isinstance(self.workload, str):
-            object.__setattr__(self, "workload", Workload.of(self.workload))
-        elif not isinstance(self.workload, Workload) and (
-            isinstance(self.workload, bool) or not isinstance(self.workload, int) or self.workload < 1
-        ):
-            raise ArgumentError(
-                "workload must be a Workload, a list of marginals, or their number of columns"
-            )
-        for name in (
-            "max_cells",
-            "rounds_per_column",
-            *(["max_rounds"] if self.max_rounds is not None else []),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be an integer of at least 1")
+        object.__setattr__(self, "workload", checked_workload(self.workload))
+        for name in ("max_cells", "rounds_per_column"):
+            check_count(name, getattr(self, name))
+        if self.max_rounds is not None:
+            check_count("max_rounds", self.max_rounds)
         if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
             raise ArgumentError("max_model_mb must be a positive number of megabytes")
-        for name in ("measure_share", *(["one_way_share"] if self.one_way_share is not None else [])):
-            if not 0 < getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+        check_part("measure_share", self.measure_share)
+        if self.one_way_share is not None:
+            check_part("one_way_share", self.one_way_share)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many rounds there will be depends on what they find."""
@@ -126,19 +113,19 @@ class Adaptive:
         # Start with every column on its own.
         measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
         model = model.over(domain).fit(measured)
-        for number in range(1, (self.max_rounds or _NO_LIMIT) + 1):
-            report(CHOOSE, float(used / share))
-            left = share - used
-            if not left:
-                break
-            # A rest that does not pay for this round and another one goes into this one.
-            if left < 2 * (measure_share + choose_share) or number == self.max_rounds:
-                measure_share, choose_share = self._split(left)
-            used += measure_share + choose_share
+        rounds = Rounds(
+            share=share,
+            used=used,
+            round_share=measure_share + choose_share,
+            measure_share=self.measure_share,
+            max_rounds=self.max_rounds,
+        )
+        for measure_share, choose_share in rounds:
+            report(CHOOSE, rounds.done)
 
             # Choose the candidate that the model gets most wrong, for its weight and beyond its noise.
             sigma = curator.noise_sigma(1, measure_share)
-            candidates = self._affordable(model, weights, measured, float(used / share))
+            candidates = self._affordable(model, weights, measured, rounds.done)
             estimates = model.marginals(candidates)
             position = curator.choose(
                 candidates,
@@ -146,7 +133,7 @@ class Adaptive:
                 share=choose_share,
                 step=CHOOSE,
                 weights=[weights[c] for c in candidates],
-                penalties=[_HALF_NORMAL * sigma * domain.cells(c) for c in candidates],
+                penalties=[HALF_NORMAL * sigma * domain.cells(c) for c in candidates],
             )
             chosen, believed = candidates[position], estimates[position]
             if sigma == 0 and any(m.clique == chosen for m in measured):
@@ -159,8 +146,7 @@ class Adaptive:
             # If noise explains all that was new, look more closely from now on: with half the noise.
             difference = float(np.abs(measured[-1].values - believed).sum())
             if difference <= _explained(sigma, domain.cells(chosen)):
-                factor = 2 if curator.ledger.budget.currency == "epsilon" else 4
-                measure_share, choose_share = factor * measure_share, factor * choose_share
+                rounds.grow(2 if curator.ledger.budget.currency == "epsilon" else 4)
         report(MEASURE, 1.0)
         return model
 
@@ -169,11 +155,8 @@ class Adaptive:
 
         A candidate r weighs the sum over the workload's marginals s of weight(s) times the columns they share.
         """
-        workload = self.workload
-        if isinstance(workload, int):
-            workload = Workload.all_kway(domain, min(workload, len(domain)))
-        assert isinstance(workload, Workload)  # lists became one in __post_init__
-        members = [domain.canonical(c) for c in workload.cliques]
+        workload = workload_over(self.workload, domain)
+        members = workload.cliques
         holds = np.zeros((len(members), len(domain)))
         for row, clique in zip(holds, members, strict=True):
             row[[domain.index(c) for c in clique]] = 1.0
@@ -207,4 +190,4 @@ class Adaptive:
 
 def _explained(sigma: float, cells: int) -> float:
     """Return an L1 distance that normal noise stays below: two standard deviations above its mean."""
-    return sigma * (_HALF_NORMAL * cells + 2 * math.sqrt((1 - 2 / math.pi) * cells))
+    return sigma * (HALF_NORMAL * cells + 2 * math.sqrt((1 - 2 / math.pi) * cells))
