@@ -14,7 +14,7 @@ help:
 	@echo "make bench  run the benchmarks"
 	@echo "make clean  remove .venv and caches"
 
-demo: $(VENV)/.installed-all
+demo: $(VENV)/.installed-pandas,report
 	$(BIN)/syntabula demo --out demo-output
 
 test: $(VENV)/.installed-test
