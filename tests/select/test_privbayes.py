@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.privbayes import CHOOSE, MEASURE, TOTAL, ParentSets, maximal_sets
+from syntabula.select.privbayes import CHOOSE, MEASURE, TOTAL, ParentSets
 from syntabula.select.usefulness import largest_useful
 
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (3, 2, 4, 2, 6))
@@ -53,54 +52,6 @@ def measured_with(selector: ParentSets, private: Curator, model=None) -> list[tu
     private.measure = record
     selector.select(private, model or BayesianNetwork())
     return seen[-1]
-
-
-class TestMaximalSets:
-    @pytest.mark.parametrize("most", [1, 2, 3, 5])
-    @pytest.mark.parametrize("cells", [1, 2, 7, 24, 1000])
-    def test_they_are_all_sets_that_fit_and_that_nothing_fits_into(self, most: int, cells: int) -> None:
-        columns = DOMAIN.columns
-        fitting = {
-            frozenset(c)
-            for k in range(most + 1)
-            for c in combinations(columns, k)
-            if DOMAIN.cells(c) <= cells
-        }
-        maximal = {s for s in fitting if len(s) == most or not any(s < other for other in fitting)}
-
-        found = list(maximal_sets(DOMAIN, columns, cells, most))
-
-        assert len(found) == len(set(found))
-        assert {frozenset(f) for f in found} == maximal
-        assert all(DOMAIN.canonical(f) == f for f in found)
-
-    def test_without_columns_there_is_the_empty_set(self) -> None:
-        assert list(maximal_sets(DOMAIN, [], 100, 3)) == [()]
-
-
-class TestUsefulness:
-    def test_the_average_count_is_theta_times_the_average_noise(self) -> None:
-        private = curator()
-        rho = float(private.ledger.budget.total)
-        sigma = math.sqrt(5 / (2 * 0.7 * rho))
-
-        limit = largest_useful(private, 3000.0, 5, Fraction(7, 10), theta=4.0)
-
-        assert 3000 / limit == pytest.approx(4 * math.sqrt(2 / math.pi) * sigma)
-
-    def test_laplace_noise_counts_with_its_mean(self) -> None:
-        limit = largest_useful(curator(Budget.pure(1.0)), 3000.0, 5, Fraction(1), theta=4.0)
-
-        # The scale is 5: discrete Laplace noise of that scale is within 1 % of its continuous mean.
-        assert limit == pytest.approx(3000 / (4 * 5), rel=0.01)
-
-    def test_without_noise_everything_is_useful(self) -> None:
-        assert largest_useful(curator(NO_PRIVACY), 10.0, 5, Fraction(1), theta=4.0) == math.inf
-
-    def test_a_noisy_number_below_one_counts_as_one(self) -> None:
-        assert largest_useful(curator(), -50.0, 5, Fraction(1), theta=4.0) == largest_useful(
-            curator(), 1.0, 5, Fraction(1), theta=4.0
-        )
 
 
 class TestSelect:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.usefulness import largest_useful
+from syntabula.select.usefulness import largest_useful, maximal_sets
 
 TOTAL = "measure the number of records"
 CHOOSE = "choose the network"
@@ -146,31 +146,3 @@ class ParentSets:
             return found
         affordable = [f for f in found if model.memory_mb([*network, f]) <= limit_mb]
         return affordable or [(child,) for child in left]
-
-
-def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int) -> Iterator[Clique]:
-    """Yield the sets of at most so many columns and cells that no other column would fit into.
-
-    The empty set is yielded if no column fits.
-
-    Args:
-        domain: All columns.
-        columns: Those to choose from.
-        cells: Most cells of a set.
-        most: Most columns of a set.
-    """
-    # Small columns first: as soon as one does not fit, none after it does.
-    ordered = sorted(columns, key=domain.size)
-
-    def extend(chosen: Clique, size: int, start: int) -> Iterator[Clique]:
-        smallest_left = next((c for c in ordered if c not in chosen), None)
-        if len(chosen) == most or smallest_left is None or size * domain.size(smallest_left) > cells:
-            yield domain.canonical(chosen)
-            return
-        for position in range(start, len(ordered)):
-            grown = size * domain.size(ordered[position])
-            if grown > cells:
-                break
-            yield from extend((*chosen, ordered[position]), grown, position + 1)
-
-    yield from extend((), 1, 0)

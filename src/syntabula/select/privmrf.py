@@ -16,8 +16,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.chordal_graph import chordal_cliques
-from syntabula.select.privbayes import maximal_sets
-from syntabula.select.usefulness import largest_useful
+from syntabula.select.usefulness import largest_useful, maximal_sets
 
 TOTAL = "measure the number of records"
 GRAPH = "measure how columns depend on each other"

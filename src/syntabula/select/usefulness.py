@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.privacy.curator import Curator
 
 _MEAN_GAUSSIAN = math.sqrt(2 / math.pi)
@@ -34,3 +36,31 @@ def largest_useful(
         return math.inf
     mean = _MEAN_LAPLACE if curator.ledger.budget.currency == "epsilon" else _MEAN_GAUSSIAN
     return max(1.0, n_records) / (theta * mean * sigma)
+
+
+def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int) -> Iterator[Clique]:
+    """Yield the sets of at most so many columns and cells that no other column would fit into.
+
+    The empty set is yielded if no column fits.
+
+    Args:
+        domain: All columns.
+        columns: Those to choose from.
+        cells: Most cells of a set.
+        most: Most columns of a set.
+    """
+    # Small columns first: as soon as one does not fit, none after it does.
+    ordered = sorted(columns, key=domain.size)
+
+    def extend(chosen: Clique, size: int, start: int) -> Iterator[Clique]:
+        smallest_left = next((c for c in ordered if c not in chosen), None)
+        if len(chosen) == most or smallest_left is None or size * domain.size(smallest_left) > cells:
+            yield domain.canonical(chosen)
+            return
+        for position in range(start, len(ordered)):
+            grown = size * domain.size(ordered[position])
+            if grown > cells:
+                break
+            yield from extend((*chosen, ordered[position]), grown, position + 1)
+
+    yield from extend((), 1, 0)
