@@ -12,7 +12,7 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.features import main_effects
 from syntabula.metrics.score import Score
 
-_RIDGE = 1e4
+_RIDGE = 1e8
 """Inverse strength of a penalty too weak to matter; without any, separable tables have no solution."""
 
 
@@ -52,8 +52,9 @@ class PropensityError:
         sparse, linear = require("scipy.sparse", "evaluate"), require("sklearn.linear_model", "evaluate")
         effects = sparse.vstack([main_effects(tables, view) for view in views], format="csr")
         synthetic = np.repeat([0, 1], [view.n_rows for view in views])
-        # An effect that occurs nowhere in the sample is no parameter.
-        effects = effects[:, np.flatnonzero(np.asarray(abs(effects).sum(axis=0)).ravel())]
+        # An effect that is the same in all rows is no parameter.
+        varies = effects.max(axis=0).toarray() > effects.min(axis=0).toarray()
+        effects = effects[:, np.flatnonzero(varies)]
         share = float(synthetic.mean())
         if effects.shape[1]:
             model = linear.LogisticRegression(C=_RIDGE, solver="newton-cholesky").fit(effects, synthetic)

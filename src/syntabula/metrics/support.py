@@ -21,7 +21,8 @@ class AlphaPrecision:
 
     Alaa, van Breugel, Saveliev and van der Schaar, "How Faithful is your Synthetic Data?" (2022), Section 3:
     1 minus twice the area between the curve and the diagonal; 1 is best. Both far-off records and records
-    that crowd the middle lower it. The ball is around the mean of the real records, with numbers scaled and
+    that crowd the middle lower it. Where distances tie, the diagonal is the share of real records in the
+    ball. The ball is around the mean of the real records, with numbers scaled and
     categories as corners of a simplex (`features.points`), whereas the authors learn an embedding first.
 
     Attributes:
@@ -93,8 +94,13 @@ class BetaRecall:
 def alpha_precision(real: Points, synthetic: Points) -> float:
     """Return the integrated alpha-precision of points [rows, dimensions each]."""
     centre = real.mean(axis=0, dtype=np.float64)
-    radii = np.quantile(_from(real, centre), _LEVELS)
-    return _follows(np.array([(_from(synthetic, centre) <= radius).mean() for radius in radii]))
+    outwards, synthetic_outwards = _from(real, centre), _from(synthetic, centre)
+    radii = np.quantile(outwards, _LEVELS)
+    expected, found = (
+        np.array([(distances <= radius).mean() for radius in radii])
+        for distances in (outwards, synthetic_outwards)
+    )
+    return _follows(found, expected)
 
 
 def beta_recall(real: Points, synthetic: Points) -> float:
@@ -105,7 +111,8 @@ def beta_recall(real: Points, synthetic: Points) -> float:
     outwards = _from(synthetic[rows[:, 0]], synthetic.mean(axis=0, dtype=np.float64))
     radii = np.quantile(outwards, _LEVELS)
     near = distance[:, 0] <= reach
-    return _follows(np.array([(near & (outwards <= radius)).mean() for radius in radii]))
+    within = [outwards <= radius for radius in radii]
+    return _follows(np.array([(near & inside).mean() for inside in within]), np.mean(within, axis=1))
 
 
 def _from(rows: Points, centre: Floats) -> Floats:
@@ -114,9 +121,13 @@ def _from(rows: Points, centre: Floats) -> Floats:
     return distance
 
 
-def _follows(curve: Floats) -> float:
-    """Return 1 minus twice the area between a curve over the levels and the diagonal."""
-    return float(1 - np.abs(_LEVELS - curve).sum() / _LEVELS.sum())
+def _follows(curve: Floats, diagonal: Floats) -> float:
+    """Return 1 minus the area between a curve and the diagonal, over the area below the diagonal.
+
+    The diagonal is the share of records that the level stands for: the level itself, unless distances tie, as
+    they do in tables of categories.
+    """
+    return float(1 - np.abs(curve - diagonal).sum() / diagonal.sum())
 
 
 def _check(max_rows: int) -> None:

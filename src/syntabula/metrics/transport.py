@@ -20,6 +20,9 @@ Places = NDArray[np.intp]
 MOST_PIVOTS = 10_000_000
 """Pivots after which a transport counts as unsolved; one of 3,000 points takes some ten thousands."""
 
+_STABLE = 300
+"""Multiples of the weight of an entropy term up to which costs can be exponentiated with room to spare."""
+
 _EQUAL = 1e-12
 """Shares of rows that differ by less are equal: what is left of them is rounding."""
 
@@ -94,7 +97,7 @@ def along_axis(axis: Axis) -> float:
 
 
 def in_the_plane(
-    first: Axis, second: Axis, *, solver: Solver = "exact", regularisation: float = 0.01
+    first: Axis, second: Axis, *, solver: Solver = "exact", regularisation: float = 0.05
 ) -> float:
     """Return the least cost of turning the real points into the synthetic ones, as the mean per point.
 
@@ -104,8 +107,9 @@ def in_the_plane(
     Args:
         first: First column.
         second: Second column, of the same rows.
-        solver: "exact": network simplex. "sinkhorn": a cheaper plan, blurred by an entropy term (Cuturi 2013);
-            its cost is never below the exact one, up to the tolerance of the iteration.
+        solver: "exact": network simplex. "sinkhorn": a plan blurred by an entropy term (Cuturi 2013), whose
+            cost is never below the exact one, up to the tolerance of the iteration; it takes less time where
+            there are many points and the term is strong.
         regularisation: Weight of the entropy term, in units of cost.
 
     Raises:
@@ -161,8 +165,9 @@ def _area(values: Floats, weights: Floats) -> float:
 def _transport(supply: Floats, demand: Floats, costs: Floats, solver: Solver, regularisation: float) -> float:
     library = require("ot", "evaluate")
     if solver == "sinkhorn":
-        blurred = library.sinkhorn2(supply, demand, costs, regularisation, method="sinkhorn_log")
-        return float(blurred)
+        # Plain scaling underflows where the largest cost is too many times the weight.
+        method = "sinkhorn" if costs.max() < _STABLE * regularisation else "sinkhorn_log"
+        return float(library.sinkhorn2(supply, demand, costs, regularisation, method=method, stopThr=1e-6))
     cost, log = library.emd2(supply, demand, costs, numItermax=MOST_PIVOTS, log=True)
     if log["warning"] is not None:
         raise ResourceError("an exact transport was not solved; compare fewer rows, or use solver='sinkhorn'")

@@ -48,7 +48,7 @@ class Wasserstein:
 
     max_rows: int | Literal["auto"] = "auto"
     solver: ManySolvers = "exact"
-    regularisation: float = 0.01
+    regularisation: float = 0.05
     directions: int = 50
 
     def __post_init__(self) -> None:

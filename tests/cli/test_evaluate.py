@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+EVALUATE = ("evaluate", "people.csv", "other.csv", "--metric", "tvd-1", "--metric", "ks", "--workers", 1)
+
+
+@pytest.fixture
+def tables(folder):
+    lines = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "other.csv").write_text("\n".join(lines[:201]) + "\n", encoding="utf-8")
+    (folder / "unseen.csv").write_text("\n".join([lines[0], *lines[201:]]) + "\n", encoding="utf-8")
+    return folder
+
+
+class TestEvaluate:
+    def test_prints_scores_with_their_scale_and_warns(self, tables, run):
+        ran = run(*EVALUATE)
+
+        assert ran.code == 0, ran.err
+        assert "lower is better; HALF" in ran.out
+        assert "NOT covered by any privacy guarantee" in ran.err
+        assert "tvd-1" in ran.err
+
+    def test_json_holds_scores_facts_and_the_warning(self, tables, run):
+        ran = run(*EVALUATE, "--json", "--quiet", "--schema", "schema.yaml", "--holdout", "unseen.csv")
+
+        facts = json.loads(ran.out)
+        assert ran.code == 0, ran.err
+        assert facts["rows_real"] == 300
+        assert facts["rows_holdout"] == 100
+        assert [(s["metric"], s["against"]) for s in facts["scores"]] == [
+            ("tvd-1", "real"), ("tvd-1", "holdout"), ("ks", "real"), ("ks", "holdout"),
+        ]  # fmt: skip
+        assert "NOT covered" in facts["warning"]
+
+    def test_quiet_keeps_the_warning(self, tables, run):
+        assert "NOT covered" in run(*EVALUATE, "--quiet").err
+
+    def test_baselines_are_chosen_by_name_or_left_out(self, tables, run):
+        chosen = json.loads(run(*EVALUATE, "--json", "--baseline", "self").out)
+        without = json.loads(run(*EVALUATE, "--json", "--baseline", "none").out)
+
+        assert [*chosen["scores"][0]["baselines"]] == ["SELF"]
+        assert without["scores"][0]["baselines"] == {}
+        assert run(*EVALUATE, "--baseline", "none", "--baseline", "half").code == 2
+        assert run(*EVALUATE, "--baseline", "third").code == 2
+
+    def test_writes_all_numbers_as_a_table(self, tables, run):
+        ran = run(*EVALUATE, "--out", "scores.csv")
+
+        assert ran.code == 0, ran.err
+        header = (tables / "scores.csv").read_text(encoding="utf-8").splitlines()[0]
+        assert header == "metric,group,against,direction,table,part,value"
+        assert run(*EVALUATE, "--out", "scores.csv").code == 6
+        assert run(*EVALUATE, "--out", "scores.csv", "--force").code == 0
+        assert run(*EVALUATE, "--out", "other.csv", "--force").code == 2
+
+    @pytest.mark.parametrize(
+        ("words", "code"),
+        [
+            (("evaluate", "people.csv", "nowhere.csv"), 3),
+            (("evaluate", "people.csv", "other.csv", "--metric", "nonsense"), 2),
+            (("evaluate", "people.csv", "other.csv", "--target", "nonsense"), 2),
+            (("evaluate", "people.csv", "other.csv", "--seed", "-1"), 2),
+            (("evaluate", "people.csv", "other.csv", "--out", "scores.doc"), 2),
+            (("evaluate", "people.csv"), 2),
+        ],
+    )
+    def test_failures_are_one_line_with_a_code(self, tables, run, words, code):
+        ran = run(*words)
+
+        assert ran.code == code
+        assert ran.err.strip().splitlines()[-1].startswith("error: ")
+
+    def test_errors_show_no_cell(self, tables, run):
+        text = "age,sex,job\nsecret4711,f,cook\n"
+        (tables / "other.csv").write_text(text, encoding="utf-8")
+
+        ran = run(*EVALUATE)
+
+        assert ran.code == 3
+        assert "4711" not in ran.err + ran.out
+
+
+class TestMetrics:
+    def test_lists_metrics_with_direction_and_paper(self, run):
+        ran = run("metrics")
+
+        assert ran.code == 0, ran.err
+        assert "tvd-2" in ran.out
+        assert "lower is better" in ran.out
+
+    def test_json_lists_what_evaluate_takes(self, run):
+        facts = json.loads(run("metrics", "--json").out)
+
+        assert {"wasserstein", "query-error-3"} <= {metric["key"] for metric in facts}

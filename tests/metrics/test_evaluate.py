@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import syntabula
+from syntabula import metrics as room
+from syntabula.errors import ArgumentError, DataError, PrivacyWarning
+from syntabula.metrics import Score
+from syntabula.metrics.evaluate import choose_metrics
+from syntabula.metrics.query_error import QueryError
+from syntabula.metrics.total_variation import TotalVariation
+
+SMALL = ("tvd-1", "tvd-2", "ks", "query-error-3")
+
+
+def people(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.normal(40, 10, size=n), 1)
+    return pd.DataFrame({"age": age, "pay": age * 2, "job": np.where(age > 40, "old", "young")})
+
+
+def evaluate(*args, **kwargs):
+    with pytest.warns(PrivacyWarning, match="NOT covered"):
+        return syntabula.evaluate(*args, **kwargs)
+
+
+class TestScores:
+    def test_a_fresh_sample_scores_near_half_and_below_histogram(self):
+        found = evaluate(people(800, 1), people(800, 2), metrics="tvd-2").score("tvd-2")
+
+        assert found.value < 2 * found.baselines["HALF"]
+        assert found.value < found.baselines["HISTOGRAM"] / 2
+
+    def test_self_is_the_real_table(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics=SMALL, baselines=["SELF"])
+
+        assert [found.score(key).baselines for key in SMALL] == [{"SELF": 0.0}] * 4
+
+    def test_baselines_can_be_left_out(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics="tvd-1", baselines=())
+
+        assert found.score("tvd-1").baselines == {}
+
+    def test_a_score_does_not_depend_on_other_metrics_or_on_workers(self):
+        tables = people(200, 1), people(150, 2)
+
+        alone = evaluate(*tables, metrics="query-error-3", workers=1)
+        among = evaluate(*tables, metrics=["query-error-3", "tvd-1", "query-similarity"], workers=3)
+
+        assert alone.score("query-error-3") == among.score("query-error-3")
+
+    def test_the_seed_decides_what_is_drawn(self):
+        tables = people(200, 1), people(150, 2)
+
+        values = [
+            evaluate(*tables, metrics="query-error-3", seed=s).score("query-error-3") for s in (0, 0, 1)
+        ]
+
+        assert values[0] == values[1] != values[2]
+
+    def test_a_holdout_is_compared_with_and_gets_the_real_table_as_its_scale(self):
+        real, unseen = people(200, 1), people(100, 3)
+
+        found = evaluate(real, people(150, 2), holdout=unseen, metrics="tvd-1")
+
+        direct = evaluate(unseen, people(150, 2), metrics="tvd-1", baselines=())
+        copied = evaluate(unseen, real, metrics="tvd-1", baselines=())
+        against = found.score("tvd-1", "holdout")
+        assert against.value == direct.score("tvd-1").value
+        assert against.baselines == {"SELF": copied.score("tvd-1").value}
+
+    def test_the_warning_comes_with_every_form(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
+
+        assert "NOT covered by any privacy guarantee" in found.text()
+        assert "NOT covered by any privacy guarantee" in found.to_json()["warning"]
+
+
+class TestChoice:
+    def test_nothing_said_means_all_quick_ones_whose_needs_are_met(self):
+        keys = [info.key for info, _ in choose_metrics(None, has_target=False, has_holdout=False)]
+
+        assert {"tvd-2", "wasserstein", "query-error-3"} <= {*keys}
+        assert "tvd-3" not in keys
+
+    def test_a_group_means_its_quick_ones(self):
+        keys = [info.key for info, _ in choose_metrics("queries", has_target=False, has_holdout=False)]
+
+        assert keys == ["query-error-3", "query-error-prefix", "query-similarity"]
+
+    def test_metrics_with_options_of_their_own_are_taken_as_they_are(self):
+        own = TotalVariation(way=2, levels=5)
+
+        found = evaluate(people(100, 1), people(100, 2), metrics=[own, QueryError(way=2)])
+
+        assert [r.score.metric for r in found.results] == ["tvd-2", "query-error-2"]
+        assert found.score("tvd-2").baselines
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"metrics": "tvd2"}, "did you mean 'tvd-2'"),
+            ({"metrics": [len]}, "no metric of the registry"),
+            ({"baselines": ["THIRD"]}, "baselines are HALF, HISTOGRAM, SELF"),
+            ({"seed": -1}, "seed"),
+            ({"workers": 0}, "workers"),
+        ],
+    )
+    def test_wrong_arguments_are_refused_before_a_table_is_read(self, options, message):
+        with pytest.raises(ArgumentError, match=message):
+            syntabula.evaluate("nowhere.csv", "nowhere.csv", **options)
+
+    def test_a_metric_that_lacks_its_target_is_refused(self, monkeypatch):
+        needy = replace(room.describe_metric("tvd-1"), key="needy", needs=("target",))
+        monkeypatch.setattr(room.registry, "_BUILT_IN", (needy,))
+
+        with pytest.raises(ArgumentError, match="'needy' needs a target"):
+            choose_metrics("needy", has_target=False, has_holdout=True)
+        assert choose_metrics(None, has_target=False, has_holdout=True) == []
+
+    def test_a_missing_file_is_an_error_of_data(self):
+        with pytest.raises(DataError, match="no file"):
+            syntabula.evaluate("nowhere.csv", "nowhere.csv", metrics="tvd-1")
+
+    def test_an_unknown_score_names_those_there_are(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
+
+        with pytest.raises(ArgumentError, match="there are tvd-1"):
+            found.score("tvd-1", "holdout")
+
+
+class TestForms:
+    def test_a_tidy_table_holds_every_number_once(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics=["tvd-1", "ks"])
+
+        frame = found.to_frame()
+
+        assert isinstance(frame, pd.DataFrame)
+        assert [*frame] == ["metric", "group", "against", "direction", "table", "part", "value"]
+        assert not frame.duplicated(["metric", "against", "table", "part"]).any()
+        whole = frame.query("metric == 'ks' and table == 'HALF'")
+        assert whole["value"].tolist() == [found.score("ks").baselines["HALF"]]
+        assert frame.query("metric == 'tvd-1' and part == 'job'")["value"].tolist() == [
+            found.score("tvd-1").details["job",]
+        ]
+
+    def test_the_frame_is_of_the_library_of_the_real_table(self):
+        real = pl.from_pandas(people(50, 1))
+
+        assert isinstance(evaluate(real, people(50, 2), metrics="tvd-1").to_frame(), pl.DataFrame)
+
+    def test_no_score_makes_an_empty_table(self):
+        found = replace(evaluate(people(50, 1), people(50, 2), metrics="tvd-1"), results=())
+
+        assert len(found.to_frame()) == 0
+        assert found.text() == "no score was computed"
+
+    def test_a_file_holds_the_tidy_table(self, tmp_path):
+        found = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
+
+        found.write(tmp_path / "scores.csv")
+
+        frame = pd.read_csv(tmp_path / "scores.csv", keep_default_na=False)
+        assert len(frame) == len(found.to_frame())
+
+    def test_json_is_plain_even_without_a_value(self):
+        found = evaluate(people(50, 1)[["job"]], people(50, 2)[["job"]], metrics=["ks", "tvd-1"])
+
+        facts = json.loads(json.dumps(found.to_json(), allow_nan=False))
+
+        assert facts["scores"][0]["metric"] == "tvd-1"
+        assert facts["scores"][1]["value"] is None
+        assert math.isnan(found.to_frame().query("metric == 'ks'")["value"].iloc[0])
+
+    def test_text_shows_score_scale_meaning_and_the_worst_part(self):
+        found = evaluate(
+            people(200, 1), people(200, 2).assign(job="old"), metrics=["tvd-1"], holdout=people(9, 3)
+        )
+
+        shown = found.text()
+
+        assert "lower is better; HALF" in shown
+        assert "Worst: job" in shown
+        assert "tvd-1 (holdout)" in shown
+
+    def test_progress_reaches_the_end(self):
+        steps = []
+
+        evaluate(
+            people(50, 1),
+            people(50, 2),
+            metrics=SMALL,
+            progress=lambda step, done: steps.append((step, done)),
+        )
+
+        assert steps[0] == ("read the tables", 0.0)
+        assert [done for _, done in steps] == sorted(done for _, done in steps)
+        assert steps[-1][1] == 1.0
+
+
+def test_a_failing_metric_fails_the_evaluation(monkeypatch):
+    def fail(self, tables, rng) -> Score:
+        raise ArgumentError("planted")
+
+    monkeypatch.setattr(TotalVariation, "__call__", fail)
+
+    with pytest.warns(PrivacyWarning), pytest.raises(ArgumentError, match="planted"):
+        syntabula.evaluate(people(50, 1), people(50, 2), metrics=SMALL, workers=1)
