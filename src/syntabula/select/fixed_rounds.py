@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,7 +11,15 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part, pairs_of, plan_of_pairs
+from syntabula.select.rounds import (
+    HALF_NORMAL,
+    Rounds,
+    affordable,
+    check_count,
+    check_part,
+    pairs_of,
+    plan_of_pairs,
+)
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs"
@@ -35,6 +44,9 @@ class FixedRounds:
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
         one_way_share: Part of the whole for the one-way marginals at the start.
         again: Whether a pair may be chosen in several rounds.
+        max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
+            Private-PGM. If no pair fits, the smallest is taken all the same. A model whose size does not
+            depend on the marginals is not concerned.
     """
 
     rounds_per_column: int = 5
@@ -42,6 +54,7 @@ class FixedRounds:
     measure_share: Fraction | float = Fraction(1, 2)
     one_way_share: Fraction | float = Fraction(1, 10)
     again: bool = True
+    max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
         check_count("rounds_per_column", self.rounds_per_column)
@@ -50,6 +63,8 @@ class FixedRounds:
         check_part("one_way_share", self.one_way_share)
         if not isinstance(self.again, bool):
             raise ArgumentError("again must be True or False")
+        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
+            raise ArgumentError("max_model_mb must be a positive number of megabytes")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""
@@ -61,6 +76,7 @@ class FixedRounds:
             measure_share=Fraction(self.measure_share),
             names=(ONE_WAY, CHOOSE, MEASURE),
             picks=self.pairs_per_round,
+            max_model_mb=self.max_model_mb,
         )
 
     def select(
@@ -87,10 +103,12 @@ class FixedRounds:
             max_rounds=n_rounds,
         )
         for measure_share, choose_share in rounds:
-            picks = min(self.pairs_per_round, len(left))
+            growth_mb = self.max_model_mb * rounds.done
+            candidates = affordable(model, left, [m.clique for m in measured], growth_mb)
+            candidates = candidates or [min(left, key=domain.cells)]
+            picks = min(self.pairs_per_round, len(candidates))
             sigma = curator.noise_sigma(picks, measure_share)
-            candidates = list(left)
-            believed = dict(zip(left, model.marginals(left), strict=True))
+            believed = dict(zip(candidates, model.marginals(candidates), strict=True))
             chosen: list[Clique] = []
             for _ in range(picks):
                 position = curator.choose(
@@ -102,7 +120,7 @@ class FixedRounds:
                 )
                 chosen.append(candidates.pop(position))
             if not self.again:
-                left = candidates
+                left = [c for c in left if c not in chosen]
             elif sigma == 0 and {m.clique for m in measured} >= set(chosen):
                 break  # without noise there is nothing left to learn
             measured += curator.measure(chosen, share=measure_share, step=MEASURE)

@@ -12,6 +12,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
 TOTAL = "measure the number of records"
@@ -141,8 +142,7 @@ class ParentSets:
                         break
             if len(found) <= self.max_candidates:
                 break
-        limit_mb = model.memory_mb([]) + self.max_model_mb
-        if model.memory_mb([*network, *found]) <= limit_mb:
+        if model.memory_mb([*network, *found]) <= model.memory_mb([]) + self.max_model_mb:
             return found
-        affordable = [f for f in found if model.memory_mb([*network, f]) <= limit_mb]
-        return affordable or [(child,) for child in left]
+        fitting = affordable(model, found, network, self.max_model_mb)
+        return fitting or [(child,) for child in left]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import MarginalModel
 from syntabula.select.base import PlannedStep
 
 HALF_NORMAL = math.sqrt(2 / math.pi)
@@ -71,6 +72,22 @@ def pairs_of(domain: Domain) -> list[Clique]:
     return list(combinations(domain.columns, 2))
 
 
+def affordable(
+    model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], growth_mb: float
+) -> list[Clique]:
+    """Return the candidates that let a model grow no further than it may, or not at all.
+
+    Args:
+        model: Bound to a domain.
+        candidates: What may be measured next.
+        measured: What it is fitted to.
+        growth_mb: Most megabytes beyond the model that is fitted to nothing.
+    """
+    limit = model.memory_mb([]) + growth_mb
+    known = set(measured)
+    return [c for c in candidates if c in known or model.memory_mb([*known, c]) <= limit]
+
+
 def plan_of_pairs(
     domain: Domain,
     *,
@@ -79,8 +96,12 @@ def plan_of_pairs(
     measure_share: Fraction,
     names: tuple[str, str, str],
     picks: int = 1,
+    max_model_mb: float | None = None,
 ) -> list[PlannedStep]:
-    """Say what one-way marginals cost, and then rounds of choosing and measuring pairs."""
+    """Say what one-way marginals cost, and then rounds of choosing and measuring pairs.
+
+    Without a limit on the model's size, all pairs may come to be measured, and it must hold them.
+    """
     singles = tuple((c,) for c in domain.columns)
     pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)
     first = PlannedStep(
@@ -90,7 +111,8 @@ def plan_of_pairs(
         return [first]
     counted = sorted((domain.cells(c) for c in pairs), reverse=True)
     chosen = math.ceil((1 - one_way) / round_share) * picks
-    cliques = (*singles, *pairs)
+    cliques = (*singles, *pairs) if max_model_mb is None else ()
+    model_cells = sum(counted) if max_model_mb is None else int(max_model_mb * 2**20 / 8)
     steps = [first]
     for name, part, kept, noisy in (
         (names[1], 1 - measure_share, sum(counted), 0),
@@ -102,7 +124,7 @@ def plan_of_pairs(
                 share=(1 - one_way) * part,
                 cells=kept,
                 noisy_cells=noisy,
-                model_cells=cells + sum(counted),
+                model_cells=cells + model_cells,
                 cliques=cliques,
             )
         )

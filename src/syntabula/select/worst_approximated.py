@@ -14,6 +14,7 @@ from syntabula.marginals.workload import WorkloadOption, checked_workload, workl
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.rounds import affordable
 
 TOTAL = "measure the number of records"
 CHOOSE = "choose marginals"
@@ -137,13 +138,13 @@ class WorstApproximated:
         self, model: MarginalModel, members: Sequence[Clique], measured: Sequence[Clique], part: float
     ) -> list[Clique]:
         """Return the candidates that let the model grow no further than it may by now, or not at all."""
-        limit = model.memory_mb([]) + self.max_model_mb * part
-        found = [c for c in members if c in measured or model.memory_mb([*measured, c]) <= limit]
+        growth_mb = self.max_model_mb * part
+        found = affordable(model, members, measured, growth_mb)
         if not found:
             smallest = min(members, key=model.domain.cells)
             raise ResourceError(
                 f"even the smallest marginal of the workload, {smallest}, makes a model of "
-                f"{model.memory_mb([smallest]):,.1f} MB, above the {limit:,.1f} MB that a model may have in the first "
-                "round; use fewer bins, shorten or group categories, or raise max_model_mb"
+                f"{model.memory_mb([smallest]):,.1f} MB, more than the {growth_mb:,.1f} MB that it may grow by in "
+                "the first round; use fewer bins, shorten or group categories, or raise max_model_mb"
             )
         return found
