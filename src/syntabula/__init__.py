@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.rap import RAP as RAP
+    from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.table.columns import Boolean as Boolean
@@ -80,6 +81,7 @@ _HOMES = {
     "MargNetQ": "synthesizers.margnet",
     "MargNetS": "synthesizers.margnet",
     "RAP": "synthesizers.rap",
+    "RAPPlusPlus": "synthesizers.rap",
     "MST": "synthesizers.mst",
     "MWEM": "synthesizers.mwem",
     "Marginal": "synthesizers.marginal",
@@ -142,6 +144,7 @@ __all__ = [
     "PrivSyn",
     "PrivacyStatement",
     "PrivateGSD",
+    "RAPPlusPlus",
     "RareCategories",
     "Release",
     "Schema",

@@ -123,6 +123,13 @@ _BUILT_IN = (
         paper="Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021",
         home="syntabula.synthesizers.rap:RAP",
     ),
+    MethodInfo(
+        key="rap++",
+        name="RAP++",
+        summary="Pairs and random linear thresholds, fitted by free soft rows.",
+        paper="Vietri et al. 2022",
+        home="syntabula.synthesizers.rap:RAPPlusPlus",
+    ),
 )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import syntabula as st
+from syntabula.models.neural import NeuralRows
+from syntabula.select.automatic import Automatic
+from syntabula.select.doubling import FirstTimeDoubling
 
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
 _OPTIONS: dict[str, dict[str, int]] = {
@@ -12,12 +15,19 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
     "margnet-s": _NETWORK | {"rounds_per_column": 1},
     "gem": _NETWORK | {"rounds_per_column": 2},
+    "rap++": {"n_rows": 32, "iterations": 2, "n_thresholds": 5},
     "rap": {"n_rows": 32, "iterations": 4, "cells_per_round": 3},
 }
+
+_FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
 
 
 def small_parts(method: str) -> dict[str, Any]:
     """Return the selector and model of a method, as its keyword arguments, where its own would be slow."""
+    if method == "auto":
+        # A selector and a model within the selector; a high limit of noise, so that pairs are weighed at all.
+        network = NeuralRows(**_NETWORK)
+        return {"selector": Automatic(network=network, dense=_FEW_ROUNDS, max_pair_noise=1000.0)}
     return st.with_options(st.synthesizer(method), _OPTIONS.get(method, {}))
 
 

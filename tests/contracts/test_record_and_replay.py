@@ -22,6 +22,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 
 METHODS = [
+    "auto",
     "independent",
     "mst",
     "aim",
@@ -34,7 +35,7 @@ METHODS = [
     "margnet-q",
     "margnet-s",
     "gem",
-    "rap",
+    "rap", "rap++",
 ]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 

@@ -22,6 +22,8 @@ MAY_DRAW = {
     "demo": "numpy.random",
     # Shadow models of an attack get records and seeds at random; an attack releases nothing.
     "attacks": "numpy.random",
+    # Thresholds of RAP++ are drawn before anything is asked, from a seed that is no secret.
+    "select/top_q": "numpy.random",
     # Soft rows start at random parameters, from a seed that is no secret: post-processing.
     "models/soft_rows": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.

@@ -15,7 +15,7 @@ from syntabula.errors import MissingExtraError
 
 pytest.importorskip("torch")
 
-METHODS = ["margnet", "margnet-q", "margnet-s", "gem", "rap"]
+METHODS = ["margnet", "margnet-q", "margnet-s", "gem", "rap", "rap++"]
 SCHEMA = st.Schema(
     {
         "a": st.Numeric(0, 3, integer=True),

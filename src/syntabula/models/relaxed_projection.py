@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from syntabula._extras import require
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.models.devices import multiplies_bfloat16
-from syntabula.models.row_fitting import SoftRows
+from syntabula.models.row_fitting import SoftRows, Star
+from syntabula.models.rows import Rows
 from syntabula.models.soft_rows import Arrays, SoftRowsModel, require_one_of
+from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,22 +24,29 @@ if TYPE_CHECKING:
 Projection = Literal["softmax", "sparsemax"]
 """How free numbers become distributions: RAP's softmax, or RAP++'s nearest point of the simplex."""
 
+_TEMPERATURES = tuple(2.0**k for k in range(1, 12))
+"""Steepness of thresholds (tab_bench: 2 at first, then doubled ten times)."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(eq=False)
 class FreeRows:
-    """One free number per row and code.
+    """One free number per row and code, and thresholds over the distributions that they make.
 
     Attributes:
         sizes: Number of codes of each column.
         numbers: float32 [rows, sum of sizes].
         projection: Makes distributions of them.
+        thresholds: Questions about the rows, each a further column of two codes.
         fast: Whether gradients are multiplied in bfloat16.
+        steepness: How nearly a threshold is a step.
     """
 
     sizes: tuple[int, ...]
     numbers: Tensor
     projection: Projection
+    thresholds: SoftThresholds
     fast: bool
+    steepness: float = STEEPEST
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -41,12 +54,14 @@ class FreeRows:
         return [self.numbers]
 
     def blocks(self) -> list[Tensor]:
-        """Return the distributions [rows, codes] of each column, float32."""
+        """Return the distributions [rows, codes] of each column, thresholds last; float32."""
         torch = require("torch", "neural")
         parts = torch.split(self.numbers, self.sizes, dim=1)
         if self.projection == "softmax":
-            return [part.softmax(dim=1) for part in parts]
-        return [sparsemax(part) for part in parts]
+            blocks = [part.softmax(dim=1) for part in parts]
+        else:
+            blocks = [sparsemax(part) for part in parts]
+        return blocks + self.thresholds.blocks(torch.cat(blocks, dim=1), self.steepness)
 
 
 def sparsemax(numbers: Tensor) -> Tensor:
@@ -72,6 +87,9 @@ class RelaxedProjection(SoftRowsModel):
     Marginal Queries" (RAP++), NeurIPS. Rows start at random. Squared differences, in parts of the whole, weigh
     by one over the standard deviation of their noise; in the papers, where all noise is alike, they weigh alike.
 
+    Marginals that involve linear thresholds of ordered columns can be fitted too (RAP++'s random features): a
+    step has no gradient, so it is a sigmoid whose steepness doubles ten times within a fit.
+
     Attributes:
         projection: "softmax" of each column's numbers (RAP), or "sparsemax", the nearest distribution (RAP++).
     """
@@ -80,10 +98,61 @@ class RelaxedProjection(SoftRowsModel):
     iterations: int = 2000
     learning_rate: float = 0.05
     projection: Projection = "softmax"
+    _thresholds: Mapping[str, LinearThreshold] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_one_of("projection", self.projection, ("softmax", "sparsemax"))
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model (uniform, total 1) with the same options over a domain, without thresholds."""
+        return replace(super().over(domain), _thresholds={})
+
+    def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Self:
+        """Return the same model, able to fit and answer marginals that involve some thresholds.
+
+        Args:
+            thresholds: By the name of their column in such marginals, over columns of the domain. A release
+                does not hold them.
+
+        Raises:
+            SchemaError: If a threshold is over an unknown column, or has the name of one.
+        """
+        with_threshold_columns(self.domain, thresholds)
+        for threshold in thresholds.values():
+            self.domain.canonical(threshold.columns)
+        return replace(self, _thresholds=dict(thresholds))
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model fitted to all given measurements, from where this one's rows are.
+
+        Args:
+            measurements: At least one; a clique may be measured more than once, and may name thresholds.
+
+        Raises:
+            ArgumentError: If there is none, or values do not have the shape of their clique.
+            SchemaError: If a clique names an unknown column.
+            ResourceError: If a fit would take too much memory; nothing was allocated.
+        """
+        # Thresholds of which nothing was measured are left out of the fit.
+        named = {c for m in measurements for c in m.clique}
+        asked = {name: t for name, t in self._thresholds.items() if name in named}
+        fitted = super(RelaxedProjection, replace(self, _thresholds=asked)).fit(measurements)
+        return replace(fitted, _thresholds=self._thresholds)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique, which may name thresholds: one axis per column, in its order."""
+        if not self._thresholds:
+            return super().marginals(cliques)
+        rows = self.rows
+        thresholds = SoftThresholds.over(self.domain, self._thresholds)
+        wider = np.concatenate([rows.probabilities, thresholds.probabilities(rows.probabilities)], axis=1)
+        found = Rows(self._measurable, wider).marginals(cliques, limit_mb=self.max_memory_mb)
+        return [self._total * table for table in found]
+
+    @property
+    def _measurable(self) -> Domain:
+        return with_threshold_columns(self.domain, self._thresholds)
 
     def _first_arrays(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         numbers = rng.standard_normal((self.n_rows, sum(self.domain.sizes)), dtype=np.float32)
@@ -98,8 +167,17 @@ class RelaxedProjection(SoftRowsModel):
             sizes=self.domain.sizes,
             numbers=torch.tensor(arrays["numbers"], device=device),
             projection=self.projection,
+            thresholds=SoftThresholds.over(self.domain, self._thresholds).on(device),
             fast=multiplies_bfloat16(device),
         )
+
+    def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
+        assert isinstance(rows, FreeRows)
+        if not self._thresholds:
+            super()._move(rows, stars)
+            return
+        for rows.steepness in _TEMPERATURES:
+            super()._move(rows, stars)
 
     def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
         assert isinstance(rows, FreeRows)
@@ -107,4 +185,4 @@ class RelaxedProjection(SoftRowsModel):
 
     def _working_numbers(self) -> int:
         # Numbers, gradient and two moments; distributions with what their gradient needs, and soft rows.
-        return 10 * self.n_rows * sum(self.domain.sizes)
+        return self.n_rows * (10 * sum(self.domain.sizes) + 12 * len(self._thresholds))

@@ -18,7 +18,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.pgm.mirror_descent import join
-from syntabula.models.row_fitting import Loss, SoftRows, fit_rows, make_stars, star_numbers
+from syntabula.models.row_fitting import Loss, SoftRows, Star, fit_rows, make_stars, star_numbers
 from syntabula.models.rows import Rows, even_rows
 
 Arrays = Mapping[str, np.ndarray]
@@ -108,6 +108,11 @@ class SoftRowsModel(ABC):
         return self._total
 
     @property
+    def _measurable(self) -> Domain:
+        """The columns of which marginals may be fitted and asked for."""
+        return self.domain
+
+    @property
     def rows(self) -> Rows:
         """The soft rows; one even row for a model that is not fitted."""
         return even_rows(self.domain) if self._rows is None else self._rows
@@ -139,9 +144,10 @@ class SoftRowsModel(ABC):
             ResourceError: If a fit would take too much memory; nothing was allocated.
         """
         self._check(measurements)
-        counted = Counter(self.domain.canonical(m.clique) for m in measurements)
+        space = self._measurable
+        counted = Counter(space.canonical(m.clique) for m in measurements)
         total = consistent_total(measurements)
-        targets = [t for t in join(self.domain, measurements) if t.clique and t.weight.any()]
+        targets = [t for t in join(space, measurements) if t.clique and t.weight.any()]
         if not targets:
             return replace(self, _total=total)
         device = pick_device(self.device)
@@ -149,7 +155,7 @@ class SoftRowsModel(ABC):
         arrays = self._arrays or self._first_arrays(rng)
         rows = self._soft_rows(arrays, device, rng)
         stars = make_stars(
-            self.domain,
+            space,
             targets,
             total,
             newest={c for c, n in counted.items() if self._rows and n > self._fitted.get(c, 0)},
@@ -157,22 +163,26 @@ class SoftRowsModel(ABC):
             device=device,
         )
         with training_threads(self.threads):
-            fit_rows(
-                rows,
-                stars,
-                loss=self._loss,
-                iterations=self.iterations,
-                learning_rate=self.learning_rate,
-                tolerance=self.tolerance,
-                stop_at_noise=self.stop_at_noise,
-            )
-            probabilities = np.concatenate([block.cpu().numpy() for block in rows.blocks()], axis=1)
+            self._move(rows, stars)
+            blocks = [block.cpu().numpy() for block in rows.blocks()[: len(self.domain)]]
         return replace(
             self,
             _total=total,
-            _rows=Rows(self.domain, probabilities),
+            _rows=Rows(self.domain, np.concatenate(blocks, axis=1)),
             _arrays={**arrays, **self._arrays_of(rows)},
-            _fitted=dict(counted),
+            _fitted={c: n for c, n in counted.items() if all(x in self.domain for x in c)},
+        )
+
+    def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
+        """Move rows towards what is wanted."""
+        fit_rows(
+            rows,
+            stars,
+            loss=self._loss,
+            iterations=self.iterations,
+            learning_rate=self.learning_rate,
+            tolerance=self.tolerance,
+            stop_at_noise=self.stop_at_noise,
         )
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
@@ -228,15 +238,16 @@ class SoftRowsModel(ABC):
 
     def _check(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
+        space = self._measurable
         if not measurements:
             raise ArgumentError("fit needs at least one measurement")
         for m in measurements:
-            if m.values.shape != self.domain.shape(m.clique):
+            if m.values.shape != space.shape(m.clique):
                 raise ArgumentError(
-                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
+                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {space.shape(m.clique)}"
                 )
-        cliques = {self.domain.canonical(m.clique) for m in measurements}
-        numbers = self._working_numbers() + star_numbers(self.domain, cliques, self.n_rows)
+        cliques = {space.canonical(m.clique) for m in measurements}
+        numbers = self._working_numbers() + star_numbers(space, cliques, self.n_rows)
         needed = numbers * 4 / 2**20
         if needed > self.max_memory_mb:
             raise ResourceError(

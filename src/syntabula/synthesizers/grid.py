@@ -63,7 +63,13 @@ _SELECTORS = (
     PartInfo(
         "fixed_rounds",
         "select.fixed_rounds:FixedRounds",
-        "The pairs where the model is most wrong, in rounds of equal cost, as in MargNet-s and RAP++.",
+        "The pairs where the model is most wrong, in rounds of equal cost, as in MargNet-s.",
+        adaptive=True,
+    ),
+    PartInfo(
+        "top_q",
+        "select.top_q:TopQ",
+        "A few pairs a round, none twice, and thresholds of ordered columns, as in RAP++.",
         adaptive=True,
     ),
     PartInfo(

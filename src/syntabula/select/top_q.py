@@ -1,0 +1,166 @@
+"""RAP++'s selection: pairs and random thresholds by turns, the few of each round that are farthest off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.threshold import random_thresholds
+from syntabula.models.base import MarginalModel
+from syntabula.models.relaxed_projection import RelaxedProjection
+from syntabula.privacy.curator import Curator
+from syntabula.privacy.threshold_curator import with_thresholds
+from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part, pairs_of, plan_of_pairs
+
+ONE_WAY = "measure one-way marginals"
+CHOOSE = "choose pairs and thresholds"
+MEASURE = "measure what was chosen"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopQ:
+    """In each round choose the q pairs, or the q thresholds, that are farthest off; none twice.
+
+    Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), with the
+    rounds and q of tab_bench, table 7. The paper's statistics come in two kinds: pairs, and random linear
+    thresholds of the ordered columns, each crossed with a column that is not ordered. Kinds take turns, half
+    of each round's budget goes to the choices, and a candidate scores its L1 distance to the model's belief less
+    that of noise alone. The q of a round are chosen one after the other, each with its part of the budget; one
+    draw of Gumbel noise for all of them, as in the paper, is the same.
+
+    Departures: the public code measures all that it ever chose again in every round, for which it does not pay;
+    here it is measured once. It takes the number of records as public; here one-way marginals come first.
+
+    Attributes:
+        rounds_per_column: Rounds of each kind, for each column.
+        chosen_per_round: q.
+        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
+        one_way_share: Part of the whole for the one-way marginals at the start.
+        ordered: Columns that thresholds are drawn over; none for pairs alone. Needs a model of free soft rows.
+        n_thresholds: How many are drawn; each is a candidate with every column that is not ordered.
+        threshold_seed: Of the thresholds, which are not secret.
+    """
+
+    rounds_per_column: int = 1
+    chosen_per_round: int = 5
+    measure_share: Fraction | float = Fraction(1, 2)
+    one_way_share: Fraction | float = Fraction(1, 10)
+    ordered: Sequence[str] = ()
+    n_thresholds: int = 200
+    threshold_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rounds_per_column", "chosen_per_round", "n_thresholds"):
+            check_count(name, getattr(self, name))
+        check_count("threshold_seed", self.threshold_seed, 0)
+        check_part("measure_share", self.measure_share)
+        check_part("one_way_share", self.one_way_share)
+        if isinstance(self.ordered, str) or not all(isinstance(c, str) for c in self.ordered):
+            raise ArgumentError("ordered must be a list of column names")
+
+    def plan(self, domain: Domain) -> list[PlannedStep]:
+        """Say what the steps cost."""
+        one_way = self._one_way(domain, Fraction(1))
+        rounds = sum(self._turns(domain))
+        first, *others = plan_of_pairs(
+            domain,
+            one_way=one_way,
+            round_share=(1 - one_way) / max(rounds, 1),
+            measure_share=Fraction(self.measure_share),
+            names=(ONE_WAY, CHOOSE, MEASURE),
+            picks=self.chosen_per_round,
+        )
+        # Two codes of each threshold, with all codes of all columns at most.
+        further = self.n_thresholds * 2 * sum(domain.sizes)
+        return [first, *(replace(s, cells=s.cells + further) for s in others)]
+
+    def select(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> MarginalModel:
+        """Measure one-way marginals, then choose, measure and fit in every round."""
+        report = progress or (lambda step, done: None)
+        domain = curator.domain
+        used = self._one_way(domain, share)
+        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
+        model = model.over(domain).fit(measured)
+        if used == share:
+            return model
+
+        kinds = [pairs_of(domain)]
+        ordered = [c for c in self.ordered if c in domain]
+        if ordered:
+            if not isinstance(model, RelaxedProjection):
+                raise ArgumentError(
+                    "thresholds can only be fitted by a RelaxedProjection; leave out `ordered`"
+                )
+            rng = np.random.default_rng(self.threshold_seed)
+            thresholds = random_thresholds(ordered, self.n_thresholds, rng)
+            curator, model = with_thresholds(curator, thresholds), model.with_thresholds(thresholds)
+            others = [c for c in domain.columns if c not in ordered]
+            kinds.append([(t, c) for t in thresholds for c in others] or [(t,) for t in thresholds])
+
+        turns = self._turns(domain)
+        order = sorted((i / n, kind) for kind, n in enumerate(turns) for i in range(n))
+        rounds = Rounds(
+            share=share,
+            used=used,
+            round_share=(share - used) / len(order),
+            measure_share=self.measure_share,
+            max_rounds=len(order),
+        )
+        for (_, kind), (measure_share, choose_share) in zip(order, rounds, strict=True):
+            chosen = self._choose(curator, model, kinds[kind], choose_share, measure_share)
+            kinds[kind] = [c for c in kinds[kind] if c not in chosen]
+            measured += curator.measure(chosen, share=measure_share, step=MEASURE)
+            model = model.fit(measured)
+            report(CHOOSE, rounds.done)
+        report(MEASURE, 1.0)
+        return model
+
+    def _choose(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        candidates: Sequence[Clique],
+        share: Fraction,
+        measure_share: Fraction,
+    ) -> list[Clique]:
+        """Choose the q candidates that the model gets most wrong, beyond the noise of their measurement."""
+        picks = min(self.chosen_per_round, len(candidates))
+        sigma = curator.noise_sigma(picks, measure_share)
+        left = list(candidates)
+        believed = dict(zip(left, model.marginals(left), strict=True))
+        chosen = []
+        for _ in range(picks):
+            position = curator.choose(
+                left,
+                [believed[c] for c in left],
+                share=share / picks,
+                step=CHOOSE,
+                penalties=[HALF_NORMAL * sigma * curator.domain.cells(c) for c in left],
+            )
+            chosen.append(left.pop(position))
+        return chosen
+
+    def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
+        return share if len(domain) == 1 else Fraction(self.one_way_share) * share
+
+    def _turns(self, domain: Domain) -> tuple[int, ...]:
+        """Return the number of rounds of each kind: no more than there are candidates for."""
+        rounds = self.rounds_per_column * len(domain)
+        n_ordered = sum(c in domain for c in self.ordered)
+        candidates = [len(pairs_of(domain))]
+        if n_ordered:
+            candidates.append(self.n_thresholds * max(1, len(domain) - n_ordered))
+        return tuple(min(rounds, -(-n // self.chosen_per_round)) for n in candidates)
