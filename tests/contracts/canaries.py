@@ -20,6 +20,7 @@ NAMES = tuple(f"Vx{i:03d}person{(i * 6007 + 29) % 9967:04d}" for i in range(400)
 REALS = tuple(float(v) for v in np.random.default_rng(7731).uniform(0.0, 1000.0, COUNT))
 WHOLES = tuple(int(v) for v in np.random.default_rng(1377).integers(2**50, 2**52, COUNT))  # of 16 digits
 
+_TEXT = re.compile(rb"Zq\d{2}canary\d{4}|Vx\d{3}person\d{4}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{12,}={0,2}")
 
 
@@ -31,10 +32,6 @@ def found_in(data: bytes) -> list[str]:
 
 def _needles() -> list[tuple[str, bytes]]:
     needles = []
-    for text in (*TEXTS, *NAMES):
-        needles += [(text, text.encode()), (text, text.encode("utf-16-le"))]
-        # From the third character on, at each of three alignments, without the ends that neighbours change.
-        needles += [(text, base64.b64encode(b"." * i + text.encode())[4:-4]) for i in range(3)]
     for real in REALS:
         # Ten decimals, cut and not rounded: a thousand rows draw one of fifty by chance with odds of 1e-8.
         needles += [(repr(real), repr(real)[:14].encode())]
@@ -47,6 +44,8 @@ def _needles() -> list[tuple[str, bytes]]:
 
 def _search(part: bytes, needles: list[tuple[str, bytes]]) -> Iterator[str]:
     yield from (name for name, needle in needles if needle in part)
+    # Without its zero bytes, text in UTF-16 looks like any other.
+    yield from (text.decode() for text in _TEXT.findall(part) + _TEXT.findall(part.replace(b"\0", b"")))
     if part.startswith(b"\x93NUMPY"):
         values = np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
         if values.dtype == np.float32:
@@ -64,13 +63,21 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
         return
     if data.startswith(b"\x1f\x8b"):
         yield gzip.decompress(data)
-    for word in _BASE64.findall(data):
-        try:
-            decoded = base64.b64decode(word + b"=" * (-len(word) % 4))
-        except ValueError:
-            continue
-        yield decoded
-        try:
-            yield zlib.decompress(decoded)
-        except zlib.error:
-            continue
+    # What stands before a word may look like base64 too, so that it is decoded from each of four places.
+    decoded = [_decoded(word[start:]) for word in _BASE64.findall(data) for start in range(4)]
+    yield b"\n".join(decoded)
+    yield from (zlib.decompress(part) for part in decoded if part[:1] == b"x" and _is_packed(part))
+
+
+def _decoded(word: bytes) -> bytes:
+    """Decode all whole groups of four characters, and what two or three more stand for."""
+    bare = word.rstrip(b"=")
+    return base64.b64decode(bare[:-1] if len(bare) % 4 == 1 else bare + b"=" * (-len(bare) % 4))
+
+
+def _is_packed(part: bytes) -> bool:
+    try:
+        zlib.decompress(part)
+    except zlib.error:
+        return False
+    return True
