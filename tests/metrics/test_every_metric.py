@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from syntabula.metrics import Comparison, MetricInfo, Score, compare, list_metrics
+from syntabula.table.columns import Categorical, Numeric
+from syntabula.table.schema import Schema
 
 METRICS = [info for info in list_metrics() if info.group in ("fidelity", "queries")]
 every_metric = pytest.mark.parametrize("info", METRICS, ids=lambda info: info.key)
@@ -109,6 +111,18 @@ class TestEveryMetric:
             or (info.best is None and math.isfinite(found.value))
             or found.value == pytest.approx(info.best, abs=1e-9)
         )
+
+    def test_a_hundred_thousand_categories_need_no_more_memory_than_there_are_rows(self, info):
+        labels = tuple(str(i) for i in range(300))
+        columns = {"c": Categorical(labels), "d": Categorical(labels), "x": Numeric(0, 9)}
+        frame = pd.DataFrame({"c": labels, "d": labels[::-1], "x": np.arange(300) / 100})
+        tables = compare(frame, frame, schema=Schema(columns))
+        wide = {name: (*values, *range(100_000)) for name, values in tables.categories.items()}
+        wider = replace(tables, categories=wide)
+
+        found = score(info, wider)
+
+        assert math.isfinite(found.value) or found.note
 
     def test_a_single_row_has_a_score_or_a_reason(self, info):
         frame = people(1, 1)

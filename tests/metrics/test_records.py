@@ -14,6 +14,8 @@ from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.propensity import PropensityError
 from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.support import AlphaPrecision, BetaRecall, alpha_precision, beta_recall
+from syntabula.table.columns import Categorical
+from syntabula.table.schema import Schema
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
@@ -42,6 +44,20 @@ class TestPoints:
         found = cdist(points(tables, tables.real), points(tables, tables.real)) ** 2
 
         np.testing.assert_allclose(found, [[0, 2, 1], [2, 0, 2], [1, 2, 0]], atol=1e-6)
+
+    def test_many_categories_take_few_dimensions_and_stay_about_1_apart(self):
+        labels = [f"label {i}" for i in range(1000)]
+        frame = pd.DataFrame({"c": labels})
+        tables = compare(frame, frame, schema=Schema({"c": Categorical(tuple(labels))}))
+
+        found = points(tables, tables.real)
+        apart = cdist(found, found)[~np.eye(1000, dtype=bool)] ** 2
+
+        assert found.shape[1] == 256
+        # Fixed by a hash: half of 256 bits differ, give or take 8.
+        assert apart.mean() == pytest.approx(1.0, abs=0.01)
+        assert apart.std() == pytest.approx(8 * 2 / 256, abs=0.01)
+        assert (points(tables, tables.synthetic) == found).all()
 
 
 class TestNearest:

@@ -136,13 +136,17 @@ class TestSliced:
 
         assert found == pytest.approx(np.mean(each), abs=1e-12)
 
-    def test_distances_of_categories_are_1(self):
-        corners = axis(np.array([0, 1]), np.array([2, 3])).corners()
+    def test_categories_lie_at_1_from_each_other(self):
+        four = axis(np.array([0, 1]), np.array([2, 3]))
+
+        corners = np.column_stack([four.along(direction) for direction in np.eye(four.dimensions)])
 
         assert np.linalg.norm(corners[0] - corners[3]) == pytest.approx(1.0)
 
     def test_a_missing_number_is_at_most_1_from_others(self):
         values = np.array([0.0, 0.5, 1.0, math.nan])
-        corners = axis(values, values).corners()
+        line = axis(values, values)
 
-        assert np.linalg.norm(corners[:3] - corners[3], axis=1) == pytest.approx([1, math.sqrt(0.75), 1])
+        places = np.column_stack([line.along(direction) for direction in np.eye(line.dimensions)])
+
+        assert np.linalg.norm(places[:3] - places[3], axis=1) == pytest.approx([1, math.sqrt(0.75), 1])

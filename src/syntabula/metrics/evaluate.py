@@ -54,8 +54,8 @@ def evaluate(
             to the real one than to the holdout repeats its records.
         target: Column to predict, for metrics of utility.
         schema: Which columns are numeric, categorical or identifiers; read off the real table if not given.
-        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy") or metrics with options of their
-            own; all quick ones whose needs are met if not given.
+        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy"), which stand for their quick
+            metrics, or metrics with options of their own; all quick ones whose needs are met if not given.
         baselines: Tables of known quality to score as well.
         seed: Makes samples, splits and queries repeatable; each metric has a stream of its own, so that its
             value does not depend on which others are computed.

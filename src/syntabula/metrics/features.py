@@ -9,18 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
+from syntabula.marginals.encoded import Codes
 from syntabula.metrics.comparison import Comparison, Floats, View
 
 Points = NDArray[np.float32]
+
+MOST_DIMENSIONS = 256
+"""A categorical column takes no more dimensions than this, which keeps 10,000 rows of it at 10 MB."""
 
 
 def points(tables: Comparison, view: View) -> Points:
     """Return rows as points [rows, dimensions] whose squared distance adds up over the columns.
 
     A number counts with its distance after scaling to 0 .. 1 over real and synthetic, a category with 1 if it
-    differs, and a number that is missing on one side alone with about 1.
+    differs, and a number that is missing on one side alone with about 1. In a column of more categories than
+    MOST_DIMENSIONS each lies at a corner of a cube that a hash chooses; they are then about 1 apart as well:
+    the standard deviation of the squared distance is 0.06.
     """
-    n_dimensions = sum(tables.size(name) for name in tables.categorical)
+    widths = {name: min(tables.size(name), MOST_DIMENSIONS) for name in tables.categorical}
+    n_dimensions = sum(widths.values())
     gaps = {name: np.isnan(view.numbers[name]) for name in tables.numeric}
     with_gaps = [name for name in tables.numeric if _has_gaps(tables, name)]
     matrix = np.zeros((view.n_rows, n_dimensions + len(tables.numeric) + len(with_gaps)), dtype=np.float32)
@@ -32,11 +39,31 @@ def points(tables: Comparison, view: View) -> Points:
         # Beside the middle of the line, at 0.87 to 1 from every point of it.
         matrix[:, place] = gaps[name] * math.sqrt(0.75)
         place += 1
-    rows = np.arange(view.n_rows)
-    for name in tables.categorical:
-        matrix[rows, place + view.codes[name].astype(np.intp)] = math.sqrt(0.5)
-        place += tables.size(name)
+    for name, width in widths.items():
+        occurring, codes = np.unique(view.codes[name], return_inverse=True)
+        exact = tables.size(name) <= MOST_DIMENSIONS
+        corners = _simplex(occurring, width) if exact else _cube(occurring, width)
+        matrix[:, place : place + width] = corners[codes]
+        place += width
     return matrix
+
+
+def _simplex(codes: Codes, size: int) -> Points:
+    """Return a corner of a simplex with edges of length 1 for each code [codes, size]."""
+    corners: Points = (codes[:, None] == np.arange(size)).astype(np.float32)
+    return corners * np.float32(math.sqrt(0.5))
+
+
+def _cube(codes: Codes, width: int) -> Points:
+    """Return a corner of a cube for each code [codes, width]; two corners are about 1 apart."""
+    n_words = width // 64
+    words: NDArray[Any] = codes.astype(np.uint64)[:, None] * np.uint64(n_words)
+    # SplitMix64 (Steele, Lea and Flood 2014): every bit is as good as the toss of a fair coin.
+    words = (words + np.arange(1, n_words + 1, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    bits = np.unpackbits(words.view(np.uint8).reshape(codes.size, width // 8), axis=1)
+    return (2 * bits.astype(np.float32) - 1) * np.float32(math.sqrt(0.5 / width))
 
 
 def ordinal(tables: Comparison, view: View) -> Floats:

@@ -12,6 +12,9 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.features import main_effects
 from syntabula.metrics.score import Score
 
+_MOST_EFFECTS = 2000
+"""Above this many, a solver that does not square them fits the model."""
+
 _RIDGE = 1e8
 """Inverse strength of a penalty too weak to matter; without any, separable tables have no solution."""
 
@@ -57,7 +60,9 @@ class PropensityError:
         effects = effects[:, np.flatnonzero(varies)]
         share = float(synthetic.mean())
         if effects.shape[1]:
-            model = linear.LogisticRegression(C=_RIDGE, solver="newton-cholesky").fit(effects, synthetic)
+            # Newton's method squares the number of effects.
+            solver = "newton-cholesky" if effects.shape[1] <= _MOST_EFFECTS else "lbfgs"
+            model = linear.LogisticRegression(C=_RIDGE, solver=solver, max_iter=1000).fit(effects, synthetic)
             p = model.predict_proba(effects)[:, 1]
         else:
             p = np.full(synthetic.size, share)

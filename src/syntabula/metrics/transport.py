@@ -67,15 +67,22 @@ class Axis:
             cost[np.ix_(np.isnan(first), np.isnan(second))] = 0.0
         return cost
 
-    def corners(self) -> Floats:
-        """Return a point of each value [size, dimensions] so that distances are as good as those of `costs`.
+    @property
+    def dimensions(self) -> int:
+        """Dimensions in which the values can be laid out so that distances are as good as those of `costs`."""
+        return self.size if self.values is None else 2
+
+    def along(self, direction: Floats) -> Floats:
+        """Return where the values [size] fall on a direction [dimensions].
 
         Categories are the corners of a simplex. Missing numbers lie beside the line, at 0.87 to 1 from it.
         """
         if self.values is None:
-            return np.eye(self.size) * math.sqrt(0.5)
+            return direction * math.sqrt(0.5)
         missing = np.isnan(self.values)
-        return np.column_stack([np.where(missing, 0.5, self.values), missing * math.sqrt(0.75)])
+        on_line = np.where(missing, 0.5, self.values) * direction[0]
+        shadows: Floats = on_line + missing * math.sqrt(0.75) * direction[1]
+        return shadows
 
 
 def along_axis(axis: Axis) -> float:
@@ -139,16 +146,14 @@ def sliced(first: Axis, second: Axis, directions: Floats) -> float:
     Args:
         first: First column.
         second: Second column, of the same rows.
-        directions: Unit vectors [directions, dimensions of the corners of both axes].
+        directions: Unit vectors [directions, dimensions of both axes].
     """
-    corners = first.corners(), second.corners()
-    n_first = corners[0].shape[1]
     weight = np.repeat(
         [1 / first.real.size, -1 / first.synthetic.size], [first.real.size, first.synthetic.size]
     )
     total = 0.0
     for direction in directions:
-        along = corners[0] @ direction[:n_first], corners[1] @ direction[n_first:]
+        along = first.along(direction[: first.dimensions]), second.along(direction[first.dimensions :])
         real = along[0][first.real] + along[1][second.real]
         synthetic = along[0][first.synthetic] + along[1][second.synthetic]
         shadow = np.concatenate([real, synthetic])

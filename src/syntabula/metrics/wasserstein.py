@@ -12,6 +12,7 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Part, Score
+from syntabula.metrics.total_variation import total_variation
 from syntabula.metrics.transport import Axis, Solver, along_axis, in_the_plane, sliced
 
 ManySolvers = Literal[Solver, "sliced"]
@@ -73,7 +74,8 @@ class Wasserstein:
         parts: dict[Part, float] = {(name,): along_axis(axis) for name, axis in axes.items()}
         for pair in itertools.combinations(tables.columns, 2):
             if set(pair) <= set(tables.categorical):
-                parts[pair] = along_axis(_product(axes[pair[0]], axes[pair[1]]))
+                codes = [(tables.real.codes[name], tables.synthetic.codes[name]) for name in pair]
+                parts[pair] = total_variation(codes, [tables.size(name) for name in pair])
             else:
                 parts[pair] = self._of_pair(small[pair[0]], small[pair[1]], rng)
         means = _means_by_type(parts, tables)
@@ -97,8 +99,7 @@ class Wasserstein:
     def _of_pair(self, first: Axis, second: Axis, rng: np.random.Generator) -> float:
         if self.solver != "sliced":
             return in_the_plane(first, second, solver=self.solver, regularisation=self.regularisation)
-        dimensions = first.corners().shape[1] + second.corners().shape[1]
-        directions = rng.normal(size=(self.directions, dimensions))
+        directions = rng.normal(size=(self.directions, first.dimensions + second.dimensions))
         return sliced(first, second, directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
 
@@ -107,15 +108,6 @@ def _axis(sample: Comparison, whole: Comparison, name: str) -> Axis:
     if name in whole.categories:
         return Axis.of_categories(sample.real.codes[name], sample.synthetic.codes[name], whole.size(name))
     return Axis.of_numbers(whole.scaled(sample.real, name), whole.scaled(sample.synthetic, name))
-
-
-def _product(first: Axis, second: Axis) -> Axis:
-    """Return the axis whose categories are pairs of categories."""
-    return Axis(
-        first.real * second.size + second.real,
-        first.synthetic * second.size + second.synthetic,
-        first.size * second.size,
-    )
 
 
 def _means_by_type(parts: Mapping[Part, float], tables: Comparison) -> dict[str, float]:

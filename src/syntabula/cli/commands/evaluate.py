@@ -42,8 +42,8 @@ def evaluate(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric, or a group: fidelity, queries, utility, privacy; may be given repeatedly. All "
-            "quick ones if nothing is said. `syntabula metrics` lists them.",
+            help="A metric, or the quick ones of a group: fidelity, queries, utility, privacy; may be given "
+            "repeatedly. All quick ones if nothing is said. `syntabula metrics` lists them.",
         ),
     ] = None,
     baseline: Annotated[
