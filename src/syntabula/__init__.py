@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
     from syntabula.synthesizers.aim import AIM as AIM
+    from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.grid import PartInfo as PartInfo
     from syntabula.synthesizers.grid import grid_parts as grid_parts
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; a module is imported when its name is first used.
 _HOMES = {
+    "Auto": "synthesizers.auto",
     "Boolean": "table.columns",
     "Budget": "privacy.budget",
     "Categorical": "table.columns",
@@ -122,6 +124,7 @@ __all__ = [
     "MWEM",
     "NO_PRIVACY",
     "RAP",
+    "Auto",
     "Boolean",
     "Budget",
     "Categorical",

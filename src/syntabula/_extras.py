@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from syntabula.errors import MissingExtraError
@@ -28,3 +29,8 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f'this needs {library}, which is not installed; run: pip install "syntabula[{extra}]"'
         ) from None
+
+
+def is_installed(module: str) -> bool:
+    """Return whether an optional library is there, without importing it."""
+    return find_spec(module) is not None

@@ -33,6 +33,13 @@ class MethodInfo:
 
 _BUILT_IN = (
     MethodInfo(
+        key="auto",
+        name="Auto",
+        summary="MargNet, AIM, MST or single columns: what suits the table, chosen under privacy, with the reason.",
+        paper="after Chen, Gong, Wang, MargNet",
+        home="syntabula.synthesizers.auto:Auto",
+    ),
+    MethodInfo(
         key="independent",
         name="Independent",
         summary="Every column on its own: the baseline.",

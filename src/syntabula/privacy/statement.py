@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from syntabula.privacy.budget import Budget, shown_above
@@ -38,6 +39,19 @@ class StatementLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MethodChoice:
+    """Which method a run chose by itself, and why.
+
+    Attributes:
+        method: Key of the method that learned the table.
+        reason: One sentence that rests on declared facts and released values alone.
+    """
+
+    method: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
     """The guarantee of a release, what it rests on, and what it does not cover.
 
@@ -51,6 +65,7 @@ class PrivacyStatement:
         noise_is_private: Whether that source protects a release.
         provenance: For each column, where its domain came from: public, private or observed.
         version: Version of the library that made the release.
+        choice: What `method` chose by itself; None if it leaves no choice.
     """
 
     method: str
@@ -62,6 +77,7 @@ class PrivacyStatement:
     noise_is_private: bool
     provenance: Mapping[str, str]
     version: str
+    choice: MethodChoice | None = None
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
@@ -91,11 +107,22 @@ class PrivacyStatement:
 
     def text(self) -> str:
         """Return the statement as plain text for a reader without training in statistics."""
-        parts = ["PRIVACY STATEMENT", "", *self._verdict(), "", "What it protects", *self._protection()]
-        parts += ["", "What was spent, step by step", *self._spending()]
-        parts += ["", "What is taken as public", *self._public()]
-        parts += ["", "What it does not cover", *self._limits()]
+        parts = ["PRIVACY STATEMENT"]
+        for heading, lines in self.sections():
+            parts += ["", *([heading] if heading else []), *lines]
         return "\n".join(parts) + "\n"
+
+    def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the headings of `text` and the lines below each; the verdict comes first and has none."""
+        choice = [] if self.choice is None else [("Which method was chosen, and why", self._why(self.choice))]
+        return (
+            ("", tuple(self._verdict())),
+            *choice,
+            ("What it protects", tuple(self._protection())),
+            ("What was spent, step by step", tuple(self._spending())),
+            ("What is taken as public", tuple(self._public())),
+            ("What it does not cover", tuple(self._limits())),
+        )
 
     def _verdict(self) -> list[str]:
         if self.reasons_against:
@@ -130,6 +157,10 @@ class PrivacyStatement:
         if not self.noise_is_private or self.observed_columns:
             lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
         return lines
+
+    def _why(self, choice: MethodChoice) -> tuple[str, ...]:
+        sentence = f"{choice.method}, because {choice.reason}."
+        return tuple(wrap(sentence, width=104, initial_indent="  ", subsequent_indent="  "))
 
     def _spending(self) -> list[str]:
         width = max((len(line.step) for line in self.lines), default=0)
@@ -183,11 +214,15 @@ class PrivacyStatement:
             "reasons_against": list(self.reasons_against),
             "provenance": dict(self.provenance),
             "version": self.version,
+            "choice": None
+            if self.choice is None
+            else {"method": self.choice.method, "reason": self.choice.reason},
         }
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> PrivacyStatement:
         """Rebuild a statement; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
+        choice = facts.get("choice")  # files from before there was one have none
         return cls(
             method=str(facts["method"]),
             budget=Budget.from_json(facts["budget"]),
@@ -201,6 +236,9 @@ class PrivacyStatement:
             noise_is_private=bool(facts["noise_is_private"]),
             provenance={str(k): str(v) for k, v in facts["provenance"].items()},
             version=str(facts["version"]),
+            choice=None
+            if choice is None
+            else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
         )
 
 

@@ -11,6 +11,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 
+# Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
+_SECONDS_PER_NOISY_CELL = 2e-6
+_SECONDS_PER_MODEL_CELL = 4e-6
+_BYTES_PER_COUNTED_CELL = 8
+_BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
+
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the part of the whole that is done, in 0 .. 1."""
 
@@ -27,6 +33,7 @@ class PlannedStep:
         model_cells: Upper bound on the cells of the model after it.
         cliques: All that the model is fitted to after it, where that is known beforehand: the model then says
             itself how large it will be.
+        work_seconds: Rough time that it takes beyond what its cells say.
     """
 
     name: str
@@ -35,6 +42,21 @@ class PlannedStep:
     noisy_cells: int
     model_cells: int
     cliques: tuple[Clique, ...] = ()
+    work_seconds: float = 0.0
+
+    @property
+    def memory_mb(self) -> float:
+        """Upper bound on what it takes beyond the table."""
+        return (self.cells * _BYTES_PER_COUNTED_CELL + self.model_cells * _BYTES_PER_MODEL_CELL) / 2**20
+
+    @property
+    def seconds(self) -> float:
+        """Rough time on two cores, without the reading and counting of rows."""
+        return (
+            self.noisy_cells * _SECONDS_PER_NOISY_CELL
+            + self.model_cells * _SECONDS_PER_MODEL_CELL
+            + self.work_seconds
+        )
 
 
 class Selector(Protocol):

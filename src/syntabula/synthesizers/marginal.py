@@ -25,7 +25,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.statement import PrivacyStatement, lines_of
+from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.synthesizers.grid import check_pair, pair_name
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan, model_cells
@@ -193,9 +193,8 @@ class Marginal:
         recoding = rare.fit(curator, self._large(codec.schema)) if rare else None
         inner = curator.recoded(recoding) if recoding else curator
 
-        model = self.selector.select(
+        model, choice = self._learn(
             inner,
-            self.model,
             # Also what preprocessing turned out not to need.
             share=ledger.remaining_share,
             progress=lambda step, done: report(step, 0.1 + 0.9 * done),
@@ -206,9 +205,15 @@ class Marginal:
             method=self._name,
             codec=codec,
             model=model,
-            privacy=self._statement(ledger, noise, codec.schema),
+            privacy=self._statement(ledger, noise, codec.schema, choice),
             origin=table.origin,
         )
+
+    def _learn(
+        self, curator: Curator, *, share: Fraction, progress: Progress
+    ) -> tuple[MarginalModel, MethodChoice | None]:
+        """Return the fitted model, and what was chosen if the method leaves a choice."""
+        return self.selector.select(curator, self.model, share=share, progress=progress), None
 
     @property
     def _name(self) -> str:
@@ -299,7 +304,9 @@ class Marginal:
         codec = self._guessed_codec(schema)
         self._plan(codec, self._declared(schema), self.budget).check(self.memory_mb, codec.domain)
 
-    def _statement(self, ledger: Ledger, noise: NoiseSource, schema: Schema) -> PrivacyStatement:
+    def _statement(
+        self, ledger: Ledger, noise: NoiseSource, schema: Schema, choice: MethodChoice | None
+    ) -> PrivacyStatement:
         private = ledger.budget.kind != "none"
         return PrivacyStatement(
             method=self._name,
@@ -311,6 +318,7 @@ class Marginal:
             noise_is_private=noise.is_private,
             provenance={name: column.provenance for name, column in schema.columns.items()},
             version=__version__,
+            choice=choice,
         )
 
 

@@ -23,7 +23,7 @@ def method_options(kind: Kind) -> dict[str, dict[str, Any]]:
         By part ("selector", "model"), the default of each option by its name.
     """
     return {
-        name: {f.name: getattr(part, f.name) for f in fields(part) if not f.name.startswith("_")}
+        name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
         for name, part in _parts(kind).items()
     }
 
@@ -57,6 +57,12 @@ def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
                 names = ", ".join(map(repr, mine))
                 raise ArgumentError(f"the value of option {names} is of the wrong type") from None
     return changed
+
+
+def _is_option(part: Any, name: str) -> bool:
+    # A selector or model within a part is made in Python; no word can say it.
+    value = getattr(part, name)
+    return not name.startswith("_") and not hasattr(value, "select") and not hasattr(value, "fit")
 
 
 def _parts(kind: Kind) -> dict[str, Any]:

@@ -16,12 +16,7 @@ from syntabula.table.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema import Schema
 
-# Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
-_SECONDS_PER_NOISY_CELL = 2e-6
-_SECONDS_PER_ROW_AND_COLUMN = 1.5e-7
-_SECONDS_PER_MODEL_CELL = 4e-6
-_BYTES_PER_COUNTED_CELL = 8
-_BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
+_SECONDS_PER_ROW_AND_COLUMN = 1.5e-7  # measured on one 2-core machine
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 _BEYOND_ANY_MB = 1e12
 GUESSED_ROWS = 100_000
@@ -154,11 +149,8 @@ def make_plan(
                 name=step.name,
                 share=float(share),
                 cost=None if total is None else float(share * total),
-                memory_mb=(step.cells * _BYTES_PER_COUNTED_CELL + step.model_cells * _BYTES_PER_MODEL_CELL)
-                / 2**20,
-                seconds=counting
-                + step.noisy_cells * _SECONDS_PER_NOISY_CELL
-                + step.model_cells * _SECONDS_PER_MODEL_CELL,
+                memory_mb=step.memory_mb,
+                seconds=counting + step.seconds,
             )
         )
     return Plan(method=method, budget=budget, n_rows=n_rows, table_mb=table_mb, steps=tuple(made))

@@ -1,0 +1,63 @@
+"""Auto: the method that suits the table, chosen under privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import ClassVar
+
+from syntabula.errors import ArgumentError
+from syntabula.models.base import MarginalModel
+from syntabula.models.pgm import PGM
+from syntabula.privacy.curator import Curator
+from syntabula.privacy.statement import MethodChoice
+from syntabula.select.automatic import Automatic
+from syntabula.select.base import Progress
+from syntabula.synthesizers.marginal import Marginal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(Marginal):
+    """Choose MargNet, AIM, MST or single columns by what may be known of the table, and say why.
+
+    MargNet's finding (Chen, Gong, Wang, section 6): AIM is ahead where correlations are sparse, a network
+    where all columns hang together. The choice rests on declared facts (columns and their sizes, budget, limits
+    of memory and time, whether torch is installed) and, where these leave it open, on two released values:
+    a noisy number of records, and noisy dependences of all pairs. See Automatic for the rules.
+
+    The release's `privacy.choice` names the method and the reason; the statement shows them.
+
+    Guarantee: that of the chosen method with what the choice left of the budget, and the choice itself: zCDP,
+    Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a fiftieth
+    of the budget in all, and nothing where declared facts decide; neighbours differ by one record. Assumed
+    public: the schema and the limits. Time and memory: those of the chosen method. The same seed may choose
+    otherwise on a machine with other extras.
+
+    Attributes:
+        model: Is fitted unless the network is chosen.
+
+    Examples:
+        >>> import syntabula
+        >>> frame = syntabula.datasets.census(n_rows=500)
+        >>> release = syntabula.Auto(epsilon=1.0).fit(frame, syntabula.datasets.schema_of("census"))
+        >>> release.privacy.choice.method
+        'independent'
+    """
+
+    key: ClassVar[str] = "auto"
+    paper: ClassVar[str] = "after Chen, Gong, Wang, MargNet"
+
+    selector: Automatic = field(default_factory=Automatic)
+    model: MarginalModel = field(default_factory=PGM)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.selector, Automatic):
+            raise ArgumentError("the selector of Auto must be an Automatic; for another one, use Marginal")
+        limit = min(self.selector.memory_mb, float(self.memory_mb))
+        object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
+
+    def _learn(
+        self, curator: Curator, *, share: Fraction, progress: Progress
+    ) -> tuple[MarginalModel, MethodChoice]:
+        return self.selector.learn(curator, self.model, share=share, progress=progress)
