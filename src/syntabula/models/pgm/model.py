@@ -218,7 +218,7 @@ class PGM:
             )
             canonical = [model._layout.canonical(c) for c in cliques]
             potentials = {
-                wanted: arranged(t, c, wanted)
+                wanted: np.ascontiguousarray(arranged(t, c, wanted))
                 for t, c, wanted in zip(tables, cliques, canonical, strict=True)
             }
             total = float(facts["total"])
