@@ -119,7 +119,7 @@ class TestChoice:
 
     def test_a_metric_that_lacks_its_target_is_refused(self, monkeypatch):
         needy = replace(room.describe_metric("tvd-1"), key="needy", needs=("target",))
-        monkeypatch.setattr(room.registry, "_BUILT_IN", (needy,))
+        monkeypatch.setattr(room.registry, "BUILT_IN", (needy,))
 
         with pytest.raises(ArgumentError, match="'needy' needs a target"):
             choose_metrics("needy", has_target=False, has_holdout=True)

@@ -16,8 +16,9 @@ import numpy as np
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
+from syntabula.metrics.metric import Group, Metric, MetricInfo
 from syntabula.metrics.reading import compare
-from syntabula.metrics.registry import Group, Metric, MetricInfo, describe_metric, list_metrics
+from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.read import read
 from syntabula.table.schema import Schema

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from syntabula.errors import ArgumentError
-from syntabula.metrics.registry import Group, MetricInfo
+from syntabula.metrics.metric import Group, MetricInfo
 from syntabula.metrics.score import Score
 from syntabula.table.object_columns import object_array
 from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn
