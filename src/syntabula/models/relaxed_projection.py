@@ -176,8 +176,9 @@ class RelaxedProjection(SoftRowsModel):
         if not self._thresholds:
             super()._move(rows, stars)
             return
+        part = replace(self, iterations=max(1, self.iterations // len(_TEMPERATURES)))
         for rows.steepness in _TEMPERATURES:
-            super()._move(rows, stars)
+            super(RelaxedProjection, part)._move(rows, stars)
 
     def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
         assert isinstance(rows, FreeRows)

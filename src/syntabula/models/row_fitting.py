@@ -203,27 +203,28 @@ def fit_rows(
     parameters = [p.requires_grad_() for p in rows.parameters]
     optimiser = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
     slopes_of = _Squared(stars) if loss == "squared" else _Largest(stars)
-    before, step = math.inf, 0
-    for step in range(iterations):
+    before, taken = math.inf, 0
+    while taken < iterations:
         blocks = rows.blocks()
         operands = [star.operands(blocks) for star in stars]
         with torch.no_grad():
             differences = [s.difference(*o) for s, o in zip(stars, operands, strict=True)]
-            if stop_at_noise and step % _CHECK_EVERY == 0:
+            if stop_at_noise and taken % _CHECK_EVERY == 0:
                 pairs = zip(stars, differences, strict=True)
                 if all(star.is_explained(difference) for star, difference in pairs):
                     break
             slopes = slopes_of(differences)
-            if step % _PATIENCE == _PATIENCE - 1:
+            if taken % _PATIENCE == _PATIENCE - 1:
                 if slopes_of.smallest() > (1 - tolerance) * before:
                     break
                 before = slopes_of.smallest()
         optimiser.zero_grad(set_to_none=True)
         _backward(operands, slopes, rows.fast)
         optimiser.step()
+        taken += 1
     for parameter in parameters:
         parameter.requires_grad_(False)
-    return step
+    return taken
 
 
 class _Squared:
