@@ -35,8 +35,11 @@ METHODS = [
     "margnet-q",
     "margnet-s",
     "gem",
-    "rap", "rap++",
+    "rap",
+    "rap++",
 ]
+# What the others add to these is training, which sees noisy answers alone: six tables try them enough.
+THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 
@@ -119,6 +122,6 @@ class TestRecordAndReplay:
         assert compare(method, budget, seed, tmp_path) >= 5
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("method", THIRTY_TABLES)
     def test_thirty_tables_with_all_neighbours(self, method, tmp_path):
         assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 36)) >= 150
