@@ -25,9 +25,8 @@ _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
 def small_parts(method: str) -> dict[str, Any]:
     """Return the selector and model of a method, as its keyword arguments, where its own would be slow."""
     if method == "auto":
-        # A selector and a model within the selector; a high limit of noise, so that pairs are weighed at all.
-        network = NeuralRows(**_NETWORK)
-        return {"selector": Automatic(network=network, dense=_FEW_ROUNDS, max_pair_noise=1000.0)}
+        # A selector and a model within the selector.
+        return {"selector": Automatic(network=NeuralRows(**_NETWORK), dense=_FEW_ROUNDS)}
     return st.with_options(st.synthesizer(method), _OPTIONS.get(method, {}))
 
 

@@ -40,8 +40,8 @@ class Auto(Marginal):
         >>> import syntabula
         >>> frame = syntabula.datasets.census(n_rows=500)
         >>> release = syntabula.Auto(epsilon=1.0).fit(frame, syntabula.datasets.schema_of("census"))
-        >>> release.privacy.choice.method
-        'independent'
+        >>> release.privacy.choice.method in ("margnet", "aim", "mst", "independent")
+        True
     """
 
     key: ClassVar[str] = "auto"

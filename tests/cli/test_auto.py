@@ -1,0 +1,28 @@
+"""The command line says which method `--method auto` chose, and why."""
+
+from __future__ import annotations
+
+import json
+
+
+class TestAuto:
+    def test_synth_and_info_give_the_reason(self, folder, run):
+        words = ("--schema", "schema.yaml", "--method", "auto", "--seed", 1, "--save", "r.syn")
+
+        made = run("synth", "people.csv", "-o", "out.csv", *words)
+        shown, facts = run("info", "r.syn"), run("info", "r.syn", "--json")
+
+        assert made.code == 0, made.err
+        choice = json.loads(facts.out)["statement"]["choice"]
+        assert choice["method"] in ("aim", "independent", "margnet", "mst")
+        for ran in (made, shown):
+            assert f"{choice['method']}, because {choice['reason']}." in " ".join(ran.out.split())
+
+    def test_its_limits_are_options(self, folder, run):
+        words = ("--schema", "schema.yaml", "--method", "auto", "--option", "max_seconds=0.0001")
+
+        planned = run("plan", "people.csv", "--json", *words)
+
+        assert planned.code == 0, planned.err
+        names = [step["name"] for step in json.loads(planned.out)["steps"]]
+        assert not any("choose a method" in name or "instead" in name for name in names)

@@ -1,0 +1,38 @@
+"""The choice of a method, replayed on neighbours where it is nearly a matter of chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recording import RecordingNoise
+from small_tables import table
+from test_record_and_replay import BUDGETS, Run, compare
+
+from syntabula.privacy.noise import SeededNoise
+from syntabula.select import automatic
+
+SEEDS = range(6)
+
+
+@pytest.fixture(autouse=True)
+def rash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weigh dependences and believe them, whatever their noise."""
+    monkeypatch.setattr(automatic, "_SURE", 0.0)
+
+
+@pytest.mark.parametrize("budget", sorted(BUDGETS))
+@pytest.mark.parametrize("seed", SEEDS)
+def test_neighbours_get_the_same_choice_from_the_same_answers(seed: int, budget: str, tmp_path: Path) -> None:
+    assert compare("auto", budget, seed, tmp_path) >= 5
+
+
+def test_these_tables_are_weighed_and_get_different_methods(tmp_path: Path) -> None:
+    shown = []
+    for seed in SEEDS:
+        frame, schema = table(seed)
+        noise = RecordingNoise(SeededNoise(seed))
+        shown.append(Run("auto", BUDGETS["approximate"], frame, schema, noise, tmp_path).statement)
+
+    assert all(automatic.WEIGH in text for text in shown)
+    assert len({text.split(", because")[0].split()[-1] for text in shown}) > 1
