@@ -21,6 +21,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 Rows = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
+_LEAST_ROWS = 1000
 _COMPARED_AT_ONCE = 2**23
 _ROWS_BEYOND_ANY_MACHINE = 10**10
 
@@ -30,7 +31,8 @@ class HardRows(ABC):
     """A set of synthetic records, each of the same weight; how they come about is a subclass's `fit`.
 
     Attributes:
-        max_rows: The model never has more records; their weights make up for the rest.
+        max_rows: The model never has more records; their weights make up for the rest. It has at least 1,000,
+            or so many as this allows, so that a small table is not coarse.
         max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
         seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
     """
@@ -156,6 +158,10 @@ class HardRows(ABC):
     def _random(self) -> np.random.Generator:
         """Return the generator of a fit's random choices."""
         return np.random.default_rng(self.seed)
+
+    def _records_for(self, total: float) -> int:
+        """Return how many records stand for an estimated total: as many, within limits."""
+        return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
 
     def _uniform(self, n: int, rng: np.random.Generator) -> Rows:
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]

@@ -15,7 +15,6 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.genetic.evolution import Evolution, Goal
 from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
 
-_LEAST_ROWS = 1000
 _TRIES_PER_ROW = 100
 _BYTES_PER_CELL = 40  # the goal, its error, and work space, for each column of a marginal
 _BYTES_PER_ROW = 64
@@ -31,11 +30,10 @@ class Genetic(HardRows):
     differences to the measured counts, by inverse variance; of a candidate only what it changes is computed.
 
     Departures from the paper: a generation tries each candidate alone but keeps the best of them together,
-    as many as lower the error together, where the paper keeps the single best one: the same moves in some
-    hundredth of the generations. Crossover takes codes from the best table itself, as the public code does.
-    The algorithm stops once the error is what noise explains; going on would fit the noise. There are at
-    least 1,000 records, so that a small table is not coarse. The first records have each column's noisy
-    counts, which is nearer than even codes; later fits start from the records of the one before.
+    as many as lower the error together, where the paper keeps the single best one: the same moves in far fewer
+    generations. Crossover takes codes from the best table itself, as the public code does. The algorithm
+    stops once the error is what noise explains; going on would fit the noise. The first records have each
+    column's noisy counts, which is nearer than even codes; later fits start from the records of the one before.
 
     Attributes:
         mutations: Candidates of each generation with a random code.
@@ -76,7 +74,7 @@ class Genetic(HardRows):
         self._check_measurements(measurements, bytes_per_cell=_BYTES_PER_CELL, bytes_per_row=_BYTES_PER_ROW)
         rng = self._random()
         total = consistent_total(measurements)
-        n = min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
+        n = self._records_for(total)
         rows = self._start(n, measurements, total, rng)
         scale = n / total
         least = min(float(m.variances.mean()) for m in measurements)

@@ -16,7 +16,6 @@ from syntabula.models.gum.separation import Join, separate
 from syntabula.models.gum.update import Target, update
 from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
 
-_LEAST_ROWS = 1000
 _BYTES_PER_ROW = 48  # the cell of each row, their order, and work space
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
 
@@ -33,9 +32,8 @@ class GUM(HardRows):
     Records are made from noisy marginals and chance; no real record ever enters.
 
     Departures from the public code: columns in one marginal alone are left out of the updates repeatedly, not
-    once, so that a tree of marginals is met exactly; there are at least 1,000 records, so that a small table
-    is not coarse; see also `agreeing_marginals`. A fit always starts afresh, as records that are copied again
-    in every fit lose their variety.
+    once, so that a tree of marginals is met exactly; see also `agreeing_marginals`. A fit always starts
+    afresh, as records that are copied again in every fit lose their variety.
 
     Attributes:
         passes: How often all marginals are visited.
@@ -64,7 +62,7 @@ class GUM(HardRows):
         self._check_measurements(measurements, bytes_per_cell=AGREEMENT_BYTES, bytes_per_row=_BYTES_PER_ROW)
         rng = self._random()
         total = consistent_total(measurements)
-        n = min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
+        n = self._records_for(total)
         core, joins = separate(agreeing_marginals(measurements, rounds=self.consistency_rounds))
         rows = np.zeros((n, len(self.domain)), dtype=self._dtype)
         for clique, table in core.items():
