@@ -87,7 +87,7 @@ class TestChoice:
     def test_nothing_said_means_all_quick_ones_whose_needs_are_met(self):
         keys = [info.key for info, _ in choose_metrics(None, has_target=False, has_holdout=False)]
 
-        assert {"tvd-2", "wasserstein", "query-error-3"} <= {*keys}
+        assert {"tvd-2", "wasserstein-sliced", "query-error-3"} <= {*keys}
         assert "tvd-3" not in keys
 
     def test_a_group_means_its_quick_ones(self):

@@ -38,11 +38,12 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="wasserstein",
         group="fidelity",
-        summary="Cost of moving real onto synthetic values, in columns and pairs",
+        summary="Least cost of moving real onto synthetic values, in columns and pairs",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",
         home="syntabula.metrics.wasserstein:Wasserstein",
+        quick=False,
     ),
     MetricInfo(
         key="wasserstein-sinkhorn",
@@ -64,7 +65,6 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         paper="Du and Li, SynMeter; Bonneel et al. 2015",
         home="syntabula.metrics.wasserstein:Wasserstein",
         options={"solver": "sliced"},
-        quick=False,
     ),
     MetricInfo(
         key="ks",
