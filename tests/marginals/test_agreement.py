@@ -135,6 +135,16 @@ class TestAverage:
 
         np.testing.assert_allclose(found, [0, 0, 1])
 
+    def test_noise_of_any_size_keeps_the_total(self) -> None:
+        rng = np.random.default_rng(0)
+        huge = [
+            Measurement(p, rng.normal(size=DOMAIN.shape(p)) * 1e18, 1e18) for p in combinations("abcd", 2)
+        ]
+
+        found = agreeing_marginals(huge)
+
+        np.testing.assert_allclose([t.sum() for t in found.values()], next(iter(found.values())).sum())
+
 
 class TestArguments:
     def test_nothing_measured_is_refused(self) -> None:

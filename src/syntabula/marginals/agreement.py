@@ -182,8 +182,12 @@ def _nearest_counts(values: FloatArray, table: Index, n_tables: int, total: floa
     """Return the nearest non-negative counts with a total, for all marginals at once.
 
     The answer is max(values - t, 0), with one t for each marginal: t is the mean surplus over the cells that
-    stay above it, a set that only shrinks on the way (Michelot 1986).
+    stay above it, a set that only shrinks on the way (Michelot 1986). As in `project_simplex`, values are taken
+    from the largest of their marginal, so that no digits of the total are lost.
     """
+    largest = np.full(n_tables, -np.inf)
+    np.maximum.at(largest, table, values)
+    values = np.maximum(values - largest[table], -2 * total)
     active = np.ones(values.size, dtype=np.bool_)
     while True:
         count = np.bincount(table[active], minlength=n_tables)
