@@ -65,14 +65,19 @@ class FreeRows:
 
 
 def sparsemax(numbers: Tensor) -> Tensor:
-    """Return the distribution nearest to each row of numbers (Martins, Astudillo 2016); many parts are 0."""
+    """Return the distribution nearest to each row of numbers (Martins, Astudillo 2016); many parts are 0.
+
+    It is the numbers less a common amount, cut off at 0. The amount is found by leaving out, again and again,
+    what lies below it (Michelot 1986): a few passes, several times faster than to sort.
+    """
     torch = require("torch", "neural")
     with torch.no_grad():
-        falling = numbers.sort(dim=1, descending=True).values
-        places = torch.arange(1, numbers.shape[1] + 1, device=numbers.device)
-        kept = (1 + places * falling > falling.cumsum(dim=1)).sum(dim=1, keepdim=True)
-        support = numbers >= falling.gather(1, kept - 1)
-    # Within its support the nearest distribution is the numbers less a common amount.
+        support = torch.ones_like(numbers, dtype=torch.bool)
+        left = numbers.numel() + 1
+        while (held := int(support.sum())) < left:
+            left = held
+            amount = ((numbers * support).sum(dim=1, keepdim=True) - 1) / support.sum(dim=1, keepdim=True)
+            support = numbers > amount
     surplus = ((numbers * support).sum(dim=1, keepdim=True) - 1) / support.sum(dim=1, keepdim=True)
     nearest: Tensor = ((numbers - surplus) * support).relu()
     return nearest
