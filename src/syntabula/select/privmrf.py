@@ -14,6 +14,7 @@ from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.privacy.dependence import batches
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import largest_useful, maximal_sets
@@ -56,7 +57,7 @@ class AttributeGraph:
         max_columns: No marginal has more columns.
         max_clique_cells: No clique of the graph has more cells.
         max_graph_cells: All cliques together have no more; five times as many in the public code, to no avail.
-        max_cells: No marginal has more cells, unless it is one column.
+        max_cells: No marginal has more cells, unless it is one column; usefulness asks for less, if there is noise.
     """
 
     graph_share: Fraction | float = Fraction(1, 10)
@@ -67,7 +68,7 @@ class AttributeGraph:
     max_columns: int = 6
     max_clique_cells: float = 1e7
     max_graph_cells: float = 1e7
-    max_cells: int = 250_000
+    max_cells: int = 20_000
 
     def __post_init__(self) -> None:
         for name in ("graph_share", "refine_share"):
@@ -95,7 +96,7 @@ class AttributeGraph:
         model = max(sum(domain.sizes), int(self.max_graph_cells))
         steps = [
             (TOTAL, records, 1, 1, 1),
-            (GRAPH, graph, 0, len(domain) ** 2, 1),
+            (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1),
             (CHOOSE, choose, self.candidates * cells, 0, model),
             (MEASURE, measure, noisy, noisy, model),
         ]
@@ -200,6 +201,11 @@ class AttributeGraph:
             found += members[:quota]
             left = self.candidates - len(found)
         return found
+
+
+def _counted_at_once(domain: Domain) -> int:
+    pairs = all_cliques(domain.columns, min(2, len(domain)))
+    return max(sum(map(domain.cells, batch)) for batch in batches(domain, pairs))
 
 
 def _refinements(domain: Domain) -> int:
