@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.pgm.factor import arranged, axes_outside
+from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
 from syntabula.models.pgm.factor_graph import FactorGraph, ImpossibleError
 
 _LEAST_PROBABILITY = 1e-9
@@ -49,9 +49,11 @@ class Target:
         """
         return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
 
-    def positive(self, total: float) -> FloatArray:
-        """Return the measured probabilities, cut off just above zero."""
-        return np.maximum(self.mean, _LEAST_PROBABILITY * total) / total
+    def margin(self, column: str, total: float) -> FloatArray:
+        """Return the measured probabilities of one column, cut off just above zero."""
+        counts = sum_over(self.mean, axes_outside(self.clique, (column,)))
+        above: FloatArray = np.maximum(counts, _LEAST_PROBABILITY * total)
+        return above / total
 
     def correction(self, believed: FloatArray) -> FloatArray:
         """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""

@@ -15,7 +15,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
-from syntabula.models.pgm.factor import arranged
+from syntabula.models.pgm.factor import aligned, arranged
 from syntabula.models.pgm.junction_tree import (
     JunctionTree,
     check_memory,
@@ -148,7 +148,20 @@ class PGM:
             for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
                 start[target.clique] = target.correction(believed * (total / self._total))
             return start
-        return {t.clique: np.log(t.positive(total)) for t in new if len(t.clique) == 1 and t.weight.any()}
+        # The first start: every column on its own, as its smallest measured clique has it.
+        for column in self.domain.columns:
+            holding = [t for t in new if column in t.clique and t.weight.any()]
+            if holding:
+                smallest = min(holding, key=lambda t: t.mean.size)
+                table = np.log(smallest.margin(column, total))
+                start[smallest.clique] = start.get(smallest.clique, 0.0) + aligned(
+                    table, (column,), smallest.clique
+                )
+        return {
+            t.clique: np.array(np.broadcast_to(start[t.clique], t.mean.shape))
+            for t in new
+            if t.clique in start
+        }
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
