@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
+    from syntabula.report.page import Report as Report
+    from syntabula.report.page import make_report as make_report
     from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.gem import GEM as GEM
@@ -49,9 +51,9 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
+    from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
     from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
-    from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.rap import RAP as RAP
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
@@ -100,6 +102,7 @@ _HOMES = {
     "PrivateGSD": "synthesizers.private_gsd",
     "RareCategories": "discretize.rare",
     "Release": "synthesizers.release",
+    "Report": "report.page",
     "Schema": "table.schema",
     "attack": "attacks.membership",
     "draft_schema": "table.draft",
@@ -110,6 +113,7 @@ _HOMES = {
     "list_selectors": "synthesizers.grid",
     "list_synthesizers": "_registry",
     "load": "synthesizers.release",
+    "make_report": "report.page",
     "membership_disclosure": "attacks.disclosure",
     "method_options": "synthesizers.options",
     "synthesizer": "_registry",
@@ -150,6 +154,7 @@ __all__ = [
     "RAPPlusPlus",
     "RareCategories",
     "Release",
+    "Report",
     "Schema",
     "__version__",
     "attack",
@@ -164,6 +169,7 @@ __all__ = [
     "list_selectors",
     "list_synthesizers",
     "load",
+    "make_report",
     "membership_disclosure",
     "method_options",
     "metrics",

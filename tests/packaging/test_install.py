@@ -27,7 +27,7 @@ EXTRAS = {
     "arrow": ["pyarrow"],
     "pandas": ["pandas"],
     "polars": ["polars", "pyarrow"],
-    "report": ["matplotlib"],
+    "report": ["matplotlib", "jinja2"],
 }
 # What comes with every virtual environment, or is its own.
 _NOT_OURS = ("pip", "setuptools", "_virtualenv", "__pycache__")

@@ -28,6 +28,9 @@ MAY_DRAW = {
     "models/soft_rows": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
+    # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
+    "report/plane": "numpy.random",
+    "report/differences": "numpy.random",
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",
     # A file is written under a temporary name that nothing else has.

@@ -16,6 +16,7 @@ from syntabula.cli.commands.info import info
 from syntabula.cli.commands.methods import methods
 from syntabula.cli.commands.metrics import metrics
 from syntabula.cli.commands.plan import plan
+from syntabula.cli.commands.report import report
 from syntabula.cli.commands.sample import sample
 from syntabula.cli.commands.schema import schema
 from syntabula.cli.commands.synth import synth
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (synth, plan, sample, evaluate, info, methods, metrics, schema, attack, demo):
+for command in (synth, plan, sample, evaluate, report, info, methods, metrics, schema, attack, demo):
     app.command(epilog=_EPILOG)(command)
 
 

@@ -1,0 +1,339 @@
+"""The page: everything that is known about a synthetic table, in one file that needs nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from syntabula._extras import require
+from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.evaluate import choose_metrics, score_tables
+from syntabula.metrics.evaluation import NOT_PRIVATE, Evaluation, Result
+from syntabula.metrics.reading import compare
+from syntabula.metrics.score import Part
+from syntabula.report import plots, words
+from syntabula.report.differences import Difference, as_matrix, differences, strongest_ties
+from syntabula.report.groups import Groups, equal_shares, equal_widths
+from syntabula.report.plane import Method, check_method, lay_out
+from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
+from syntabula.table.read import read
+
+if TYPE_CHECKING:
+    from syntabula import Release, Schema
+
+Progress = Callable[[str, float], None]
+
+MOST_COLUMNS = 40
+"""A wider table is shown by the columns that differ most."""
+
+MOST_PAIRS = 6
+"""Pairs shown of those that differ most, and of those that are most strongly tied."""
+
+MOST_IN_MAP = 24
+
+_QUICK = ("tvd-1", "tvd-2", "ks", "association", "query-error-3")
+_UTILITY = ("predictive-utility",)
+_DISTANCES = {"tvd-1": 1, "tvd-2": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A page about a synthetic table. It is computed from the real table, so it is not private.
+
+    Attributes:
+        html: The page.
+        title: Its title.
+        overview: What it says, in a few sentences.
+    """
+
+    html: str
+    title: str
+    overview: tuple[str, ...]
+
+    def write(self, path: PathLike) -> None:
+        """Write the page to a file; raises OSError if that fails."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.html) // 1024} KB)"
+
+
+def make_report(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    schema: Schema | None = None,
+    release: Release | PathLike | None = None,
+    evaluation: Evaluation | PathLike | None = None,
+    attacks: Any = (),
+    plane: Method = "pca",
+    title: str = "How close is the synthetic table?",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Report:
+    """Make one HTML page that shows how close a synthetic table is to the real one, and how private.
+
+    The page needs no network and no other file. It is computed from the sensitive table without any noise, so
+    it is not private; a PrivacyWarning and the page itself say so. Categories of fewer than five rows of the
+    real table are not named, and outermost intervals of numbers are open.
+
+    Args:
+        real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
+        synthetic: The table to show.
+        holdout: Real records that the synthesizer has not seen, for scores.
+        target: Column to predict, for scores of utility.
+        schema: Which columns are numeric, categorical, times or identifiers; read off the real table if not
+            given.
+        release: What the synthetic table was drawn from, for its privacy statement: a release or its file.
+        evaluation: Scores of the same tables: what `evaluate` returned, or a file of `syntabula evaluate --json`.
+            A few quick scores are computed if not given.
+        attacks: What `attack` or `membership_disclosure` returned, a file of `syntabula attack`, or several.
+        plane: How rows are laid out on a plane: "pca", or "tsne".
+        title: Title of the page.
+        seed: Chooses the rows of the plane, and the random parts of scores that are computed here.
+        progress: Called with the name of a step and the part that is done.
+
+    Returns:
+        The page.
+
+    Raises:
+        ArgumentError: If an argument is off, or results are of other tables.
+        DataError: If a table cannot be read, or the tables do not fit each other.
+        SchemaError: If the tables differ in their columns, or do not fit the schema.
+        ReleaseFileError: If the release cannot be read.
+        MissingExtraError: If a library is missing: `pip install "syntabula[report]"`.
+        OSError: If a file of results cannot be read.
+
+    Examples:
+        >>> import warnings
+        >>> from syntabula import datasets, make_report
+        >>> real, other = datasets.census(n_rows=300, seed=1), datasets.census(n_rows=300, seed=2)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     report = make_report(real, other, title="Two samples")
+        >>> report.title, report.html.startswith("<!doctype html>")
+        ('Two samples', True)
+    """
+    show = progress or (lambda step, done: None)
+    require("matplotlib", "report"), require("jinja2", "report")
+    check_method(plane)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
+    given = None if evaluation is None else read_evaluation(evaluation)
+    findings = read_attacks(attacks)
+    show("read the tables", 0.0)
+    original = read(real)
+    kinds = schema if schema is not None else _drafted(original)
+    tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
+    if tables.real.n_rows < 2:
+        raise ArgumentError("the real table has a single row; a report needs two or more")
+    statement = None if release is None else _statement(release, tables)
+    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+
+    results = _results(tables, given, seed, show)
+    distances = {_DISTANCES[r.score.metric]: r.score for r in results if _is_distance(r)}
+    found = differences(tables, distances, seed)
+    times = {name for name in tables.columns if kinds[name].kind in ("date", "datetime")}
+    show("draw columns and pairs", 0.5)
+    pictures = _Pictures(tables=tables, times=times, found=found)
+    overview = words.overview(tables, distances, found)
+    content: dict[str, Any] = {
+        "title": title,
+        "overview": overview,
+        "tiles": words.tiles(distances, statement, findings),
+        "worst": {way: pictures.listed(parts[:MOST_PAIRS]) for way, parts in found.items()},
+        "map": pictures.map(),
+        "columns": pictures.columns(),
+        "n_columns": len(tables.columns),
+        "pairs": pictures.pairs(),
+        "results": [(result, words.scale(result)) for result in results],
+        "attacks": findings,
+        "statement": statement,
+        "method": plane,
+    }
+    show("lay out the rows", 0.8)
+    content["plane"] = _plane(tables, plane, seed)
+    show("write the page", 0.98)
+    return Report(html=_rendered(content), title=title, overview=tuple(overview))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pictures:
+    """The plots of columns and pairs, with what is written beside them."""
+
+    tables: Comparison
+    times: set[str]
+    found: Mapping[int, Sequence[Difference]]
+
+    def columns(self) -> list[dict[str, Any]]:
+        """Return the plot of each column, in the order of the table; of the worst ones if there are many."""
+        chosen = {part.columns[0]: part for part in self.found[1][:MOST_COLUMNS]}
+        cards = []
+        for name in self.tables.columns:
+            if name in chosen:
+                svg = plots.plot_column(self._alone(name), is_time=name in self.times)
+                cards.append({"part": chosen[name], "svg": svg, "anchor": self._anchor((name,))})
+        return cards
+
+    def pairs(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the plots of the pairs that differ most, and of those most strongly tied."""
+        if not self.found[2]:
+            return {"worst": [], "tied": []}
+        parts = {part.columns: part for part in self.found[2]}
+        worst = [part.columns for part in self.found[2][:MOST_PAIRS]]
+        tied = [pair for pair in strongest_ties(self.tables, 2 * MOST_PAIRS) if pair not in worst][
+            :MOST_PAIRS
+        ]
+        return {
+            "worst": [self._pair(parts[pair]) for pair in worst],
+            "tied": [self._pair(parts[pair]) for pair in tied],
+        }
+
+    def map(self) -> str:
+        """Return the plot of all pairs, or of those of the columns that differ most; empty for one column."""
+        if not self.found[2]:
+            return ""
+        columns = self.tables.columns
+        if len(columns) > MOST_IN_MAP:
+            ranked = list(dict.fromkeys(name for part in self.found[2] for name in part.columns))
+            columns = tuple(name for name in columns if name in ranked[:MOST_IN_MAP])
+        return plots.plot_all_pairs(columns, as_matrix([*self.found[2]], columns))
+
+    def listed(self, parts: Sequence[Difference]) -> list[dict[str, Any]]:
+        """Return columns or pairs with the group of values that differs most."""
+        return [
+            {"part": part, "gap": self._gap(part.columns), "anchor": self._anchor(part.columns)}
+            for part in parts
+        ]
+
+    def _pair(self, part: Difference) -> dict[str, Any]:
+        groups = [self._grouped(name) for name in part.columns]
+        # Long names of groups are easier to read beside a plot than below it.
+        down, across = sorted(groups, key=lambda g: max(map(len, g.labels), default=0), reverse=True)
+        edges = {g.name: self._edges(g) for g in groups}
+        svg = plots.plot_pair(down, across, edges)
+        return {
+            "part": part,
+            "svg": svg,
+            "gap": self._gap(part.columns),
+            "anchor": self._anchor(part.columns),
+        }
+
+    def _gap(self, columns: Part) -> str:
+        groups = [self._grouped(n) for n in columns] if len(columns) > 1 else [self._alone(columns[0])]
+        texts = [words.group_words(g, self._edges(g)) for g in groups]
+        if len(groups) == 1:
+            real, synthetic = groups[0].shares()
+            return words.largest_gap(real, synthetic, texts[0])
+        both = [" and ".join(pair) for pair in itertools.product(*texts)]
+        real, synthetic = groups[0].joint(groups[1])
+        return words.largest_gap(real.ravel(), synthetic.ravel(), both)
+
+    def _alone(self, name: str) -> Groups:
+        return equal_widths(self.tables, name, 12 if name in self.tables.categories else 40)
+
+    def _grouped(self, name: str) -> Groups:
+        return equal_shares(self.tables, name, 8)
+
+    def _edges(self, groups: Groups) -> list[str]:
+        return words.edge_texts(groups, is_time=groups.name in self.times)
+
+    def _anchor(self, columns: Part) -> str:
+        return "-".join(["part", *(str(self.tables.columns.index(name)) for name in columns)])
+
+
+def _drafted(table: Any) -> Schema:
+    from syntabula import draft_schema
+
+    return draft_schema(table)[0]
+
+
+def _statement(release: Any, tables: Comparison) -> Any:
+    """Return the privacy statement of a release, which must be one of such a table."""
+    from syntabula import load
+
+    loaded = load(release) if isinstance(release, str | os.PathLike) else release
+    if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
+        raise ArgumentError(
+            "the release has other columns than the tables; give the one they were drawn from"
+        )
+    return loaded.privacy
+
+
+def _is_distance(result: Result) -> bool:
+    return result.against == "real" and result.score.metric in _DISTANCES
+
+
+def _results(
+    tables: Comparison, given: tuple[tuple[Result, ...], Facts] | None, seed: int, show: Progress
+) -> list[Result]:
+    """Return the scores to show: those given, or a few quick ones, and always the distances with their scale."""
+    if given is not None:
+        check_same_tables(given[1], tables)
+        results = [*given[0]]
+        complete = {
+            r.score.metric
+            for r in results
+            if _is_distance(r) and {"HALF", "HISTOGRAM"} <= set(r.score.baselines)
+        }
+        wanted = [key for key in _DISTANCES if key not in complete]
+        results = [r for r in results if not (_is_distance(r) and r.score.metric in wanted)]
+    else:
+        results, wanted = [], [*_QUICK]
+        if tables.target is not None and tables.holdout is not None:
+            wanted += _UTILITY
+    if wanted:
+        alone = tables if given is None else replace(tables, holdout=None)
+        chosen = choose_metrics(
+            wanted, has_target=tables.target is not None, has_holdout=tables.holdout is not None
+        )
+        results = [
+            *score_tables(
+                alone,
+                chosen,
+                ("HALF", "HISTOGRAM"),
+                seed=seed,
+                workers=os.cpu_count() or 1,
+                progress=lambda step, done: show(step, 0.05 + 0.45 * done),
+            ),
+            *results,
+        ]
+    return results
+
+
+def _plane(tables: Comparison, method: Method, seed: int) -> dict[str, Any]:
+    placed = lay_out(tables, method, seed)
+    return {
+        "explained": None if placed.explained is None else words.percent(placed.explained),
+        "real": plots.plot_plane(placed.real, placed.limits, synthetic=False),
+        "synthetic": plots.plot_plane(placed.synthetic, placed.limits, synthetic=True),
+        "n_real": len(placed.real),
+        "n_synthetic": len(placed.synthetic),
+    }
+
+
+def _rendered(content: Mapping[str, Any]) -> str:
+    jinja2 = require("jinja2", "report")
+    from syntabula._version import __version__
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "template"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        function.__name__: function
+        for function in (words.percent, words.number, words.joined, words.paragraphs)
+    }
+    page = environment.get_template("page.html").render(version=__version__, **content)
+    return cast("str", page)

@@ -1,0 +1,130 @@
+"""Results of `evaluate` and `attack` as the page needs them, from memory or from their JSON files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from syntabula.errors import ArgumentError
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.evaluation import Evaluation, Result
+from syntabula.metrics.registry import MetricInfo, list_metrics
+from syntabula.metrics.score import Score
+
+PathLike = str | os.PathLike[str]
+Facts = Mapping[str, Any]
+
+
+def read_evaluation(source: Evaluation | PathLike) -> tuple[tuple[Result, ...], Facts]:
+    """Return scores, and what they were computed of.
+
+    Args:
+        source: What `evaluate` returned, or a file with what `syntabula evaluate --json` printed.
+
+    Raises:
+        ArgumentError: If the file holds something else.
+        OSError: If the file cannot be read.
+    """
+    if isinstance(source, Evaluation):
+        return source.results, source.facts
+    found = _parsed(source)
+    try:
+        return tuple(_result(facts) for facts in found["scores"]), found
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ArgumentError(
+            f"{str(source)!r} holds no scores; make it with `syntabula evaluate --json`"
+        ) from None
+
+
+def read_attacks(sources: Any) -> list[Facts]:
+    """Return what attacks found, and disclosure scores, each as JSON-able facts.
+
+    Args:
+        sources: What `attack` returned, what `membership_disclosure` returned, a file that `syntabula attack`
+            wrote, or several of these.
+
+    Raises:
+        ArgumentError: If it is something else.
+        OSError: If a file cannot be read.
+    """
+    if isinstance(sources, str | os.PathLike):
+        found = _parsed(sources)
+        many = [*found.get("attacks", ()), *([found["disclosure"]] if "disclosure" in found else [])]
+        if not many or not all(_is_finding(facts) for facts in many):
+            raise ArgumentError(f"{str(sources)!r} holds no attacks; make it with `syntabula attack --out`")
+        return many
+    if hasattr(sources, "to_json"):
+        facts = sources.to_json()
+        if not _is_finding(facts):
+            raise ArgumentError("attacks must be what `attack` or `membership_disclosure` returned")
+        return [facts]
+    if isinstance(sources, Mapping):
+        return [facts for source in sources.values() for facts in read_attacks(source)]
+    if isinstance(sources, Iterable):
+        return [facts for source in sources for facts in read_attacks(source)]
+    raise ArgumentError("attacks must be results of attacks, or files that `syntabula attack` wrote")
+
+
+def check_same_tables(facts: Facts, tables: Comparison) -> None:
+    """Refuse scores of other tables than those of the page; raises ArgumentError."""
+    expected = {
+        "rows_real": tables.real.n_rows,
+        "rows_synthetic": tables.synthetic.n_rows,
+        "columns": [*tables.columns],
+    }
+    if tables.holdout is not None:
+        expected["rows_holdout"] = tables.holdout.n_rows
+    if tables.target is not None:
+        expected["target"] = tables.target
+    for name, value in expected.items():
+        if facts.get(name) != value:
+            raise ArgumentError(
+                f"the scores are of other tables: their {name.replace('_', ' of ')} differ; evaluate these "
+                "tables, with the same schema, holdout and target"
+            )
+
+
+def _parsed(path: PathLike) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError:
+        raise ArgumentError(f"{str(path)!r} is no JSON document") from None
+    if not isinstance(found, dict):
+        raise ArgumentError(f"{str(path)!r} holds no results")
+    return found
+
+
+def _result(facts: Facts) -> Result:
+    score = Score(
+        metric=str(facts["metric"]),
+        value=_number(facts["value"]),
+        direction=facts["direction"],
+        details={tuple(map(str, part["of"])): _number(part["value"]) for part in facts["details"]},
+        facts=dict(facts["facts"]),
+        note=str(facts["note"]),
+        baselines={name: _number(value) for name, value in facts["baselines"].items()},
+    )
+    known = {info.key: info for info in list_metrics()}
+    # A metric with options of its own, or of another package, is no entry of the registry here.
+    info = known.get(score.metric) or MetricInfo(
+        key=score.metric,
+        group=facts["group"],
+        summary="",
+        direction=score.direction,
+        best=None,
+        paper="",
+        home="",
+    )
+    return Result(info=info, against=facts["against"], score=score, seconds=float(facts["seconds"]))
+
+
+def _is_finding(facts: Any) -> bool:
+    return isinstance(facts, Mapping) and ("auc" in facts or facts.get("metric") is not None)
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)

@@ -1,0 +1,232 @@
+"""What the results say, in plain words, and how their numbers are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from syntabula.metrics.comparison import Comparison, Floats
+from syntabula.metrics.evaluation import Result
+from syntabula.metrics.score import Score
+from syntabula.report.differences import Difference
+from syntabula.report.groups import Groups, described, shown
+from syntabula.report.plots import short_number
+
+_LEAST_TIES = 0.01
+"""Pairs whose dependence is worth less than this distance have no ties that could be kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """One number at the top of the page.
+
+    Attributes:
+        name: What it is.
+        value: The number.
+        meaning: How to read it, in one sentence.
+    """
+
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A place on the scale of a score.
+
+    Attributes:
+        name: Whose value it is: SYNTHETIC or a baseline.
+        value: The value.
+        place: Where it lies, in percent of the scale's length.
+    """
+
+    name: str
+    value: str
+    place: float
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage to a tenth."""
+    text = f"{100 * share:.1f}" if share < 0.9995 else "100"
+    # A number and its sign stay on one line.
+    return f"{text}\u00a0%" if share >= 0.0005 or share == 0 else "below 0.1\u00a0%"
+
+
+def number(value: float) -> str:
+    """Return a value as three digits, or a dash where there is none."""
+    return f"{value:.3g}" if math.isfinite(value) else "–"
+
+
+def edge_texts(groups: Groups, *, is_time: bool) -> list[str]:
+    """Return how the edges of a numeric column are written; empty if it is categorical."""
+    if groups.edges is None:
+        return []
+    if not is_time:
+        return [short_number(float(edge)) for edge in groups.edges]
+    times = np.rint(groups.edges).astype(np.int64).view("datetime64[us]")
+    long = groups.edges[-1] - groups.edges[0] > 3 * 86_400e6
+    texts = np.datetime_as_string(times, unit="D" if long else "m")
+    return [str(text).replace("T", " ") for text in texts]
+
+
+def tiles(scores: Mapping[int, Score], statement: Any, attacks: Sequence[Mapping[str, Any]]) -> list[Tile]:
+    """Return the numbers at the top of the page."""
+    found = [
+        Tile(
+            name="Single columns",
+            value=percent(scores[1].value),
+            meaning="of a column's cells would have to change, on average, for both tables to agree; "
+            f"{percent(scores[1].baselines['HALF'])} between two halves of the real table",
+        )
+    ]
+    if any(len(part) == 2 for part in scores[2].details):
+        found.append(
+            Tile(
+                name="Pairs of columns",
+                value=percent(scores[2].value),
+                meaning="of the rows, for two columns seen together; "
+                f"{percent(scores[2].baselines['HALF'])} between two halves of the real table, "
+                f"{percent(scores[2].baselines['HISTOGRAM'])} if nothing tied the columns together",
+            )
+        )
+        kept = ties_kept(scores[2])
+        if kept is not None:
+            found.append(
+                Tile(
+                    name="Ties kept",
+                    value=f"{100 * kept:.0f}\u00a0%",
+                    meaning="of the way from columns without any ties to a fresh half of the real table",
+                )
+            )
+    if statement is not None:
+        spent = statement.epsilon_spent
+        found.append(
+            Tile(
+                name="Privacy",
+                value="none" if spent is None else f"ε = {short_number(statement.budget.epsilon)}",
+                meaning="no guarantee at all"
+                if spent is None
+                else f"δ = {statement.budget.delta:g}; smaller is stronger"
+                + ("" if statement.is_private else ". It does NOT hold in full: see the statement"),
+            )
+        )
+    judged = [facts for facts in attacks if "auc" in facts]
+    if judged:
+        worst = max(judged, key=lambda facts: float(facts["auc"]))
+        found.append(
+            Tile(
+                name="Strongest attack",
+                value=f"AUC {worst['auc']:.2f}",
+                meaning="chance is 0.5"
+                + (
+                    f"; no attack can exceed {worst['auc_ceiling']:.2f} if the guarantee holds"
+                    if worst.get("auc_ceiling") is not None
+                    else ""
+                ),
+            )
+        )
+    return found
+
+
+def ties_kept(pairs: Score) -> float | None:
+    """Return how far pairs have come from HISTOGRAM to HALF (0 .. 1); None where there is nothing to keep."""
+    best, without = pairs.baselines["HALF"], pairs.baselines["HISTOGRAM"]
+    if not without - best > _LEAST_TIES:
+        return None
+    return min(1.0, max(0.0, (without - pairs.value) / (without - best)))
+
+
+def overview(
+    tables: Comparison, scores: Mapping[int, Score], found: Mapping[int, Sequence[Difference]]
+) -> list[str]:
+    """Return what the page shows, in a few sentences."""
+    real, synthetic = tables.real.n_rows, tables.synthetic.n_rows
+    columns = len(tables.columns)
+    sentences = [
+        f"The real table has {real:,} rows and the synthetic one {synthetic:,}; "
+        f"{columns} column{'s were' if columns > 1 else ' was'} compared."
+    ]
+    if tables.left_out:
+        sentences.append(f"Left out, as their values are made up: {', '.join(map(shown, tables.left_out))}.")
+    kept = ties_kept(scores[2]) if found[2] else None
+    if kept is not None:
+        quality = next(word for least, word in _QUALITY if kept >= least)
+        sentences.append(f"The synthetic table keeps {quality} of what ties pairs of columns together.")
+    for way, what in ((1, "column"), (2, "pair of columns")):
+        parts = found[way]
+        if parts and parts[0].excess > 0.01:
+            sentences.append(
+                f"The {what} furthest from what chance explains is {joined(parts[0].columns)}: "
+                f"{percent(parts[0].distance)} differ, where two halves of the real table differ by "
+                f"{percent(parts[0].chance)}."
+            )
+        elif parts:
+            sentences.append(f"No {what} differs by more than 1\u00a0% beyond what chance explains.")
+    return sentences
+
+
+_QUALITY = (
+    (0.9, "nearly all"),
+    (0.65, "most"),
+    (0.35, "about half"),
+    (0.1, "a little"),
+    (0.0, "almost nothing"),
+)
+
+
+def joined(columns: Sequence[str]) -> str:
+    """Return the names of one column or two."""
+    return " × ".join(map(shown, columns))
+
+
+def paragraphs(lines: Sequence[str]) -> list[str]:
+    """Return lines that were broken for a terminal as whole paragraphs, each of which ends with a full stop."""
+    found = [""]
+    for line in lines:
+        found[-1] = f"{found[-1]} {line.strip()}".strip()
+        if line.endswith("."):
+            found.append("")
+    return [text for text in found if text]
+
+
+def largest_gap(real: Floats, synthetic: Floats, words: Sequence[str]) -> str:
+    """Return which group differs most between the tables.
+
+    Args:
+        real: Shares of the groups, flat.
+        synthetic: The same.
+        words: The groups in words.
+    """
+    place = int(np.argmax(np.abs(real - synthetic)))
+    return f"{words[place]}: {percent(real[place])} real, {percent(synthetic[place])} synthetic"
+
+
+def group_words(groups: Groups, edges: Sequence[str]) -> list[str]:
+    """Return the groups of a column in words."""
+    return [described(groups, place, edges) for place in range(groups.size)]
+
+
+def scale(result: Result) -> list[Mark]:
+    """Return the score and its baselines on a line from the best value to the worst of them."""
+    score = result.score
+    values: dict[str, float] = {"SYNTHETIC": score.value}
+    values.update({str(name): value for name, value in score.baselines.items()})
+    known = {name: value for name, value in values.items() if math.isfinite(value)}
+    if len(known) < 2 or "SYNTHETIC" not in known:
+        return []
+    ends = [*known.values(), *([] if result.info.best is None else [result.info.best])]
+    low, high = min(ends), max(ends)
+    span = (high - low) or 1.0
+    return [
+        Mark(
+            name=name,
+            value=number(value),
+            place=100 * ((value - low) / span if score.direction == "lower" else (high - value) / span),
+        )
+        for name, value in known.items()
+    ]

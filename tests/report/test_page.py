@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+import json
+import re
+import socket
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula
+from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.metrics import compare
+from syntabula.report.groups import FEWEST_ROWS, equal_shares, equal_widths
+
+SECTIONS = {
+    "overview", "differences", "columns", "pairs", "plane", "scores", "utility", "attacks", "privacy",
+}  # fmt: skip
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every element must be closed in its turn."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        given = dict(attrs)
+        self.ids += [given["id"]] if given.get("id") else []
+        self.links += [value for name in ("href", "src") if (value := given.get(name))]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def people(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(17, 90, n)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "income": np.where(rng.random(n) < 0.3, np.nan, age * 900.0 + rng.normal(0, 5e3, n)),
+            "job": rng.choice(["nurse", "cook", None], n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+
+
+def report(*tables: pd.DataFrame, **given: object) -> syntabula.Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return syntabula.make_report(*tables, **given)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return report(people(400, 1), people(300, 2)).html
+
+
+class TestPage:
+    def test_has_every_section_also_without_optional_results(self, page):
+        read = Page(page)
+
+        assert set(read.ids) >= SECTIONS
+        assert len(read.ids) == len(set(read.ids))
+
+    def test_links_lead_to_places_on_the_page(self, page):
+        read = Page(page)
+
+        inside = [link for link in read.links if link.startswith("#")]
+        assert {link[1:] for link in inside} <= set(read.ids)
+        assert set(read.links) - set(inside) == {"data:,"}
+
+    def test_names_nothing_outside_itself_and_runs_nothing(self, page):
+        read = Page(page)
+
+        assert re.findall(r"https?:|//[a-z]|@import|url\((?!#)", page) == []
+        assert not read.tags & {"script", "iframe", "object", "img"}
+
+    def test_is_made_without_a_network(self, monkeypatch):
+        def refuse(*_: object, **__: object) -> None:
+            raise AssertionError("a socket was opened")
+
+        monkeypatch.setattr(socket, "socket", refuse)
+
+        assert report(people(50, 1), people(50, 2)).html
+
+    def test_says_loudly_that_it_is_not_private(self, page):
+        assert Page(page).text.count("NOT PRIVATE") == 2
+        with pytest.warns(PrivacyWarning, match="NOT covered"):
+            syntabula.make_report(people(50, 1), people(50, 2))
+
+    def test_says_what_is_missing(self, page):
+        text = Page(page).text
+
+        assert "No release was given" in text
+        assert "None was run" in text
+        assert "It needs a column to predict" in text
+
+    def test_is_the_same_for_the_same_tables(self, page):
+        assert report(people(400, 1), people(300, 2)).html == page
+
+    def test_gives_each_score_its_direction_and_scale(self, page):
+        text = Page(page).text
+
+        assert re.search(r"tvd-2 Total variation.*? 0\.\d+ lower HALF 0\.\d+ HISTOGRAM 0\.\d+", text)
+
+
+class TestEscaping:
+    def test_names_and_values_of_the_tables_are_only_text(self):
+        bad = "<script>alert(1)</script>"
+        frame = pd.DataFrame({bad: ["</svg><b>x", "$a_1$", "a&b\n\x00\u202e", None] * 20, "q\"'": range(80)})
+
+        html = report(frame, frame, title=bad).html
+
+        read = Page(html)
+        assert "script" not in read.tags
+        assert bad in read.text
+        assert "</svg><b>x" in read.text
+        assert "$a_1$" in read.text
+        assert "\x00" not in html
+        assert "\u202e" not in html
+
+    def test_text_that_matplotlib_has_no_letters_for_does_no_harm(self, recwarn):
+        frame = pd.DataFrame({"都道府県": ["東京都", "🙂", "ⵜⴰⵎ"] * 10})
+
+        html = report(frame, frame).html
+
+        assert "東京都" in html
+        assert not recwarn.list
+
+
+class TestTablesAtTheEdge:
+    def test_a_column_of_missing_cells_alone(self):
+        frame = people(30, 1).assign(nothing=pd.Series([np.nan] * 30, dtype=float), one=1.5)
+
+        assert set(Page(report(frame, frame).html).ids) >= SECTIONS
+
+    def test_a_single_column(self):
+        frame = people(30, 1)[["age"]]
+
+        assert "only one column" in report(frame, frame).html
+
+    def test_a_single_row_is_refused(self):
+        with pytest.raises(ArgumentError, match="single row"):
+            report(people(1, 1), people(9, 1))
+
+    def test_wide_tables_are_shown_by_what_differs_most(self):
+        rng = np.random.default_rng(0)
+        real = pd.DataFrame(rng.integers(0, 2, (60, 45)), columns=[f"c{i}" for i in range(45)])
+        synthetic = real.assign(c44=1 - real["c44"].clip(0, 0))
+
+        html = report(real, synthetic).html
+
+        assert "Shown are the 40 of 45 columns" in " ".join(html.split())
+        assert "values of c44 in" in html
+
+    def test_tsne_lays_out_the_rows(self):
+        pytest.importorskip("sklearn")
+
+        assert "laid out by t-SNE" in report(people(40, 1), people(40, 2), plane="tsne").html
+
+    def test_an_unknown_plane_is_refused(self):
+        with pytest.raises(ArgumentError, match="planes are pca, tsne"):
+            report(people(9, 1), people(9, 1), plane="umap")
+
+
+class TestResults:
+    def test_scores_can_come_from_memory_or_a_file(self, tmp_path):
+        real, synthetic = people(90, 1), people(80, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            found = syntabula.evaluate(real, synthetic, metrics=["tvd-1", "tvd-2", "ks", "pmse"])
+        file = tmp_path / "results.json"
+        file.write_text(json.dumps(found.to_json()), encoding="utf-8")
+
+        pages = [report(real, synthetic, evaluation=source).html for source in (found, file)]
+
+        assert pages[0] == pages[1]
+        assert "pmse" in pages[0]
+        assert "query-error-3" not in pages[0]
+
+    def test_scores_of_other_tables_are_refused(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            found = syntabula.evaluate(people(90, 1), people(80, 2), metrics="tvd-1")
+
+        with pytest.raises(ArgumentError, match="of other tables"):
+            report(people(91, 1), people(80, 2), evaluation=found)
+
+    @pytest.mark.parametrize("text", ["[]", "{}", "no json", '{"scores": [{"metric": 3}]}'])
+    def test_other_files_are_refused(self, text, tmp_path):
+        file = tmp_path / "results.json"
+        file.write_text(text, encoding="utf-8")
+
+        with pytest.raises(ArgumentError):
+            report(people(9, 1), people(9, 2), evaluation=file)
+        with pytest.raises(ArgumentError):
+            report(people(9, 1), people(9, 2), attacks=file)
+
+    def test_utility_is_computed_for_a_target_and_a_holdout(self):
+        pytest.importorskip("sklearn")
+
+        html = report(people(90, 1), people(80, 2), holdout=people(50, 3), target="job").html
+
+        assert "predictive-utility" in html
+        assert "It needs a column to predict" not in html
+
+    def test_attacks_are_shown_with_what_they_prove(self, tmp_path):
+        facts = {
+            "attack": "groundhog", "shadows": 20, "judged": 10, "auc": 0.97, "success": 0.9,
+            "tpr_at_fpr": {"0.01": 0.6}, "epsilon_lower": 1.4, "confidence": 0.95, "delta": 1e-5,
+            "epsilon": 1.0, "auc_ceiling": 0.731, "refutes_claim": True, "seconds_per_shadow": 0.1,
+        }  # fmt: skip
+        file = tmp_path / "attack.json"
+        file.write_text(json.dumps({"attacks": [facts]}), encoding="utf-8")
+
+        text = Page(report(people(40, 1), people(40, 2), attacks=[file]).html).text
+
+        assert "groundhog" in text
+        assert "REFUTED" in text
+        assert "AUC 0.97" in text
+
+    def test_the_privacy_statement_is_that_of_the_release(self):
+        real = people(200, 1)[["age", "job"]]
+        schema = syntabula.Schema(
+            {
+                "age": syntabula.Numeric(17, 90, integer=True),
+                "job": syntabula.Categorical(("nurse", "cook"), nullable=True),
+            }
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            release = syntabula.Independent(epsilon=2.0, seed=1).fit(real, schema)
+
+        page = report(real, release.sample(150, seed=1), schema=schema, release=release).html
+
+        text = Page(page).text
+        for reason in release.privacy.reasons_against:
+            assert reason in text
+        for line in release.privacy.lines:
+            assert line.mechanism in text
+        assert "No release was given" not in text
+
+    def test_the_release_of_another_table_is_refused(self):
+        real = people(60, 1)
+        schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})
+        release = syntabula.Independent(epsilon=1.0).fit(real[["age"]], schema)
+
+        with pytest.raises(ArgumentError, match="other columns"):
+            report(real, real, release=release)
+
+
+class TestGroups:
+    def test_rare_categories_of_the_real_table_are_not_named(self):
+        real = pd.DataFrame({"c": ["often"] * 50 + ["secret"] * (FEWEST_ROWS - 1) + ["enough"] * FEWEST_ROWS})
+
+        groups = equal_widths(compare(real, real), "c", 12)
+
+        assert groups.labels == ("often", "enough", "(1 other)")
+        assert "secret" not in report(real, real).html
+
+    def test_shares_add_up_to_one_with_missing_cells(self):
+        tables = compare(people(300, 1), people(200, 2))
+
+        for name in tables.columns:
+            for group in (equal_widths, equal_shares):
+                for shares in group(tables, name, 8).shares():
+                    assert shares.sum() == pytest.approx(1.0)
+
+    def test_joint_shares_have_the_single_ones_as_margins(self):
+        tables = compare(people(300, 1), people(200, 2))
+        first, second = equal_shares(tables, "income", 6), equal_shares(tables, "job", 6)
+
+        for joint, one, other in zip(first.joint(second), first.shares(), second.shares(), strict=True):
+            np.testing.assert_allclose(joint.sum(axis=1), one)
+            np.testing.assert_allclose(joint.sum(axis=0), other)
+
+    def test_intervals_of_whole_numbers_hold_equally_many_of_them(self):
+        frame = pd.DataFrame({"x": [*range(100)] * 3})
+
+        groups = equal_widths(compare(frame, frame), "x", 40)
+
+        assert set(np.diff(groups.edges)) == {3.0}
+        assert groups.edges[0] % 1 == 0.5
