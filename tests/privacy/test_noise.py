@@ -194,3 +194,12 @@ class TestSecureNoise:
         program = "import sys, syntabula.privacy.noise as n; n.SecureNoise(); print('opendp' in sys.modules)"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "False"
+
+    def test_a_draw_loads_no_library_that_it_does_not_need(self):
+        program = (
+            "import sys, numpy as np, syntabula.privacy.noise as n; "
+            "n.SecureNoise().discrete_gaussian(np.zeros(1, dtype=np.int64), 1.0); "
+            "print({'sklearn', 'polars', 'pandas', 'scipy', 'torch'} & set(sys.modules))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "set()"

@@ -201,35 +201,44 @@ class SeededNoise:
         return "SeededNoise(not private)"
 
 
+# Modules one by one: opendp.prelude loads scikit-learn and polars where they are installed.
+
+
 @lru_cache(maxsize=_MEASUREMENTS_KEPT)
 def _gaussian_measurement(sigma: float) -> Any:
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
-    return dp.m.make_gaussian(*space, scale=sigma)
+    from opendp import domains, measurements, metrics
+
+    _allow_contributions()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="i64")
+    return measurements.make_gaussian(*space, scale=sigma)
 
 
 @lru_cache(maxsize=_MEASUREMENTS_KEPT)
 def _laplace_measurement(scale: float) -> Any:
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return dp.m.make_laplace(*space, scale=scale)
+    from opendp import domains, measurements, metrics
+
+    _allow_contributions()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+    return measurements.make_laplace(*space, scale=scale)
 
 
 @lru_cache(maxsize=_MEASUREMENTS_KEPT)
 def _noisy_max_measurement(scale: float) -> Any:
-    dp = _opendp()
+    from opendp import domains, measurements, measures, metrics
+
+    _allow_contributions()
     space = (
-        dp.vector_domain(dp.atom_domain(T="f64", nan=False)),
-        dp.linf_distance(T="f64", monotonic=False),
+        domains.vector_domain(domains.atom_domain(T="f64", nan=False)),
+        metrics.linf_distance(T="f64", monotonic=False),
     )
-    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
+    return measurements.make_noisy_max(*space, measures.zero_concentrated_divergence(), scale=scale)
 
 
-def _opendp() -> Any:
-    import opendp.prelude as dp
+def _allow_contributions() -> None:
+    """Allow OpenDP's samplers, which it counts among its contributions."""
+    from opendp import mod
 
-    dp.enable_features("contrib")
-    return dp
+    mod.enable_features("contrib")
 
 
 def _invoke(measurement: Callable[[Any], Any], statistic: NDArray[Any]) -> Any:
