@@ -1,15 +1,14 @@
-"""Reproduce Ganev et al., "The Importance of Being Discrete": tables and figures 5, 6, 7 and 12, US3 and PS1.
+"""Reproduce Ganev et al., "The Importance of Being Discrete": tables and figures 5, 6, 7 and 12, and US3.
 
-    python benchmarks/discretization.py us1|us2|rules|us3|domains|ps1|speed [--out FOLDER] [--small]
+    python benchmarks/discretization.py us1|us2|rules|us3|domains|speed [--out FOLDER] [--small]
 
 Each experiment prints a table and, with --out, writes its rows as JSON and its figure as PNG. Noise is seeded:
-these are experiments, not releases. `us3`, `domains` and `ps1` need SYNTABULA_DATA (adult, gas, wine).
+these are experiments, not releases. `us3` and `domains` need SYNTABULA_DATA (adult, gas, wine).
 
 Departures from the paper, all for want of a statement in it or of a library here. DS in US1 and US2 uses a
 density-ratio classifier over 50 cells of equal mass; US3 scores MPD, QS and CS, not DS and PU. Queries are 1,000
-random intervals (or random values of a category) over 1, 2 or 3 columns. PS1 attacks with the largest value of
-the two outlying columns instead of a trained classifier, on the independent synthesizer and MST. The number of
-records that rules and PrivTree use is noisy, and paid for.
+random intervals (or random values of a category) over 1, 2 or 3 columns. The number of
+records that rules and PrivTree use is noisy, and paid for. PS1 is in attacks.py.
 """
 
 from __future__ import annotations
@@ -187,7 +186,7 @@ def rules(small: bool) -> list[Row]:
     return rows
 
 
-# --- real tables: US3, domains, PS1 ---------------------------------------------------------------------------
+# --- real tables: US3, domains --------------------------------------------------------------------------------
 
 
 def real_table(name: str, small: bool) -> tuple[Any, st.Schema]:
@@ -264,50 +263,6 @@ def domains(small: bool) -> list[Row]:
             except st.errors.PrivateDomainError:
                 rows.append(facts | {"utility": math.nan})
     return rows
-
-
-def ps1(small: bool) -> list[Row]:
-    """AUC of an attack that looks at the largest values of the two columns in which the target lies outside."""
-    frame = st.datasets.load("wine").frame.drop(columns="quality")
-    outlying = ["free_sulfur_dioxide", "total_sulfur_dioxide"]
-    rest = frame[(frame[outlying[0]] < 146.6) & (frame[outlying[1]] < 366.6)].reset_index(drop=True)
-    target = rest.iloc[[0]].copy()
-    target[outlying] = [289.0, 440.0]
-    worlds = [rest, _stacked(rest, target)]
-    given = st.draft_schema(worlds[1])[0]
-    runs = 40 if small else 200
-    rows = []
-    for model, discretizer, domain in itertools.product(
-        ("independent", "mst"), DISCRETIZERS, ("given", "observed", "found")
-    ):
-        if model == "mst" and small:
-            continue
-        scores: list[list[float]] = [[], []]
-        for run, world in itertools.product(range(runs), (0, 1)):
-            schema = {"given": given, "observed": st.draft_schema(worlds[world])[0], "found": None}[domain]
-            maker = st.synthesizer(model)(
-                epsilon=2.0,
-                seed=1000 * world + run,
-                allow_observed=schema is not None,
-                bins=20,
-                preprocessing=st.Preprocessing(discretizer=discretizer, share=Fraction(1, 2)),
-            )
-            made = maker.fit(worlds[world], schema).sample(len(rest), seed=run)
-            scores[world].append(float(sum(made[c].max() / target[c].iloc[0] for c in outlying)))
-        rows.append({"model": model, "method": discretizer, "domain": domain, "auc": _auc(*scores)})
-        print(json.dumps(rows[-1]), file=sys.stderr)
-    return rows
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    import pandas as pd
-
-    return pd.concat([a, b], ignore_index=True)
-
-
-def _auc(without: list[float], with_target: list[float]) -> float:
-    a, b = np.array(without)[:, None], np.array(with_target)[None, :]
-    return float(((b > a) + 0.5 * (b == a)).mean())
 
 
 # --- speed ----------------------------------------------------------------------------------------------------
@@ -387,7 +342,6 @@ TABLES = {
     "rules": (["rule"], "epsilon", "utility"),
     "us3": (["epsilon", "method"], "bins", "utility"),
     "domains": (["epsilon", "method"], "domain", "utility"),
-    "ps1": (["model", "method"], "domain", "auc"),
     "speed": (["method"], "n", "seconds"),
 }
 FIGURES = {"us1": "bins", "us2": "bins", "rules": "n"}
@@ -397,7 +351,6 @@ EXPERIMENTS: dict[str, Callable[[bool], list[Row]]] = {
     "rules": rules,
     "us3": us3,
     "domains": domains,
-    "ps1": ps1,
     "speed": speed,
 }
 
@@ -409,7 +362,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="fewer records and repetitions")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
-    if chosen.experiment in ("us3", "domains", "ps1") and "SYNTABULA_DATA" not in os.environ:
+    if chosen.experiment in ("us3", "domains") and "SYNTABULA_DATA" not in os.environ:
         parser.error("this experiment needs the folder SYNTABULA_DATA")
     rows = EXPERIMENTS[chosen.experiment](chosen.small)
     down, across, value = TABLES[chosen.experiment]

@@ -42,7 +42,7 @@ REPORTED = {
     "gem": ("Table 1", "GEM"),
     "privmrf": ("Table 1", "PrivMRF"),
     "privsyn": ("Table 1", "PrivSyn"),
-    "private_gsd": ("Table 1", "Private-GSD"),
+    "private-gsd": ("Table 1", "Private-GSD"),
 }
 DATASETS = {"bank": "Bank"}
 RANGED_FROM = 20

@@ -68,7 +68,7 @@ _BUILT_IN = (
         home="syntabula.synthesizers.privsyn:PrivSyn",
     ),
     MethodInfo(
-        key="private_gsd",
+        key="private-gsd",
         name="Private-GSD",
         summary="All pairs at once, and records that evolve towards them: for ample budgets.",
         paper="Liu, Tang, Vietri, Wu 2023",

@@ -27,7 +27,7 @@ METHODS = [
     "mst",
     "aim",
     "privsyn",
-    "private_gsd",
+    "private-gsd",
     "privbayes",
     "mwem",
     "privmrf",

@@ -33,7 +33,7 @@ class TestPrivateGSD:
     def test_the_whole_budget_measures_all_pairs_once(self, frame: pd.DataFrame) -> None:
         release = st.PrivateGSD(epsilon=1.0, seed=0).fit(frame, SCHEMA)
 
-        assert "private_gsd" in release.privacy.text()
+        assert "private-gsd" in release.privacy.text()
         assert "measure all pairs" in release.privacy.text()
         assert 0.999 < release.privacy.epsilon_spent <= 1.0
 
@@ -60,7 +60,7 @@ class TestPrivateGSD:
         assert (tmp_path / "one.syn").read_bytes() == (tmp_path / "two.syn").read_bytes()
         loaded = st.load(tmp_path / "one.syn")
         pd.testing.assert_frame_equal(loaded.sample(200, seed=4), release.sample(200, seed=4))
-        assert loaded.method == "private_gsd"
+        assert loaded.method == "private-gsd"
 
     @pytest.mark.parametrize(
         "selector",

@@ -35,7 +35,7 @@ class PrivateGSD(Marginal):
         10
     """
 
-    key: ClassVar[str] = "private_gsd"
+    key: ClassVar[str] = "private-gsd"
     paper: ClassVar[str] = "Liu, Tang, Vietri, Wu 2023"
 
     selector: Selector = field(default_factory=AllPairs)
