@@ -14,6 +14,7 @@ import syntabula
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics import compare
 from syntabula.report.groups import FEWEST_ROWS, equal_shares, equal_widths
+from syntabula.report.words import edge_texts, group_words
 
 SECTIONS = {
     "overview", "differences", "columns", "pairs", "plane", "scores", "utility", "attacks", "privacy",
@@ -309,3 +310,4 @@ class TestGroups:
 
         assert set(np.diff(groups.edges)) == {3.0}
         assert groups.edges[0] % 1 == 0.5
+        assert group_words(groups, edge_texts(groups, is_time=False))[1] == "from 3 to below 6"

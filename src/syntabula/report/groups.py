@@ -160,4 +160,6 @@ def described(groups: Groups, place: int, numbers: Sequence[str]) -> str:
         return groups.labels[place - groups.n_intervals]
     if place == 0 and groups.n_intervals > 1:
         return f"below {numbers[1]}"
-    return f"from {numbers[place]}" + ("" if place == groups.n_intervals - 1 else f" to {numbers[place + 1]}")
+    return f"from {numbers[place]}" + (
+        "" if place == groups.n_intervals - 1 else f" to below {numbers[place + 1]}"
+    )

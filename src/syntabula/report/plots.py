@@ -117,7 +117,7 @@ def plot_plane(points: Floats, limits: tuple[Floats, Floats], *, synthetic: bool
             path(vertices, steps),
             edgecolor=SYNTHETIC if synthetic else REAL,
             linewidth=3.2,
-            alpha=0.65,
+            alpha=0.85,
             capstyle="round",
             fill=False,
             clip_on=False,

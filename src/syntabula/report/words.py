@@ -67,7 +67,9 @@ def edge_texts(groups: Groups, *, is_time: bool) -> list[str]:
     if groups.edges is None:
         return []
     if not is_time:
-        return [short_number(float(edge)) for edge in groups.edges]
+        # Between 16 and 17 begins what holds 17.
+        between = bool((groups.edges % 1 == 0.5).all())
+        return [short_number(float(edge)) for edge in groups.edges + 0.5 * between]
     times = np.rint(groups.edges).astype(np.int64).view("datetime64[us]")
     long = groups.edges[-1] - groups.edges[0] > 3 * 86_400e6
     texts = np.datetime_as_string(times, unit="D" if long else "m")
