@@ -30,6 +30,9 @@ class Logits:
     def parameters(self) -> list:
         return [self.logits]
 
+    def settle(self) -> None:
+        pass
+
     def blocks(self) -> list:
         return [part.softmax(dim=1) for part in self.logits.split(DOMAIN.sizes, dim=1)]
 

@@ -57,11 +57,19 @@ class FreeRows:
         """Return the distributions [rows, codes] of each column, thresholds last; float32."""
         torch = require("torch", "neural")
         parts = torch.split(self.numbers, self.sizes, dim=1)
-        if self.projection == "softmax":
-            blocks = [part.softmax(dim=1) for part in parts]
-        else:
-            blocks = [sparsemax(part) for part in parts]
+        blocks = [part.softmax(dim=1) for part in parts] if self.projection == "softmax" else list(parts)
         return blocks + self.thresholds.blocks(torch.cat(blocks, dim=1), self.steepness)
+
+    def settle(self) -> None:
+        """Replace the numbers by the nearest distributions, if that is the projection.
+
+        The step itself does not look at the projection: a code that is left out can come back.
+        """
+        if self.projection == "sparsemax":
+            torch = require("torch", "neural")
+            with torch.no_grad():
+                parts = torch.split(self.numbers, self.sizes, dim=1)
+                self.numbers.copy_(torch.cat([sparsemax(part) for part in parts], dim=1))
 
 
 def sparsemax(numbers: Tensor) -> Tensor:
@@ -96,7 +104,8 @@ class RelaxedProjection(SoftRowsModel):
     step has no gradient, so it is a sigmoid whose steepness doubles ten times within a fit.
 
     Attributes:
-        projection: "softmax" of each column's numbers (RAP), or "sparsemax", the nearest distribution (RAP++).
+        projection: "softmax" of each column's numbers (RAP), or "sparsemax": the numbers are distributions, and
+            after each step the nearest ones (RAP++).
     """
 
     n_rows: int = 1000
@@ -168,13 +177,15 @@ class RelaxedProjection(SoftRowsModel):
 
     def _soft_rows(self, arrays: Arrays, device: Any, rng: np.random.Generator) -> SoftRows:
         torch = require("torch", "neural")
-        return FreeRows(
+        free = FreeRows(
             sizes=self.domain.sizes,
             numbers=torch.tensor(arrays["numbers"], device=device),
             projection=self.projection,
             thresholds=SoftThresholds.over(self.domain, self._thresholds).on(device),
             fast=multiplies_bfloat16(device),
         )
+        free.settle()
+        return free
 
     def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
         assert isinstance(rows, FreeRows)

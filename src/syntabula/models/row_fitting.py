@@ -46,6 +46,10 @@ class SoftRows(Protocol):
         """Return the distributions [rows, codes] of each column, float32."""
         ...
 
+    def settle(self) -> None:
+        """Bring the parameters back to where they may be; called after each step."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Star:
@@ -221,6 +225,7 @@ def fit_rows(
         optimiser.zero_grad(set_to_none=True)
         _backward(operands, slopes, rows.fast)
         optimiser.step()
+        rows.settle()
         taken += 1
     for parameter in parameters:
         parameter.requires_grad_(False)

@@ -50,7 +50,7 @@ class RAP(Marginal):
 
 def _sparse() -> RelaxedProjection:
     # Thirty steps at each steepness: rounds go on from where the last one ended.
-    return RelaxedProjection(projection="sparsemax", iterations=330)
+    return RelaxedProjection(projection="sparsemax", iterations=330, learning_rate=0.005)
 
 
 @dataclass(frozen=True, kw_only=True)
