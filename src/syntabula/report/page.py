@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,10 +15,9 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.metrics.evaluation import NOT_PRIVATE, Evaluation, Result
 from syntabula.metrics.reading import compare
-from syntabula.metrics.score import Part
 from syntabula.report import plots, words
-from syntabula.report.differences import Difference, as_matrix, differences, strongest_ties
-from syntabula.report.groups import Groups, equal_shares, equal_widths
+from syntabula.report.cards import MOST_PAIRS, Cards
+from syntabula.report.differences import differences
 from syntabula.report.plane import Method, check_method, lay_out
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.read import read
@@ -28,14 +26,6 @@ if TYPE_CHECKING:
     from syntabula import Release, Schema
 
 Progress = Callable[[str, float], None]
-
-MOST_COLUMNS = 40
-"""A wider table is shown by the columns that differ most."""
-
-MOST_PAIRS = 6
-"""Pairs shown of those that differ most, and of those that are most strongly tied."""
-
-MOST_IN_MAP = 24
 
 _QUICK = ("tvd-1", "tvd-2", "ks", "association", "query-error-3")
 _UTILITY = ("predictive-utility",)
@@ -123,7 +113,8 @@ def make_report(
         ('Two samples', True)
     """
     show = progress or (lambda step, done: None)
-    require("matplotlib", "report"), require("jinja2", "report")
+    for library in ("matplotlib", "jinja2"):
+        require(library, "report")
     check_method(plane)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
@@ -143,17 +134,17 @@ def make_report(
     found = differences(tables, distances, seed)
     times = {name for name in tables.columns if kinds[name].kind in ("date", "datetime")}
     show("draw columns and pairs", 0.5)
-    pictures = _Pictures(tables=tables, times=times, found=found)
+    cards = Cards(tables=tables, times=times, found=found)
     overview = words.overview(tables, distances, found)
     content: dict[str, Any] = {
         "title": title,
         "overview": overview,
         "tiles": words.tiles(distances, statement, findings),
-        "worst": {way: pictures.listed(parts[:MOST_PAIRS]) for way, parts in found.items()},
-        "map": pictures.map(),
-        "columns": pictures.columns(),
+        "worst": {way: cards.listed(parts[:MOST_PAIRS]) for way, parts in found.items()},
+        "map": cards.map(),
+        "columns": cards.columns(),
         "n_columns": len(tables.columns),
-        "pairs": pictures.pairs(),
+        "pairs": cards.pairs(),
         "results": [(result, words.scale(result)) for result in results],
         "attacks": findings,
         "statement": statement,
@@ -163,91 +154,6 @@ def make_report(
     content["plane"] = _plane(tables, plane, seed)
     show("write the page", 0.98)
     return Report(html=_rendered(content), title=title, overview=tuple(overview))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Pictures:
-    """The plots of columns and pairs, with what is written beside them."""
-
-    tables: Comparison
-    times: set[str]
-    found: Mapping[int, Sequence[Difference]]
-
-    def columns(self) -> list[dict[str, Any]]:
-        """Return the plot of each column, in the order of the table; of the worst ones if there are many."""
-        chosen = {part.columns[0]: part for part in self.found[1][:MOST_COLUMNS]}
-        cards = []
-        for name in self.tables.columns:
-            if name in chosen:
-                svg = plots.plot_column(self._alone(name), is_time=name in self.times)
-                cards.append({"part": chosen[name], "svg": svg, "anchor": self._anchor((name,))})
-        return cards
-
-    def pairs(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the plots of the pairs that differ most, and of those most strongly tied."""
-        if not self.found[2]:
-            return {"worst": [], "tied": []}
-        parts = {part.columns: part for part in self.found[2]}
-        worst = [part.columns for part in self.found[2][:MOST_PAIRS]]
-        tied = [pair for pair in strongest_ties(self.tables, 2 * MOST_PAIRS) if pair not in worst][
-            :MOST_PAIRS
-        ]
-        return {
-            "worst": [self._pair(parts[pair]) for pair in worst],
-            "tied": [self._pair(parts[pair]) for pair in tied],
-        }
-
-    def map(self) -> str:
-        """Return the plot of all pairs, or of those of the columns that differ most; empty for one column."""
-        if not self.found[2]:
-            return ""
-        columns = self.tables.columns
-        if len(columns) > MOST_IN_MAP:
-            ranked = list(dict.fromkeys(name for part in self.found[2] for name in part.columns))
-            columns = tuple(name for name in columns if name in ranked[:MOST_IN_MAP])
-        return plots.plot_all_pairs(columns, as_matrix([*self.found[2]], columns))
-
-    def listed(self, parts: Sequence[Difference]) -> list[dict[str, Any]]:
-        """Return columns or pairs with the group of values that differs most."""
-        return [
-            {"part": part, "gap": self._gap(part.columns), "anchor": self._anchor(part.columns)}
-            for part in parts
-        ]
-
-    def _pair(self, part: Difference) -> dict[str, Any]:
-        groups = [self._grouped(name) for name in part.columns]
-        # Long names of groups are easier to read beside a plot than below it.
-        down, across = sorted(groups, key=lambda g: max(map(len, g.labels), default=0), reverse=True)
-        edges = {g.name: self._edges(g) for g in groups}
-        svg = plots.plot_pair(down, across, edges)
-        return {
-            "part": part,
-            "svg": svg,
-            "gap": self._gap(part.columns),
-            "anchor": self._anchor(part.columns),
-        }
-
-    def _gap(self, columns: Part) -> str:
-        groups = [self._grouped(n) for n in columns] if len(columns) > 1 else [self._alone(columns[0])]
-        texts = [words.group_words(g, self._edges(g)) for g in groups]
-        if len(groups) == 1:
-            real, synthetic = groups[0].shares()
-            return words.largest_gap(real, synthetic, texts[0])
-        both = [" and ".join(pair) for pair in itertools.product(*texts)]
-        real, synthetic = groups[0].joint(groups[1])
-        return words.largest_gap(real.ravel(), synthetic.ravel(), both)
-
-    def _alone(self, name: str) -> Groups:
-        return equal_widths(self.tables, name, 12 if name in self.tables.categories else 40)
-
-    def _grouped(self, name: str) -> Groups:
-        return equal_shares(self.tables, name, 8)
-
-    def _edges(self, groups: Groups) -> list[str]:
-        return words.edge_texts(groups, is_time=groups.name in self.times)
-
-    def _anchor(self, columns: Part) -> str:
-        return "-".join(["part", *(str(self.tables.columns.index(name)) for name in columns)])
 
 
 def _drafted(table: Any) -> Schema:
