@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import systems
-from harness import coded_table
+from harness import HERE, coded_table
 
 from syntabula import Budget
 from syntabula.marginals.domain import Domain
@@ -44,8 +44,11 @@ from syntabula.select.adaptive import Adaptive
 def main() -> None:
     """Run one of the comparisons."""
     if sys.argv[1:2] == ["peers"]:
-        own = ["--methods", "aim"] if "--methods" not in sys.argv else []
-        sys.argv[1:] = [*own, *sys.argv[2:]]
+        own = {"--methods": "aim", "--results": str(HERE / "results" / "aim-peers.jsonl")}
+        sys.argv[1:] = [
+            *(word for pair in own.items() if pair[0] not in sys.argv for word in pair),
+            *sys.argv[2:],
+        ]
         systems.main()
         return
     parser = argparse.ArgumentParser(

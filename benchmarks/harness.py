@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,18 +46,27 @@ class Outcome:
     """One run.
 
     Attributes:
-        seconds: From reading the file to the written synthetic file; the limit if it was not done by then.
+        ended: "done", "processor limit", "wall limit", "failed", or "not tried" after less was not done.
+        seconds: From reading the file to the written synthetic file; until it ended if it was not done.
+        processor_seconds: What the process took of all processors, or its share of the limit.
         peak_mb: Largest memory of the process; NaN if it was not done.
         pairs: Mean total variation distance over all pairs; NaN if it was not done.
         triples: The same over random triples.
-        broke_off: Seconds after which it failed; None if it did not.
+        currency: In which the budget was counted, where the run says so.
     """
 
+    ended: str
     seconds: float
-    peak_mb: float
-    pairs: float
-    triples: float
-    broke_off: float | None = None
+    processor_seconds: float
+    peak_mb: float = math.nan
+    pairs: float = math.nan
+    triples: float = math.nan
+    currency: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether it wrote a synthetic table within the limits."""
+        return self.ended == "done"
 
 
 def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
@@ -81,25 +93,46 @@ def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
 def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, limit: float) -> Outcome:
     """Run a system on a table: its command gets table, domain, output, epsilon and seed as last arguments.
 
-    A run that takes longer than the limit, or fails, counts as the limit.
+    Args:
+        command: What to run.
+        table: What to run it on.
+        epsilon: Budget, at a delta of 1e-5.
+        seed: Seed of the run.
+        limit: Processor seconds it may take; it is stopped after twice as many seconds on the wall, too.
     """
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "synthetic.parquet"
         last = [str(table.path), str(table.domain), str(out), str(epsilon), str(seed)]
-        started = time.perf_counter()
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        before, started = _processor_seconds(), time.perf_counter()
         try:
             done = subprocess.run(
-                [*command, *last], check=True, capture_output=True, text=True, timeout=limit
+                ["bash", "-c", f'ulimit -t {math.ceil(limit)}; exec "$@"', "bash", *command, *last],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=2 * limit,
+                env={**os.environ, **one_thread},
             )
-        except subprocess.TimeoutExpired:
-            return Outcome(limit, float("nan"), float("nan"), float("nan"))
-        except subprocess.CalledProcessError as error:
-            print(f"{' '.join(command)} failed:\n{error.stderr[-2000:]}", file=sys.stderr)
-            broke_off = time.perf_counter() - started
-            return Outcome(limit, float("nan"), float("nan"), float("nan"), broke_off)
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+            seconds, processor_seconds = time.perf_counter() - started, _processor_seconds() - before
+            if isinstance(error, subprocess.TimeoutExpired):
+                ended = "wall limit"
+            elif error.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and processor_seconds > 0.99 * limit:
+                ended = "processor limit"
+            else:
+                ended = "failed"
+                print(f"{' '.join(command)} failed:\n{error.stderr[-2000:]}", file=sys.stderr)
+            return Outcome(ended, seconds, processor_seconds)
         figures = json.loads(done.stdout.splitlines()[-1])
         pairs, triples = distances(table, out)
-        return Outcome(figures["seconds"], figures["peak_mb"], pairs, triples)
+        return Outcome("done", **figures, pairs=pairs, triples=triples)
+
+
+def _processor_seconds() -> float:
+    """Return what all finished children of this process took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def distances(table: CodedTable, synthetic: Path, n_triples: int = 200) -> tuple[float, float]:
@@ -128,24 +161,34 @@ def tvd(real: np.ndarray, synthetic: np.ndarray, sizes: Sequence[int], clique: t
 
 
 HEADER = (
-    "| table | epsilon | system | runs | seconds | peak MB | TVD pairs | TVD triples | times ours |\n"
-    "|---|---|---|---|---|---|---|---|---|"
+    "| table | epsilon | system | runs | processor s | seconds | peak MB | TVD pairs | TVD triples | times ours |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
-def line(table: str, epsilon: float, system: str, outcomes: Sequence[Outcome], ours: float | None) -> str:
-    """Return one line of the table of results; `ours` is the mean of our seconds."""
-    seconds = float(np.mean([o.seconds for o in outcomes]))
-    pairs = [o.pairs for o in outcomes]
-    spread = float(np.std(pairs, ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else float("nan")
-    done = all(np.isfinite(pairs))
-    ratio = "" if ours is None else f"{'' if done else '> '}{seconds / ours:.0f}"
+def line(
+    table: str, epsilon: float, system: str, outcomes: Sequence[Outcome], ours: Sequence[Outcome] | None
+) -> str:
+    """Return one line of the table of results; a peer's last figure is its processor seconds over those of ours."""
+    processor, seconds = (_mean(outcomes, figure) for figure in ("processor_seconds", "seconds"))
+    done = all(o.done for o in outcomes)
+    ratio = ""
+    if ours and all(o.done for o in ours):
+        ratio = f"{'' if done else '> '}{processor / _mean(ours, 'processor_seconds'):.0f}"
+    head = f"| {table} | {epsilon:g} | {system} "
     if not done:
-        broke_off = outcomes[-1].broke_off
-        how = f"not done in {seconds:.0f}" if broke_off is None else f"failed after {broke_off:.0f}"
-        return f"| {table} | {epsilon:g} | {system} | {len(pairs)} | {how} | | | | {ratio} |"
+        last = outcomes[-1]
+        if last.ended == "not tried":
+            return f"{head}| 0 | not tried: not done at a smaller epsilon | | | | | {ratio} |"
+        how = "failed after" if last.ended == "failed" else "not done in"
+        return f"{head}| {len(outcomes)} | {how} {last.processor_seconds:.0f} | {last.seconds:.0f} | | | | {ratio} |"
+    pairs = [o.pairs for o in outcomes]
+    spread = f" ± {np.std(pairs, ddof=1) / np.sqrt(len(pairs)):.4f}" if len(pairs) > 1 else ""
     return (
-        f"| {table} | {epsilon:g} | {system} | {len(pairs)} | {seconds:.2f} "
-        f"| {np.max([o.peak_mb for o in outcomes]):.0f} | {np.mean(pairs):.4f} ± {spread:.4f} "
-        f"| {np.mean([o.triples for o in outcomes]):.4f} | {ratio} |"
+        f"{head}| {len(pairs)} | {processor:.2f} | {seconds:.2f} | {max(o.peak_mb for o in outcomes):.0f} "
+        f"| {np.mean(pairs):.4f}{spread} | {_mean(outcomes, 'triples'):.4f} | {ratio} |"
     )
+
+
+def _mean(outcomes: Sequence[Outcome], figure: str) -> float:
+    return float(np.mean([getattr(o, figure) for o in outcomes]))

@@ -6,14 +6,15 @@ The noise is the secure one; the seed is that of the sample alone.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 
+from figures import print_figures
+
 
 def main() -> None:
-    """Read a Parquet file of codes, fit, write a Parquet file, print seconds and peak memory."""
+    """Read a Parquet file of codes, fit, write a Parquet file, print what it took."""
     method, table, domain, out, epsilon, seed = sys.argv[1:7]
     started = time.perf_counter()
     import syntabula
@@ -27,10 +28,9 @@ def main() -> None:
         synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
-    synthesizer.fit(table, schema).sample_to(out, seed=int(seed))
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mb": peak}))
+    release = synthesizer.fit(table, schema)
+    release.sample_to(out, seed=int(seed))
+    print_figures(started, currency=release.privacy.budget.currency)
 
 
 if __name__ == "__main__":

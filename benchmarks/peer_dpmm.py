@@ -7,10 +7,11 @@ dpmm pins old versions of numpy and pandas, so it cannot share ours:
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
+
+from figures import print_figures
 
 
 def main() -> None:
@@ -32,9 +33,7 @@ def main() -> None:
     model.set_domain(domain)
     model.fit(frame)
     model.generate(n_records=len(frame)).to_parquet(out)
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mb": peak}))
+    print_figures(started)
 
 
 if __name__ == "__main__":

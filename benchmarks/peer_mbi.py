@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import sys
 import time
 from itertools import combinations
 from pathlib import Path
+
+from figures import print_figures
 
 
 def main() -> None:
@@ -88,9 +89,7 @@ def main() -> None:
             sigma, step_epsilon = sigma / 2, step_epsilon * 2
     synthetic = model.synthetic_data(len(frame))
     pd.DataFrame({c: np.asarray(synthetic.data[c]) for c in sizes}).to_parquet(out)
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mb": peak}))
+    print_figures(started)
 
 
 if __name__ == "__main__":

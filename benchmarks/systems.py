@@ -4,19 +4,23 @@
     python benchmarks/systems.py --tables adult_coded --methods aim --peers mbi:aim dpmm:aim --epsilons 1
 
 Each run is a process of its own, from reading the Parquet file to the written Parquet file, so that seconds
-and peak memory are those of the whole job. Prints, per table, epsilon and system, means over seeds of seconds
-and of the total variation distance (TVD) over all pairs (with its standard error) and 200 random triples, the
-largest peak memory, and how many times our seconds a peer took (against the method of the same name).
+and peak memory are those of the whole job. Prints, per table, epsilon and system, means over seeds of processor
+seconds, seconds and of the total variation distance (TVD) over all pairs (with its standard error) and 200
+random triples, the largest peak memory, and how many times our processor seconds a peer took (against the
+method of the same name). A peer that is not done in its limit is not tried at larger epsilons: they make
+more rounds and larger models. With --results every run is appended to a file of JSON lines, and none
+that is there is made again, so that a long study can be made in parts; --show makes none, and prints the file.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 from harness import HEADER, HERE, Outcome, coded_table, line, run
 
 
@@ -27,21 +31,23 @@ def main() -> None:
     )
     parser.add_argument("--tables", nargs="+", default=["adult_coded"])
     parser.add_argument("--bins", type=int, default=100, help="bins of tables that are not coded yet")
-    parser.add_argument("--methods", nargs="+", default=["independent", "mst", "aim"])
+    parser.add_argument("--methods", nargs="*", default=["independent", "mst", "aim"])
     parser.add_argument("--peers", nargs="*", default=[], help="dpmm:mst, dpmm:aim, dpmm:privbayes, mbi:aim")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 1.0, 5.0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer-seeds", type=int, default=1)
-    parser.add_argument("--peer-limit", type=float, default=1800.0, help="seconds given to one run of a peer")
+    parser.add_argument("--limit", type=float, default=1800.0, help="processor seconds given to one run")
     parser.add_argument("--dpmm-python", default=sys.executable, help="interpreter that has dpmm installed")
+    parser.add_argument("--results", type=Path, help="file of JSON lines that keeps every run")
+    parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
     options = parser.parse_args()
 
+    runs = Runs(options.results)
     print(HEADER)
     with tempfile.TemporaryDirectory() as temporary:
         for name in options.tables:
-            table = coded_table(name, Path(temporary), options.bins)
+            table = None if options.show else coded_table(name, Path(temporary), options.bins)
             for epsilon in options.epsilons:
-                ours: dict[str, float] = {}
                 for system in [*options.methods, *options.peers]:
                     library, _, method = system.rpartition(":")
                     command = {
@@ -49,16 +55,52 @@ def main() -> None:
                         "dpmm": [options.dpmm_python, str(HERE / "peer_dpmm.py"), method],
                         "mbi": [sys.executable, str(HERE / "peer_mbi.py")],
                     }[library]
-                    outcomes: list[Outcome] = []
-                    for seed in range(options.peer_seeds if library else options.seeds):
-                        outcomes.append(run(command, table, epsilon, seed, options.peer_limit))
-                        if not np.isfinite(outcomes[-1].pairs):
-                            break  # another seed would not be done either
-                    if not library:
-                        ours[method] = float(np.mean([o.seconds for o in outcomes]))
-                    against = ours.get(method) if library else None
                     title = system if library else f"syntabula:{method}"
-                    print(line(name, epsilon, title, outcomes, against), flush=True)
+                    for seed in range(options.peer_seeds if library else options.seeds):
+                        if table and not runs.of(name, epsilon, title, seed):
+                            if runs.hopeless(name, epsilon, title):
+                                outcome = Outcome("not tried", options.limit, options.limit)
+                            else:
+                                outcome = run(command, table, epsilon, seed, options.limit)
+                            runs.add(name, epsilon, title, seed, outcome)
+                        if runs.hopeless(name, epsilon, title):
+                            break  # another seed would not be done either
+                    outcomes = runs.of(name, epsilon, title)
+                    against = runs.of(name, epsilon, f"syntabula:{method}") if library else None
+                    if outcomes:
+                        print(line(name, epsilon, title, outcomes, against), flush=True)
+
+
+class Runs:
+    """Outcomes by table, epsilon, system and seed, kept in a file of JSON lines if one is given."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._found: dict[tuple[str, float, str, int], Outcome] = {}
+        for text in path.read_text().splitlines() if path and path.exists() else []:
+            facts = json.loads(text)
+            key = (facts.pop("table"), facts.pop("epsilon"), facts.pop("system"), facts.pop("seed"))
+            self._found[key] = Outcome(**facts)
+
+    def add(self, table: str, epsilon: float, system: str, seed: int, outcome: Outcome) -> None:
+        """Keep an outcome."""
+        self._found[table, epsilon, system, seed] = outcome
+        if self._path:
+            facts = {n: v for n, v in asdict(outcome).items() if v == v and v != ""}
+            with self._path.open("a") as file:
+                key = {"table": table, "epsilon": epsilon, "system": system, "seed": seed}
+                file.write(json.dumps({**key, **facts}) + "\n")
+
+    def of(self, table: str, epsilon: float, system: str, seed: int | None = None) -> list[Outcome]:
+        """Return the outcomes of a system on a table, by seed; of one seed if it is given."""
+        key = table, epsilon, system
+        return [o for k, o in sorted(self._found.items()) if k[:3] == key and seed in (None, k[3])]
+
+    def hopeless(self, table: str, epsilon: float, system: str) -> bool:
+        """Return whether a run at this epsilon or a smaller one was not done."""
+        return any(
+            not o.done for k, o in self._found.items() if k[::2] == (table, system) and k[1] <= epsilon
+        )
 
 
 if __name__ == "__main__":
