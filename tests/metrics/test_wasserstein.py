@@ -88,6 +88,24 @@ class TestWasserstein:
             assert small.details[part] == whole.details[part]
         assert small.details["age", "pay"] != whole.details["age", "pay"]
 
+    def test_some_pairs_estimate_the_score_of_all_with_a_stated_error(self):
+        # Six numbers, 15 pairs. One draw is off by more than 6 standard errors with a chance far below 1e-6 if
+        # the means of 8 of 15 values were normal; the seed is fixed besides.
+        rng = np.random.default_rng(3)
+        real, synthetic = (
+            pd.DataFrame(rng.normal(size=(80, 6)) ** power, columns=[*"abcdef"]) for power in (1, 3)
+        )
+        tables = compare(real, synthetic)
+
+        whole, some = (Wasserstein(max_pairs=n)(tables, np.random.default_rng(0)) for n in (15, 8))
+
+        error = some.facts["standard error of the choice of pairs"]
+        assert whole.facts["standard error of the choice of pairs"] == 0.0
+        assert len(whole.details) - len(some.details) == 7
+        assert error > 0
+        assert abs(some.value - whole.value) < 6 * error
+        assert some.details.items() <= whole.details.items()
+
     def test_tables_of_many_columns_are_sampled_more(self):
         frame = pd.DataFrame({f"c{i}": [0.5, 1.5] for i in range(41)})
         metric = Wasserstein()
@@ -113,7 +131,8 @@ class TestWasserstein:
         assert near < far
 
     @pytest.mark.parametrize(
-        "options", [{"max_rows": 0}, {"solver": "magic"}, {"regularisation": 0.0}, {"directions": 0}]
+        "options",
+        [{"max_rows": 0}, {"max_pairs": 1}, {"solver": "magic"}, {"regularisation": 0.0}, {"directions": 0}],
     )
     def test_options_out_of_range_are_refused(self, options):
         with pytest.raises(ArgumentError):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from syntabula.metrics.transport import Axis, Solver, along_axis, in_the_plane, 
 ManySolvers = Literal[Solver, "sliced"]
 
 _TYPES = ("categorical", "numeric", "categorical-categorical", "categorical-numeric", "numeric-numeric")
+_FREE = "categorical-categorical"
+_CHANCE = "standard error of the choice of pairs"
 _MANY_COLUMNS = 40
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class Wasserstein:
         max_rows: Rows of each table that transports look at. "auto" is 2,000, or 1,000 of tables with more than
             40 columns, as when the authors tune; for the tables that they print they took 3,000. Small
             samples differ more by chance: compare values of one size only.
+        max_pairs: Pairs that are transported of each of the two types that need it, drawn at random where there
+            are more; None for all. The facts then have the standard error that this adds.
         solver: How transports are solved: "exact", "sinkhorn" (never below the exact cost) or "sliced" (mean
             over random projections; another, smaller distance).
         regularisation: Weight of the entropy term of "sinkhorn".
@@ -48,6 +54,7 @@ class Wasserstein:
     """
 
     max_rows: int | Literal["auto"] = "auto"
+    max_pairs: int | None = None
     solver: ManySolvers = "exact"
     regularisation: float = 0.05
     directions: int = 50
@@ -55,6 +62,8 @@ class Wasserstein:
     def __post_init__(self) -> None:
         if self.max_rows != "auto" and self.max_rows < 1:
             raise ArgumentError("max_rows must be at least 1, or 'auto'")
+        if self.max_pairs is not None and self.max_pairs < 2:
+            raise ArgumentError("max_pairs must be at least 2, or None for all")
         if self.solver not in (known := [*get_args(Solver), "sliced"]):
             raise ArgumentError(f"solver is {self.solver!r}; it must be one of {', '.join(known)}")
         if not self.regularisation > 0 or self.directions < 1:
@@ -66,19 +75,24 @@ class Wasserstein:
         return "wasserstein" if self.solver == "exact" else f"wasserstein-{self.solver}"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; the generator draws the sample, and the directions of projections."""
+        """Score the synthetic table; the generator draws pairs, rows and the directions of projections."""
+        every: list[Part] = [*itertools.combinations(tables.columns, 2)]
+        groups = _by_type({pair: pair for pair in every}, tables)
+        compared = {pair for kind, pairs in groups.items() for pair in self._some(kind, pairs, rng)}
         rows = self._rows(tables)
         axes = {name: _axis(tables, tables, name) for name in tables.columns}
         sample = tables.sampled(rows, rng)
         small = {name: _axis(sample, tables, name) for name in tables.columns}
         parts: dict[Part, float] = {(name,): along_axis(axis) for name, axis in axes.items()}
-        for pair in itertools.combinations(tables.columns, 2):
+        for pair in (pair for pair in every if pair in compared):
             if set(pair) <= set(tables.categorical):
                 codes = [(tables.real.codes[name], tables.synthetic.codes[name]) for name in pair]
                 parts[pair] = total_variation(codes, [tables.size(name) for name in pair])
             else:
                 parts[pair] = self._of_pair(small[pair[0]], small[pair[1]], rng)
-        means = _means_by_type(parts, tables)
+        values = _by_type(parts, tables)
+        means = {kind: float(np.mean(found)) for kind, found in values.items()}
+        chance = {} if self.max_pairs is None else {_CHANCE: _error_of_choice(values, groups)}
         return Score(
             metric=self.key,
             value=float(np.mean([*means.values()])),
@@ -88,6 +102,7 @@ class Wasserstein:
                 "rows of the real table in transports": sample.real.n_rows,
                 "rows of the synthetic table in transports": sample.synthetic.n_rows,
                 **{f"mean of {kind}": value for kind, value in means.items()},
+                **chance,
             },
         )
 
@@ -95,6 +110,11 @@ class Wasserstein:
         if self.max_rows != "auto":
             return self.max_rows
         return 1000 if len(tables.columns) > _MANY_COLUMNS else 2000
+
+    def _some(self, kind: str, pairs: list[Part], rng: np.random.Generator) -> list[Part]:
+        if self.max_pairs is None or kind == _FREE or len(pairs) <= self.max_pairs:
+            return pairs
+        return [pairs[place] for place in rng.choice(len(pairs), size=self.max_pairs, replace=False)]
 
     def _of_pair(self, first: Axis, second: Axis, rng: np.random.Generator) -> float:
         if self.solver != "sliced":
@@ -110,10 +130,20 @@ def _axis(sample: Comparison, whole: Comparison, name: str) -> Axis:
     return Axis.of_numbers(whole.scaled(sample.real, name), whole.scaled(sample.synthetic, name))
 
 
-def _means_by_type(parts: Mapping[Part, float], tables: Comparison) -> dict[str, float]:
-    """Return the mean over the parts of each type that occurs."""
-    groups: dict[str, list[float]] = {kind: [] for kind in _TYPES}
+def _by_type(parts: Mapping[Part, _Item], tables: Comparison) -> dict[str, list[_Item]]:
+    """Return what belongs to the parts of each type that occurs."""
+    groups: dict[str, list[_Item]] = {kind: [] for kind in _TYPES}
     for part, value in parts.items():
         kinds = sorted("categorical" if name in tables.categories else "numeric" for name in part)
         groups["-".join(kinds)].append(value)
-    return {kind: float(np.mean(values)) for kind, values in groups.items() if values}
+    return {kind: values for kind, values in groups.items() if values}
+
+
+def _error_of_choice(values: Mapping[str, list[float]], groups: Mapping[str, list[Part]]) -> float:
+    """Return the standard error of the score that comes from looking at some pairs only."""
+    variance = 0.0
+    for kind, pairs in groups.items():
+        found = values[kind]
+        if len(found) < len(pairs):
+            variance += float(np.var(found, ddof=1)) / len(found) * (1 - len(found) / len(pairs))
+    return math.sqrt(variance) / len(values)
