@@ -186,6 +186,30 @@ class TestEvaluators:
         with pytest.raises(MissingExtraError, match=r"syntabula\[(evaluate|neural)\]"):
             Affinity(evaluators=(key,))(judged(table(3)), rng())
 
+    @pytest.mark.parametrize("metric", [Efficacy(), Affinity()])
+    def test_all_missing_libraries_are_named_before_any_model_is_trained(self, metric, monkeypatch):
+        import sys
+
+        for module in ("catboost", "torch", "sklearn.ensemble"):
+            monkeypatch.setitem(sys.modules, module, None)
+
+        with pytest.raises(MissingExtraError) as caught:
+            metric(judged(table(3)), rng())
+
+        names = "catboost and transformer" if "transformer" in metric.evaluators else "catboost"
+        extras = "catboost,neural" if "transformer" in metric.evaluators else "catboost"
+        assert f"the library of {names} is not installed" in str(caught.value)
+        assert f'pip install "syntabula[{extras}]", or set evaluators to (' in str(caught.value)
+
+    def test_evaluators_whose_libraries_are_there_do_without_the_others(self, monkeypatch):
+        import sys
+
+        monkeypatch.setitem(sys.modules, "catboost", None)
+
+        score = Efficacy(evaluators=("tree", "linear"))(judged(table(3)), rng())
+
+        assert score.value > 0.8
+
     @pytest.mark.parametrize(
         "make",
         [

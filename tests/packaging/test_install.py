@@ -29,7 +29,8 @@ EXTRAS = {
     "polars": ["polars", "pyarrow"],
     "report": ["matplotlib", "jinja2"],
     "neural": ["torch"],
-    "evaluate": ["scipy", "sklearn", "ot", "xgboost", "catboost"],
+    "evaluate": ["scipy", "sklearn", "ot", "xgboost"],
+    "catboost": ["catboost", "sklearn"],
 }
 # What shows that an extra without tables of its own does its job, on a table's path.
 JOBS = {
@@ -51,6 +52,19 @@ JOBS = {
         "{table}.made.csv",
     ],
     "evaluate": ["-m", "syntabula", "evaluate", "{table}", "{table}"],
+    "catboost": [
+        "-m",
+        "syntabula",
+        "evaluate",
+        "{table}",
+        "{table}",
+        "--holdout",
+        "{table}",
+        "--target",
+        "job",
+        "-m",
+        "efficacy",
+    ],
 }
 # What comes with every virtual environment, or is its own.
 _NOT_OURS = ("pip", "setuptools", "_virtualenv", "__pycache__")

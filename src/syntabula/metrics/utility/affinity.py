@@ -11,7 +11,7 @@ from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Part, Score
 from syntabula.metrics.utility.efficacy import NO_TARGET, check_evaluators
-from syntabula.metrics.utility.evaluators import EVALUATORS, Settings, evaluator
+from syntabula.metrics.utility.evaluators import EVALUATORS, Settings, check_installed, evaluator
 from syntabula.metrics.utility.learning import (
     Encoding,
     Sample,
@@ -39,7 +39,7 @@ class Affinity:
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or a number is below 1.
-        MissingExtraError: When called, if the library of an evaluator is not installed.
+        MissingExtraError: When called, before any is trained, if the library of an evaluator is not installed.
     """
 
     evaluators: tuple[str, ...] = tuple(EVALUATORS)
@@ -62,6 +62,7 @@ class Affinity:
         """Score the synthetic table; the generator draws the rows and the seeds of the models."""
         if tables.target is None or tables.holdout is None:
             return Score.mean(self.key, {}, direction="lower", needed=NO_TARGET)
+        check_installed(self.evaluators)
         encoding = Encoding(tables)
         task, test = encoding.task, encoding.sample(tables.holdout)
         sampled = tables.sampled(self.max_rows, rng)

@@ -10,7 +10,7 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Direction, Part, Score
-from syntabula.metrics.utility.evaluators import evaluator
+from syntabula.metrics.utility.evaluators import check_installed, evaluator
 from syntabula.metrics.utility.learning import (
     Encoding,
     Sample,
@@ -41,7 +41,7 @@ class Efficacy:
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or `max_rows` is below 1.
-        MissingExtraError: When called, if the library of an evaluator is not installed.
+        MissingExtraError: When called, before any is trained, if the library of an evaluator is not installed.
     """
 
     target: Literal["class", "number"] = "class"
@@ -62,6 +62,7 @@ class Efficacy:
         objection = _objection(tables, self.target)
         if objection or tables.holdout is None:
             return Score.mean(self.key, {}, direction=direction, needed=objection)
+        check_installed(self.evaluators)
         encoding = Encoding(tables)
         test = encoding.sample(tables.holdout)
         sampled = tables.sampled(self.max_rows, rng)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from syntabula._extras import require
-from syntabula.errors import ArgumentError
+from syntabula._extras import is_installed, require
+from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics.utility.learning import Estimator, Task
 
 Settings = Mapping[str, Any]
@@ -24,11 +24,15 @@ class Evaluator:
             if its library is not installed.
         space: The settings that are searched, each with its distribution or list (Du and Li, SynMeter v1,
             Tables C9 to C16; spaces of the random search of `tuning`).
+        library: Module that it needs.
+        extra: The extra that installs it.
     """
 
     key: str
     make: Callable[[Task, Settings, int], Estimator]
     space: Callable[[Task], Mapping[str, Any]]
+    library: str = "sklearn"
+    extra: str = "evaluate"
 
 
 def evaluator(key: str) -> Evaluator:
@@ -38,6 +42,19 @@ def evaluator(key: str) -> Evaluator:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"there is no evaluator {key!r}; evaluators are {', '.join(EVALUATORS)}{hint}")
     return EVALUATORS[key]
+
+
+def check_installed(keys: Sequence[str]) -> None:
+    """Raise MissingExtraError, which names every evaluator whose library is missing and how to get it."""
+    missing = [judge for judge in map(evaluator, keys) if not is_installed(judge.library)]
+    if missing:
+        names = " and ".join(judge.key for judge in missing)
+        extras = ",".join(dict.fromkeys(judge.extra for judge in missing))
+        others = ", ".join(repr(key) for key in keys if evaluator(key) not in missing)
+        raise MissingExtraError(
+            f"the library of {names} is not installed, which this score trains; run: "
+            f'pip install "syntabula[{extras}]"' + (f", or set evaluators to ({others},)" if others else "")
+        )
 
 
 def _svm(task: Task, settings: Settings, seed: int) -> Estimator:
@@ -89,7 +106,7 @@ def _xgboost(task: Task, settings: Settings, seed: int) -> Estimator:
 
 
 def _catboost(task: Task, settings: Settings, seed: int) -> Estimator:
-    catboost = require("catboost", "evaluate")
+    catboost = require("catboost", "catboost")
     kind = catboost.CatBoostClassifier if task.has_classes else catboost.CatBoostRegressor
     given = {"iterations": 200, "thread_count": 1, **settings}
     # Without this it writes a folder of logs into the working directory.
@@ -174,9 +191,13 @@ EVALUATORS: Mapping[str, Evaluator] = {
         Evaluator(key="tree", make=_tree, space=_tree_space),
         Evaluator(key="forest", make=_forest, space=_forest_space),
         Evaluator(key="mlp", make=_mlp, space=_mlp_space),
-        Evaluator(key="xgboost", make=_xgboost, space=_xgboost_space),
-        Evaluator(key="catboost", make=_catboost, space=_catboost_space),
-        Evaluator(key="transformer", make=_transformer, space=_transformer_space),
+        Evaluator(key="xgboost", make=_xgboost, space=_xgboost_space, library="xgboost"),
+        Evaluator(
+            key="catboost", make=_catboost, space=_catboost_space, library="catboost", extra="catboost"
+        ),
+        Evaluator(
+            key="transformer", make=_transformer, space=_transformer_space, library="torch", extra="neural"
+        ),
     )
 }
 """SynMeter's evaluators by key: support vector machine, logistic or ridge regression, decision tree, random forest,
