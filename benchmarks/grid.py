@@ -1,15 +1,19 @@
-"""Selectors and models of the grid, and named methods, on one table: how close, how fast, how large.
+"""Selectors and models of the grid, and named methods: how close, how fast, how large, one run after another.
 
-    python benchmarks/grid.py --table bank --pairs adaptive+pgm privmrf+pgm independent_difference+gum
-    python benchmarks/grid.py --table bank --selectors independent_difference --models gum pgm genetic neural
-    python benchmarks/grid.py --table bank --pairs aim privmrf --reported reported-results.json --seeds 5
+    python benchmarks/grid.py --tables bank --methods aim privmrf adaptive+pgm --epsilons 0.2 1 5 --repeats 5
+    python benchmarks/grid.py --tables bank --selectors independent_difference --models gum pgm genetic neural
+    python benchmarks/grid_report.py --reported reported-results.json > benchmarks/results/grid.md
 
-The set-up is that of Chen, Li, Gong, McKenna, Wang, tab_bench (figures 3 and 4, tables 17 and 18): numbers in
-100 even bins, synthetic rows scored against records that the synthesizer has not seen (a fifth of the table).
-Each run is a process of its own, from reading the Parquet file to the written one. Prints one line per method
-and epsilon, means over seeds: the fidelity error (total variation distance over pairs of columns), the query
-error over prefixes of 1 to 3 conditions, as the paper's figures are, and over 3 conditions, seconds, the
-largest peak memory. With --reported the paper's figure stands in brackets, where it has one.
+The set-up is that of Chen, Li, Gong, McKenna, Wang, tab_bench (figures 3 and 4, tables 17 and 18), and, for the
+Gaussian tables and MargNet's Adult, of Chen, Gong, Wang, MargNet: see `grid_tables.prepared`. Each run is a process of
+its own, from reading the Parquet file to the written one. It is scored by the fidelity error (total variation
+distance over pairs of columns in 100 levels), and by the query error over prefixes of 1 to 3 conditions, as the
+papers' figures are, and over 3 conditions: against the records that were learned, and against those that
+were not where the table has some.
+
+Each finished run is a line appended to a file, and runs that are there already are skipped, so that a long list may be
+stopped and called again. A run that is not done within --limit seconds counts as such; one that --total cuts off
+sooner is left for the next call.
 """
 
 from __future__ import annotations
@@ -19,189 +23,118 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, product
+import time
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from harness import HERE, CodedTable, coded_table, tvd
+from grid_tables import Prepared, prepared
+from harness import HERE
 
-# Rows of the paper's tables, by our pairs and methods.
-REPORTED = {
-    "independent_difference+gum": ("Table 18", "GUM"),
-    "independent_difference+pgm": ("Table 18", "PGM"),
-    "independent_difference+relaxed_projection": ("Table 18", "Relaxed Projection"),
-    "independent_difference+genetic": ("Table 18", "Genetic Algorithm"),
-    "independent_difference+neural": ("Table 18", "Generative Network"),
-    "privmrf+pgm": ("Table 17", "PrivMRF selection"),
-    "adaptive+pgm": ("Table 17", "AIM selection"),
-    "fixed_rounds+pgm": ("Table 17", "RAP++ selection"),
-    "aim": ("Table 1", "AIM"),
-    "gem": ("Table 1", "GEM"),
-    "privmrf": ("Table 1", "PrivMRF"),
-    "privsyn": ("Table 1", "PrivSyn"),
-    "private-gsd": ("Table 1", "Private-GSD"),
-}
-DATASETS = {"bank": "Bank"}
-RANGED_FROM = 20
-"""Columns with at least so many codes are asked for by ranges, others by single codes."""
-Figures = Mapping[tuple[str, float, str], float]
+from syntabula import Schema
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.query_error import QueryError
+from syntabula.metrics.reading import compare
+from syntabula.metrics.total_variation import TotalVariation
 
-
-@dataclass(frozen=True)
-class Score:
-    """How one run came out.
-
-    Attributes:
-        fidelity: Mean total variation distance over pairs of columns.
-        prefix: Mean absolute error of queries of one, two and three conditions.
-        three_way: The same of those of three conditions.
-        seconds: From reading the file to the written synthetic one.
-        peak_mb: Largest memory of the process. Neither is known where nothing ran.
-    """
-
-    fidelity: float
-    prefix: float
-    three_way: float
-    seconds: float
-    peak_mb: float
+REAL = "real records"
+Key = tuple[str, str, float | None, int]
 
 
 def main() -> None:
-    """Parse arguments, run everything, print a table in Markdown."""
+    """Parse arguments and run what is not in the file yet."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--table", default="bank")
-    parser.add_argument("--bins", type=int, default=100, help="bins of a table that is not coded yet")
-    parser.add_argument("--pairs", nargs="*", default=[], help="selector+model, or the key of a method")
+    parser.add_argument("--tables", nargs="+", default=["bank"])
+    parser.add_argument("--methods", nargs="*", default=[], help="keys of methods, or selector+model")
     parser.add_argument("--selectors", nargs="*", default=[], help="with --models: every pair of both")
     parser.add_argument("--models", nargs="*", default=[])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 1.0, 5.0])
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds given to one run")
-    parser.add_argument("--reported", type=Path, help="JSON file of published figures")
+    parser.add_argument("--total", type=float, default=float("inf"), help="seconds given to all of them")
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "grid.jsonl")
     options = parser.parse_args()
 
-    methods = [*options.pairs, *(f"{s}+{m}" for s, m in product(options.selectors, options.models))]
-    figures = {} if options.reported is None else reported(options.reported, options.table)
-    print(
-        "| method | epsilon | runs | fidelity error | query error, prefixes | query error, 3-way "
-        "| seconds | peak MB |\n|---|---|---|---|---|---|---|---|"
-    )
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        train, test = split(coded_table(options.table, folder, options.bins), folder)
-        sizes = list(train.sizes.values())
-        real = codes(train.path, train)
-        same = score(codes(test, train), real, sizes)
-        print(line("real records", None, [same], figures), flush=True)
-        for epsilon in options.epsilons:
-            for method in methods:
-                runs = [run(method, train, test, epsilon, s, options.limit) for s in range(options.seeds)]
-                print(line(method, epsilon, runs, figures), flush=True)
+    ends = time.monotonic() + options.total
+    done, tables = _done(options.results), {}
+    with tempfile.TemporaryDirectory() as folder:
+        for key in _wanted(options):
+            limit = min(options.limit, ends - time.monotonic())
+            if key in done:
+                continue
+            if limit < 1:
+                break
+            if key[0] not in tables:
+                tables[key[0]] = prepared(key[0], Path(folder))
+            found = _run(key, tables[key[0]], limit, Path(folder) / "out.parquet")
+            if found is None and limit < 0.9 * options.limit:
+                continue  # cut off by the total: left for the next call
+            found = found or {"failed": f"not done in {options.limit:.0f} s"}
+            names = ("table", "method", "epsilon", "repeat")
+            row = dict(zip(names, key, strict=True)) | found | {"commit": _commit()}
+            with options.results.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row, flush=True)
 
 
-def split(table: CodedTable, folder: Path) -> tuple[CodedTable, Path]:
-    """Divide a table at random into four parts that are learned from and one that is scored against."""
-    frame = pd.read_parquet(table.path)
-    order = np.random.default_rng(0).permutation(len(frame))
-    kept = len(frame) * 4 // 5
-    train, test = folder / "train.parquet", folder / "test.parquet"
-    frame.iloc[order[:kept]].to_parquet(train, index=False)
-    frame.iloc[order[kept:]].to_parquet(test, index=False)
-    return replace(table, path=train), test
+def _wanted(options: argparse.Namespace) -> Iterator[Key]:
+    methods = [*options.methods, *(f"{s}+{m}" for s, m in product(options.selectors, options.models))]
+    for table in options.tables:
+        yield table, REAL, None, 0
+    for repeat, epsilon, table, method in product(
+        range(options.repeats), options.epsilons, options.tables, methods
+    ):
+        yield table, method, epsilon, repeat
 
 
-def run(method: str, train: CodedTable, test: Path, epsilon: float, seed: int, limit: float) -> Score | str:
-    """Run a method in a process of its own and score what it wrote; says what went wrong if it did."""
-    with tempfile.TemporaryDirectory() as temporary:
-        out = Path(temporary) / "synthetic.parquet"
-        words = [method, str(train.path), str(train.domain), str(out), str(epsilon), str(seed)]
-        command = [sys.executable, str(HERE / "own_run.py"), *words]
-        try:
-            done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
-        except subprocess.TimeoutExpired:
-            return f"not done in {limit:.0f} s"
-        except subprocess.CalledProcessError as error:
-            return error.stderr.strip().splitlines()[-1][:200]
-        cost = json.loads(done.stdout.splitlines()[-1])
-        found = score(codes(test, train), codes(out, train), list(train.sizes.values()))
-        return replace(found, seconds=cost["seconds"], peak_mb=cost["peak_mb"])
+def _done(results: Path) -> set[Key]:
+    lines = results.read_text().splitlines() if results.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {(row["table"], row["method"], row["epsilon"], row["repeat"]) for row in rows}
 
 
-def codes(path: Path, table: CodedTable) -> np.ndarray:
-    """Return a file's codes [rows, columns] in the order of a table's domain."""
-    return pd.read_parquet(path)[list(table.sizes)].to_numpy().astype(np.int64)
+def _commit() -> str:
+    command = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def score(real: np.ndarray, synthetic: np.ndarray, sizes: Sequence[int]) -> Score:
-    """Compare rows of codes by pairs and by queries that depend on the real rows alone."""
-    pairs = combinations(range(len(sizes)), 2)
-    fidelity = float(np.mean([tvd(real, synthetic, sizes, pair) for pair in pairs]))
-    errors = query_errors(real, synthetic, sizes)
-    return Score(fidelity, float(errors.mean()), float(errors[:, -1].mean()), np.nan, np.nan)
+def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] | None:
+    """Run a method in a process of its own and score what it wrote; None if it was not done in time."""
+    _, method, epsilon, repeat = key
+    if method == REAL:
+        return _scores(files, files.train)
+    words = [files.train, files.schema, out, method, epsilon, repeat, files.discretizer]
+    command = [sys.executable, str(HERE / "grid_cell.py"), *map(str, words)]
+    try:
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    except subprocess.CalledProcessError as error:
+        return {"failed": error.stderr.strip().splitlines()[-1][:300]}
+    return _scores(files, out) | json.loads(done.stdout.splitlines()[-1])
 
 
-def query_errors(
-    real: np.ndarray, synthetic: np.ndarray, sizes: Sequence[int], n_queries: int = 1000
-) -> np.ndarray:
-    """Return the absolute errors [queries, conditions] of conjunctions of random conditions."""
+def _scores(files: Prepared, synthetic: Path) -> dict[str, dict[str, float]]:
+    schema = Schema.from_yaml(files.schema)
+    tables = compare(files.train, synthetic, holdout=files.unseen, schema=schema)
+    against = {"seen": tables} | ({} if files.unseen is None else {"unseen": tables.against_holdout()})
+    return {name: _errors(pair) for name, pair in against.items()}
+
+
+def _errors(tables: Comparison) -> dict[str, float]:
+    """Return the fidelity error and the errors of the same queries for every synthetic table."""
     rng = np.random.default_rng(0)
-    least, largest = real.min(axis=0), real.max(axis=0)
-    occurring = [np.unique(column) for column in real.T]
-    errors = []
-    for _ in range(n_queries):
-        keeps = [np.ones(len(rows), dtype=bool) for rows in (real, synthetic)]
-        errors.append([])
-        for column in rng.choice(len(sizes), size=min(3, len(sizes)), replace=False):
-            if sizes[column] >= RANGED_FROM:
-                low, high = np.sort(rng.uniform(least[column], largest[column], 2))
-            else:
-                low = high = rng.choice(occurring[column])
-            for keep, rows in zip(keeps, (real, synthetic), strict=True):
-                keep &= (rows[:, column] >= low) & (rows[:, column] <= high)
-            errors[-1].append(abs(keeps[0].mean() - keeps[1].mean()))
-    return np.array(errors)
-
-
-def reported(path: Path, table: str) -> Figures:
-    """Return the published figures of tab_bench on a table, by method, epsilon and metric."""
-    names = {place: method for method, place in REPORTED.items()}
-    names[("Table 1", "Ground Truth")] = "real records"
-    return {
-        (names[entry["table"], entry["method"]], entry["epsilon"], entry["metric"]): entry["value"]
-        for entry in json.loads(path.read_text())["results"]
-        if entry["paper"] == "tab_bench"
-        and entry["dataset"] == DATASETS.get(table)
-        and (entry["table"], entry["method"]) in names
+    queries = QueryError(prefixes=True)(tables, rng)
+    errors = {
+        "fidelity": TotalVariation()(tables, rng).value,
+        "prefixes": queries.value,
+        "three_way": queries.details[("3-way",)],
     }
-
-
-def line(method: str, epsilon: float | None, runs: Sequence[Score | str], figures: Figures) -> str:
-    """Return one line of the table of results."""
-    shown = "" if epsilon is None else f"{epsilon:g}"
-    paper = {
-        metric: figures.get((method, 1.0 if epsilon is None else epsilon, metric))
-        for metric in ("fidelity_error_tvd", "query_error")
-    }
-    done = [r for r in runs if isinstance(r, Score)]
-    if len(done) < len(runs):
-        wrong = next(r for r in runs if isinstance(r, str))
-        beside = [f"({v:g})" if v is not None else "" for v in paper.values()]
-        return f"| {method} | {shown} | {len(runs)} | {beside[0]} | {beside[1]} | | {wrong} | |"
-    fidelity, prefix = (
-        f"{np.mean(ours):.4f}" + (f" ({theirs:g})" if theirs is not None else "")
-        for ours, theirs in zip(
-            ([r.fidelity for r in done], [r.prefix for r in done]), paper.values(), strict=True
-        )
-    )
-    seconds, peak_mb = np.mean([r.seconds for r in done]), np.max([r.peak_mb for r in done])
-    cost = "| |" if np.isnan(seconds) else f"{seconds:.1f} | {peak_mb:.0f} |"
-    three_way = np.mean([r.three_way for r in done])
-    return f"| {method} | {shown} | {len(done)} | {fidelity} | {prefix} | {three_way:.4f} | {cost}"
+    return {name: round(float(value), 5) for name, value in errors.items()}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+"""One run of the grid as a process of its own: a named method, or a pair "selector+model", on a prepared table.
+
+    python benchmarks/grid_cell.py TABLE SCHEMA OUT METHOD EPSILON SEED DISCRETIZER
+
+The noise is the secure one; the seed is that of the sample alone. Prints what it took and how it was accounted for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+
+
+def main() -> None:
+    """Read a Parquet file, fit, write a Parquet file, print seconds, memory, accounting and what was chosen."""
+    table, schema, out, method, epsilon, seed, discretizer = sys.argv[1:8]
+    started = time.perf_counter()
+    import syntabula
+
+    settings = {
+        "epsilon": float(epsilon),
+        "bins": 100,
+        "preprocessing": syntabula.Preprocessing(discretizer=discretizer),
+        "allow_observed": True,
+    }
+    if "+" in method:
+        synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
+    else:
+        synthesizer = syntabula.synthesizer(method)(**settings)
+    release = synthesizer.fit(table, syntabula.Schema.from_yaml(schema))
+    release.sample_to(out, seed=int(seed))
+    chosen = release.privacy.choice
+    cost = {
+        "seconds": round(time.perf_counter() - started, 2),
+        "processor_seconds": round(sum(os.times()[:2]), 2),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "accounting": release.privacy.budget.currency,
+    }
+    print(json.dumps(cost if chosen is None else cost | {"chosen": chosen.method}))
+
+
+if __name__ == "__main__":
+    main()

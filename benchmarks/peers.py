@@ -1,0 +1,155 @@
+"""Our methods against the public code of their papers on one coded table, in one run, at the same settings.
+
+    MARGNET=margnet PRIVATE_GSD=private_gsd RAP=relaxed-adaptive-projection \\
+        python benchmarks/peers.py --pairs margnet gem private-gsd rap++ privsyn --table adult_margnet --epsilons 1
+
+The checkouts are those that peer_margnet.py, peer_gem.py, peer_gsd.py, peer_rap.py and peer_privsyn.py name, and each
+tells what its public code needs. Rounds, marginals, rows, units and iterations are the same on both sides; each
+stops as it is written to. Runs are processes of their own, from the Parquet file to the written one, one after another
+and in turn. Prints seconds, processor seconds, peak memory and the total variation distance (TVD) over all pairs and
+200 triples of columns, and how often our processor seconds went into those of the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness import HERE, CodedTable, coded_table, distances
+
+PUBLIC = {
+    "margnet": "peer_margnet.py",
+    "gem": "peer_gem.py",
+    "private-gsd": "peer_gsd.py",
+    "rap++": "peer_rap.py",
+    "privsyn": "peer_privsyn.py",
+}
+ITERATED = ("margnet", "gem")
+
+
+def main() -> None:
+    """Parse arguments, run each pair in turn, print a table in Markdown."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", nargs="+", choices=PUBLIC, default=list(PUBLIC))
+    parser.add_argument("--table", default="adult_coded")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--iterations", type=int, default=200, help="of each round of MargNet and GEM")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds given to one run")
+    parser.add_argument("--python", default=sys.executable, help="interpreter that has what the peers need")
+    options = parser.parse_args()
+
+    print(
+        "| method | epsilon | whose | seconds | processor seconds | peak MB | TVD pairs | TVD triples | times ours |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as temporary:
+        table = coded_table(options.table, Path(temporary))
+        for epsilon in options.epsilons:
+            for method in options.pairs:
+                extra = [str(options.iterations)] if method in ITERATED else []
+                for seed in range(options.runs):
+                    commands = {
+                        "ours": [sys.executable, __file__, "own", method],
+                        "ours, all iterations": [sys.executable, __file__, "full", method],
+                        "public": [options.python, str(HERE / PUBLIC[method])],
+                    }
+                    if not extra:
+                        del commands["ours, all iterations"]
+                    words = [str(epsilon), str(seed), *extra]
+                    ours = None
+                    for whose, command in commands.items():
+                        found = _run(command, table, words, options.limit)
+                        ours = found if whose == "ours" else ours
+                        print(_line([method, f"{epsilon:g}", whose], found, ours, options.limit), flush=True)
+
+
+def own(every_iteration: bool) -> None:
+    """Run our method at the settings of the public code; arguments as for that.
+
+    Args:
+        every_iteration: Whether the network trains on where ours would stop, as the public codes do.
+    """
+    method, table, domain, out, epsilon, seed, *iterations = sys.argv[2:9]
+    started = time.perf_counter()
+    import syntabula
+    from syntabula.models.genetic import Genetic
+    from syntabula.models.neural import NeuralRows
+    from syntabula.models.relaxed_projection import RelaxedProjection
+    from syntabula.select.top_q import TopQ
+
+    sizes = json.loads(Path(domain).read_text())
+    settings: dict[str, Any] = {"epsilon": float(epsilon), "bins": max(sizes.values()), "rare": None}
+    if method in ITERATED:
+        if method == "margnet":
+            network = NeuralRows(n_rows=512, units=256, iterations=int(iterations[0]))
+        else:
+            network = NeuralRows(
+                n_rows=1024, units=512, iterations=int(iterations[0]), loss="largest", start="gaussian"
+            )
+        stops = {"stop_at_noise": False, "tolerance": 1e-12} if every_iteration else {}
+        settings["model"] = replace(network, **stops)
+    elif method == "private-gsd":
+        settings["model"] = Genetic(max_rows=1000)
+    elif method == "rap++":
+        settings["selector"] = TopQ(chosen_per_round=5)
+        settings["model"] = RelaxedProjection(n_rows=1000, projection="sparsemax", learning_rate=0.003)
+    # Without categories in order: the public codes know pairs alone here.
+    columns = {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
+    kind = syntabula.Marginal if method == "rap++" else syntabula.synthesizer(method)
+    release = kind(**settings).fit(table, syntabula.Schema(columns))
+    release.sample_to(out, seed=int(seed))
+    cost = {
+        "seconds": time.perf_counter() - started,
+        "processor_seconds": sum(os.times()[:2]),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    print(json.dumps(cost))
+
+
+def _run(command: list[str], table: CodedTable, words: list[str], limit: float) -> dict[str, float] | str:
+    """Run one side and score what it wrote; says what went wrong if it did."""
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary) / "synthetic.parquet"
+        whole = [*command, str(table.path), str(table.domain), str(out), *words]
+        try:
+            done = subprocess.run(whole, check=True, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return f"not done in {limit:.0f}"
+        except subprocess.CalledProcessError as error:
+            return error.stderr.strip().splitlines()[-1][:200]
+        pairs, triples = distances(table, out)
+        return json.loads(done.stdout.splitlines()[-1]) | {"pairs": pairs, "triples": triples}
+
+
+def _line(
+    names: list[str], found: dict[str, float] | str, ours: dict[str, float] | str | None, limit: float
+) -> str:
+    start = "| " + " | ".join(names)
+    known = isinstance(ours, dict) and found is not ours
+    if isinstance(found, str):
+        ratio = f"> {limit / ours['processor_seconds']:.0f}" if known else ""
+        return f"{start} | {found} | | | | | {ratio} |"
+    ratio = f"{found['processor_seconds'] / ours['processor_seconds']:.1f}" if known else ""
+    return (
+        f"{start} | {found['seconds']:.1f} | {found['processor_seconds']:.1f} | {found['peak_mb']:.0f} "
+        f"| {found['pairs']:.4f} | {found['triples']:.4f} | {ratio} |"
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] in (["own"], ["full"]):
+        own(every_iteration=sys.argv[1] == "full")
+    else:
+        main()
