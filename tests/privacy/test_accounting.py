@@ -280,24 +280,26 @@ def play(trace: Trace, budget: Budget) -> Ledger:
     ledger = Ledger(budget)
     assert budget.total is not None
     for kind, share in trace:
-        ledger.spend(event_of(kind, share * budget.total, part), step=kind)
+        ledger.spend(event_of(kind, share * budget.total, part, ledger), step=kind)
     return ledger
 
 
-def event_of(kind: str, cost: Fraction, delta: Fraction) -> Event:
-    """Make the event of a kind that costs so much in zCDP; delta is that of a threshold."""
+def event_of(kind: str, cost: Fraction, delta: Fraction, ledger: Ledger) -> Event:
+    """Make the event of a kind that costs so much on a ledger; delta is that of a threshold."""
+    currency, left = ledger.budget.currency, ledger.remaining
+    assert left is not None
     match kind:
         case "gaussian":
-            return GaussianEvent(gaussian_sigma(cost, 1), 1, 1)
+            return GaussianEvent(gaussian_sigma(cost, 1, currency), 1, 1)
         case "joint":
-            return GaussianEvent(gaussian_sigma(cost, 30), 30, 30)
+            return GaussianEvent(gaussian_sigma(cost, 30, currency), 30, 30)
         case "exponential":
-            return ExponentialEvent(exponential_epsilon(cost, "rho"), 2)
+            return ExponentialEvent(exponential_epsilon(cost, currency, left), 2)
         case "laplace":
-            return LaplaceEvent(laplace_scale(laplace_epsilon(cost, "rho"), 2), 2, 2)
+            return LaplaceEvent(laplace_scale(laplace_epsilon(cost, currency, left), 2), 2, 2)
         case "tree":
-            return TreeEvent(scale=laplace_scale(laplace_epsilon(cost, "rho"), 3))
-    return threshold_event(gaussian_sigma(cost, 1), delta)
+            return TreeEvent(scale=laplace_scale(laplace_epsilon(cost, currency, left), 3))
+    return threshold_event(gaussian_sigma(cost, 1, currency), delta)
 
 
 def compose(pld: Any, ledger: Ledger, step: float) -> Any:

@@ -21,8 +21,8 @@ BAD_DELTAS = [-0.1, 1, 1.0, 1.5, math.inf, math.nan, "1e-5", True, False, [1e-5]
 
 
 class TestKinds:
-    def test_approximate_counts_in_rho(self) -> None:
-        budget = Budget(epsilon=1.0, delta=1e-5)
+    def test_approximate_may_count_in_rho(self) -> None:
+        budget = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
         assert (budget.kind, budget.currency, budget.epsilon, budget.delta) == (
             "approximate",
             "rho",

@@ -108,7 +108,7 @@ class TestInverses:
     def test_sigma_is_the_smallest_that_does_not_overspend(self, rho: Fraction, squared: Fraction) -> None:
         if squared == 0:
             return
-        sigma = gaussian_sigma(rho, squared)
+        sigma = gaussian_sigma(rho, squared, "rho")
         assert rho_of(GaussianEvent(sigma, squared, 1)) <= rho
         assert rho_of(GaussianEvent(math.nextafter(sigma, 0), squared, 1)) > rho
 
@@ -135,19 +135,23 @@ class TestInverses:
             assert cost_of(more, currency) > cost  # type: ignore[arg-type]
 
     def test_extreme_costs_work_or_are_refused(self) -> None:
-        assert rho_of(GaussianEvent(gaussian_sigma(Fraction(1, 10**500), 1), 1, 1)) <= Fraction(1, 10**500)
+        assert rho_of(GaussianEvent(gaussian_sigma(Fraction(1, 10**500), 1, "rho"), 1, 1)) <= Fraction(
+            1, 10**500
+        )
         with pytest.raises(BudgetError, match="infinite"):
-            gaussian_sigma(Fraction(1, 10**700), 1)
+            gaussian_sigma(Fraction(1, 10**700), 1, "rho")
         with pytest.raises(BudgetError, match="infinite"):
             laplace_scale(Fraction(1, 10**400), 1)
         with pytest.raises(BudgetError, match="too small"):
             exponential_epsilon(Fraction(1, 10**700), "rho")
-        assert gaussian_sigma(10**600, 1) > 0
+        assert gaussian_sigma(10**600, 1, "rho") > 0
 
     @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1", None])
     def test_bad_costs_are_refused(self, bad: object) -> None:
         for make in (
-            lambda: gaussian_sigma(bad, 1),  # type: ignore[arg-type]
+            lambda: gaussian_sigma(bad, 1, "rho"),  # type: ignore[arg-type]
+            lambda: gaussian_sigma(bad, 1, "mu_squared"),  # type: ignore[arg-type]
+            lambda: gaussian_sigma(1.0, 1, "epsilon"),
             lambda: laplace_scale(bad, 1),  # type: ignore[arg-type]
             lambda: exponential_epsilon(bad, "rho"),  # type: ignore[arg-type]
             lambda: exponential_epsilon(1.0, "none"),

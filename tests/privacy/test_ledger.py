@@ -28,7 +28,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger, Token
 
-BUDGET = Budget(epsilon=1.0, delta=1e-5)
+BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 
 EVENTS = st.one_of(
     st.builds(GaussianEvent, st.floats(3, 1e4), st.integers(1, 4), st.just(3)),
@@ -243,13 +243,13 @@ class TestProperties:
     def test_splitting_then_summing_spends_the_whole(
         self, epsilon: float, delta: float, weights: list[int]
     ) -> None:
-        budget = Budget(epsilon, delta)
+        budget = Budget(epsilon, delta, accounting="zcdp")
         assert budget.total is not None
         ledger, exact = Ledger(budget), Ledger(budget)
         for position, weight in enumerate(weights):
             share = budget.total * weight / sum(weights)
             event: Event = (
-                GaussianEvent(gaussian_sigma(share, 1), 1, 1)
+                GaussianEvent(gaussian_sigma(share, 1, "rho"), 1, 1)
                 if position % 2
                 else ExponentialEvent(exponential_epsilon(share, "rho"), 2)
             )

@@ -32,6 +32,15 @@ Epsilon = Annotated[
 Delta = Annotated[float | None, typer.Option("--delta", help="Delta; 1e-5 if nothing is said.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="Budget in zCDP, instead of --epsilon.")]
 Pure = Annotated[bool, typer.Option("--pure", help="Pure privacy: delta is 0.")]
+Accounting = Annotated[
+    str | None,
+    typer.Option(
+        "--accounting",
+        help="How the costs of steps add up: gdp buys less noise for the same epsilon and delta, zcdp is as in "
+        "most papers.",
+        metavar="gdp|zcdp",
+    ),
+]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(

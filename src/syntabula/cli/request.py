@@ -41,6 +41,7 @@ class Request:
         delta: Delta, or None for 1e-5 (0 if pure).
         rho: Budget in zCDP instead of epsilon, or None.
         pure: Whether delta is 0.
+        accounting: How the costs of steps add up, "gdp" or "zcdp", or None for the default.
         schema_file: Schema, or None.
         observed: Whether domains read off the table are allowed.
         bins: Codes of a wide column, "auto" for a rule, or None for the method's default.
@@ -60,6 +61,7 @@ class Request:
     delta: float | None = None
     rho: float | None = None
     pure: bool = False
+    accounting: str | None = None
     schema_file: Path | None = None
     observed: bool = False
     bins: str | None = None
@@ -75,13 +77,19 @@ class Request:
         """Make the privacy budget."""
         from syntabula import Budget
 
+        if self.accounting is not None and (self.rho is not None or self.pure):
+            raise CommandError(
+                "--accounting goes with --epsilon and --delta; --rho and --pure each have their own",
+                Exit.ARGUMENTS,
+            )
         if self.rho is not None:
             if self.epsilon is not None or self.pure:
                 raise CommandError("--rho excludes --epsilon and --pure; give one of them", Exit.ARGUMENTS)
             return Budget.zcdp(self.rho, 1e-5 if self.delta is None else self.delta)
         epsilon = 1.0 if self.epsilon is None else self.epsilon
         if not self.pure:
-            return Budget(epsilon, 1e-5 if self.delta is None else self.delta)
+            chosen: dict[str, Any] = {} if self.accounting is None else {"accounting": self.accounting}
+            return Budget(epsilon, 1e-5 if self.delta is None else self.delta, **chosen)
         if self.delta is not None:
             raise CommandError(
                 "--pure excludes --delta, which is then 0; leave one of them out", Exit.ARGUMENTS

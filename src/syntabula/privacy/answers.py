@@ -79,7 +79,7 @@ def counting_event(ledger: Ledger, share: Fraction | float, *, sensitivity: int,
     """Return the noise for a vector of which one record changes one cell by at most `sensitivity` steps.
 
     Args:
-        ledger: Says the currency: zCDP buys Gaussian noise, pure privacy Laplace noise.
+        ledger: Says the currency: pure privacy buys Laplace noise, the others Gaussian noise.
         share: Part of the whole budget.
         sensitivity: L1 and L2 sensitivity, which agree as one cell changes.
         cells: Length of the vector.
@@ -88,7 +88,8 @@ def counting_event(ledger: Ledger, share: Fraction | float, *, sensitivity: int,
     if currency == "none":
         return ExactEvent("counts")
     cost = cost_of_share(ledger, share)
-    if currency == "rho":
-        squared = sensitivity**2
-        return GaussianEvent(sigma=gaussian_sigma(cost, squared), l2_sensitivity_squared=squared, cells=cells)
-    return LaplaceEvent(scale=laplace_scale(cost, sensitivity), l1_sensitivity=sensitivity, cells=cells)
+    if currency == "epsilon":
+        return LaplaceEvent(scale=laplace_scale(cost, sensitivity), l1_sensitivity=sensitivity, cells=cells)
+    squared = sensitivity**2
+    sigma = gaussian_sigma(cost, squared, currency)
+    return GaussianEvent(sigma=sigma, l2_sensitivity_squared=squared, cells=cells)

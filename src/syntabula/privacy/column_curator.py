@@ -64,11 +64,11 @@ class ColumnCurator:
         """Return the epsilon that Laplace noise would have for this share; infinite without privacy. Free."""
         if not self.is_private:
             return math.inf
-        return float(laplace_epsilon(cost_of_share(self._ledger, share), self._ledger.budget.currency))
+        return float(self._pure_epsilon(share))
 
     def split(self, share: Fraction, ratio: Sequence[float]) -> list[Fraction]:
         """Divide a share so that the epsilons of its parts are in a ratio. Free."""
-        power = 2 if self._ledger.budget.currency == "rho" else 1
+        power = 1 if self._ledger.budget.currency == "epsilon" else 2
         weights = [Fraction(r) ** power for r in ratio]
         return [share * w / sum(weights) for w in weights]
 
@@ -173,7 +173,9 @@ class ColumnCurator:
         scale = 0.0
         if self.is_private:
             cost = cost_of_share(self._ledger, Fraction(share) / max(len(fractions), 1))
-            epsilon = exponential_epsilon(cost, self._ledger.budget.currency)
+            # All choices alike: by what will be left before the last of them.
+            left = self._left() - (len(fractions) - 1) * cost
+            epsilon = exponential_epsilon(cost, self._ledger.budget.currency, left)
             event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
             scale = 2 / epsilon
         ranks = self._starts(edges)[:-1].astype(np.float64)
@@ -211,9 +213,7 @@ class ColumnCurator:
         if not self.is_private:
             event = ExactEvent("tree")
         else:
-            currency = self._ledger.budget.currency
-            epsilon = laplace_epsilon(cost_of_share(self._ledger, share), currency)
-            event = TreeEvent(scale=laplace_scale(epsilon, TREE_SENSITIVITY))
+            event = TreeEvent(scale=laplace_scale(self._pure_epsilon(share), TREE_SENSITIVITY))
         token = self._ledger.spend(event, step=step)
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
@@ -228,6 +228,13 @@ class ColumnCurator:
         )
         self._ledger.record_outcome(token, decisions)
         return leaves
+
+    def _left(self) -> Fraction:
+        return self._ledger.remaining or Fraction(0)
+
+    def _pure_epsilon(self, share: Fraction | float) -> Fraction:
+        cost = cost_of_share(self._ledger, share)
+        return laplace_epsilon(cost, self._ledger.budget.currency, self._left())
 
     def _sorted(self) -> NDArray[Any]:
         return self._points.reveal_inside_privacy()[0]

@@ -215,7 +215,8 @@ class Curator:
         currency = self._ledger.budget.currency
         if currency == "none":
             return ExactEvent("choice")
-        epsilon = exponential_epsilon(self._cost(share), currency)
+        left = self._ledger.remaining or Fraction(0)
+        epsilon = exponential_epsilon(self._cost(share), currency, left)
         return ExponentialEvent(epsilon=epsilon, candidates=candidates)
 
     def _check_families(self, families: Sequence[Clique]) -> None:
@@ -228,9 +229,9 @@ class Curator:
         currency = self._ledger.budget.currency
         if currency == "none":
             return ExactEvent("dependences")
-        if currency == "rho":
+        if currency != "epsilon":
             squared = n_families * SENSITIVITY_STEPS**2
-            sigma = gaussian_sigma(self._cost(share), squared)
+            sigma = gaussian_sigma(self._cost(share), squared, currency)
             return GaussianEvent(sigma=sigma, l2_sensitivity_squared=squared, cells=n_families)
         scale = laplace_scale(self._cost(share), n_families * SENSITIVITY_STEPS)
         return LaplaceEvent(scale=scale, l1_sensitivity=n_families * SENSITIVITY_STEPS, cells=n_families)
@@ -249,8 +250,8 @@ class Curator:
         currency = self._ledger.budget.currency
         if currency == "none":
             return ExactEvent("counts"), 0.0
-        if currency == "rho":
-            sigma = gaussian_sigma(self._cost(share), n_cliques)
+        if currency != "epsilon":
+            sigma = gaussian_sigma(self._cost(share), n_cliques, currency)
             return GaussianEvent(sigma=sigma, l2_sensitivity_squared=n_cliques, cells=cells), sigma
         scale = laplace_scale(self._cost(share), n_cliques)
         ratio = np.exp(-1 / scale)

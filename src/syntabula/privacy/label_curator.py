@@ -40,7 +40,7 @@ class LabelCurator:
         """Release the labels whose noisy count reaches a threshold, and that count.
 
         Args:
-            share: Part of the whole budget; it must be a budget in zCDP.
+            share: Part of the whole budget; it must be a budget with a delta.
             delta: Part of the budget's delta: with this probability, at most, a label comes out that a single
                 record holds.
             step: What the ledger calls this spend.
@@ -52,8 +52,9 @@ class LabelCurator:
             BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
         """
         event: Event = ExactEvent("categories")
-        if self._ledger.budget.currency != "none":
-            sigma = gaussian_sigma(cost_of_share(self._ledger, share), 1)
+        currency = self._ledger.budget.currency
+        if currency != "none":
+            sigma = gaussian_sigma(cost_of_share(self._ledger, share), 1, currency)
             event = threshold_event(sigma, delta)
         token = self._ledger.spend(event, step=step)
         counts = self._counts.reveal_inside_privacy()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.costs import cost_of, delta_of
+from syntabula.privacy.accounting.costs import cost_of, delta_of, mu_above, mu_squared_together
+from syntabula.privacy.accounting.gaussian import epsilon_from_mu
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import (
@@ -87,7 +88,8 @@ class Ledger:
 
     Composition of zCDP and of pure privacy is additive also where later events are chosen after seeing
     earlier answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
-    Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP).
+    Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP; Smith and Thakurta 2022 for Gaussian privacy, and
+    `accounting.gdp` for what a choice costs there, which depends on what is left).
 
     Args:
         budget: What may be spent in all.
@@ -209,8 +211,15 @@ class Ledger:
             return math.inf if self.entries else 0.0
         if self._budget.currency == "epsilon":
             return min(float_above(self.spent), self._budget.epsilon)
+        delta = self._budget.conversion_delta
+        if self._budget.currency == "rho":
+            epsilon = epsilon_from_rho(self.spent, delta)
+        else:
+            # What was left did its part in the costs, and may be gone by now: the events on their own.
+            together = mu_squared_together(entry.event for entry in self.entries)
+            epsilon = epsilon_from_mu(mu_above(together), delta) if together else 0.0
         # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
-        return min(epsilon_from_rho(self.spent, self._budget.conversion_delta), self._budget.epsilon)
+        return min(epsilon, self._budget.epsilon)
 
     @property
     def delta(self) -> float:
@@ -231,8 +240,8 @@ class Ledger:
 
     def _priced(self, event: Event, step: str) -> LedgerEntry:
         """Work out the cost, and refuse it if it does not fit."""
-        cost = cost_of(event, self._budget.currency)
         total = self._budget.total
+        cost = cost_of(event, self._budget.currency, (total or Fraction(0)) - self._spent)
         if total is not None and self._spent + cost > total:
             left = f"{_shown(total - self._spent)} of {_shown(total)} remains"
             raise BudgetExceededError(

@@ -152,6 +152,7 @@ class PrivacyStatement:
             ),
             "  The number of records is protected too: it is estimated from noisy counts.",
             f"  Allowed: {self.budget.describe()}",
+            f"  Steps add up {self.budget.composition()}.",
             f"  Noise: {self.noise}.",
         ]
         if not self.noise_is_private or self.observed_columns:

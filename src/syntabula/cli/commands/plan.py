@@ -29,6 +29,7 @@ def plan(
     delta: options.Delta = None,
     rho: options.Rho = None,
     pure: options.Pure = False,
+    accounting: options.Accounting = None,
     schema: options.SchemaFile = None,
     observed_domain: options.Observed = False,
     assume_rows: Annotated[
@@ -62,6 +63,7 @@ def plan(
         delta=delta,
         rho=rho,
         pure=pure,
+        accounting=accounting,
         schema_file=schema,
         observed=observed_domain,
         bins=bins,

@@ -10,8 +10,8 @@ density it equals
 whose terms are all positive, so it keeps its digits for every epsilon and mu, and its logarithm never
 underflows.
 
-The ledger charges Gaussian noise in zCDP, since it also holds other events. The curve here is for comparing:
-how much a single or purely Gaussian release could have saved. It is not proven for the discrete Gaussian.
+Budgets kept in Gaussian privacy are converted by this curve; what discrete noise and other events cost there is
+worked out in `accounting.gdp`.
 """
 
 from __future__ import annotations
