@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from grid_tables import Prepared, prepared
+from grid_tables import Prepared, centred, prepared
 from harness import HERE
 
 from syntabula import Schema
@@ -39,7 +39,7 @@ from syntabula.metrics.query_error import QueryError
 from syntabula.metrics.reading import compare
 from syntabula.metrics.total_variation import TotalVariation
 
-REAL = "real records"
+REAL, BINNED = "real records", "real records in bins"
 Key = tuple[str, str, float | None, int]
 
 
@@ -85,6 +85,7 @@ def _wanted(options: argparse.Namespace) -> Iterator[Key]:
     methods = [*options.methods, *(f"{s}+{m}" for s, m in product(options.selectors, options.models))]
     for table in options.tables:
         yield table, REAL, None, 0
+        yield table, BINNED, None, 0
     for repeat, epsilon, table, method in product(
         range(options.repeats), options.epsilons, options.tables, methods
     ):
@@ -105,8 +106,8 @@ def _commit() -> str:
 def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] | None:
     """Run a method in a process of its own and score what it wrote; None if it was not done in time."""
     _, method, epsilon, repeat = key
-    if method == REAL:
-        return _scores(files, files.train)
+    if method in (REAL, BINNED):
+        return _scores(files, files.train, in_bins=method == BINNED)
     words = [files.train, files.schema, out, method, epsilon, repeat, files.discretizer]
     command = [sys.executable, str(HERE / "grid_cell.py"), *map(str, words)]
     try:
@@ -118,8 +119,9 @@ def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] |
     return _scores(files, out) | json.loads(done.stdout.splitlines()[-1])
 
 
-def _scores(files: Prepared, synthetic: Path) -> dict[str, dict[str, float]]:
+def _scores(files: Prepared, out: Path, *, in_bins: bool = True) -> dict[str, dict[str, float]]:
     schema = Schema.from_yaml(files.schema)
+    synthetic = centred(out, schema) if in_bins and files.discretizer == "uniform" else out
     tables = compare(files.train, synthetic, holdout=files.unseen, schema=schema)
     against = {"seen": tables} | ({} if files.unseen is None else {"unseen": tables.against_holdout()})
     return {name: _errors(pair) for name, pair in against.items()}
