@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.workload import Workload
@@ -23,6 +24,7 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import CHOOSE, MEASURE, ONE_WAY, Adaptive
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 4, "c": 4, "d": 3, "e": 2})
+PAIRS = list(combinations(DOMAIN.columns, 2))
 
 
 def rows(n: int = 5000, seed: int = 0) -> EncodedTable:
@@ -39,6 +41,13 @@ def rows(n: int = 5000, seed: int = 0) -> EncodedTable:
 
 def curator(budget: Budget, table: EncodedTable | None = None, seed: int = 0) -> Curator:
     return Curator(MemoryEngine(table or rows()), Ledger(budget), SeededNoise(seed))
+
+
+class OneByOne(PGM):
+    """Finds the size of each tree on its own."""
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> list[float]:
+        return [self.memory_mb([*cliques, candidate]) for candidate in candidates]
 
 
 class TestBudget:
@@ -133,6 +142,17 @@ class TestChoice:
         model = Adaptive(max_model_mb=limit).select(curator(Budget.zcdp(1.2, 1e-6)), PGM())
 
         assert junction_tree_memory_mb(DOMAIN, model.cliques) <= limit
+
+    def test_sizes_found_together_make_the_same_choices_as_sizes_found_one_by_one(self) -> None:
+        limit = 3 * junction_tree_memory_mb(DOMAIN, [("a", "b"), ("c",)])  # so small that it rules some out
+        together, one_by_one = curator(Budget.zcdp(1.2, 1e-6)), curator(Budget.zcdp(1.2, 1e-6))
+
+        model = Adaptive(max_model_mb=limit).select(together, PGM())
+        other = Adaptive(max_model_mb=limit).select(one_by_one, OneByOne())
+
+        assert together.ledger.entries == one_by_one.ledger.entries
+        for found, expected in zip(model.marginals(PAIRS), other.marginals(PAIRS), strict=True):
+            np.testing.assert_array_equal(found, expected)
 
     def test_marginals_with_too_many_cells_are_no_candidates(self) -> None:
         model = Adaptive(max_cells=12).select(curator(Budget.zcdp(1.2, 1e-6)), PGM())

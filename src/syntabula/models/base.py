@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -56,3 +56,21 @@ class MarginalModel(Protocol):
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         ...
+
+
+@runtime_checkable
+class SizesAtOnce(Protocol):
+    """A model that finds its sizes with each of many cliques faster together than one by one."""
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
+        """Return `memory_mb([*cliques, candidate])` for each candidate."""
+        ...
+
+
+def memory_with_each_mb(
+    model: MarginalModel, cliques: Sequence[Clique], candidates: Sequence[Clique]
+) -> Sequence[float]:
+    """Return `model.memory_mb([*cliques, candidate])` for each candidate."""
+    if isinstance(model, SizesAtOnce):
+        return model.memory_with_each_mb(cliques, candidates)
+    return [model.memory_mb([*cliques, candidate]) for candidate in candidates]

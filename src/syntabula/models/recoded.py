@@ -12,7 +12,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, memory_with_each_mb
 
 
 class RecodedModel:
@@ -46,6 +46,10 @@ class RecodedModel:
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Bound the inner model's size after a fit to marginals of these cliques."""
         return self.inner.memory_mb(cliques)
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
+        """Bound the inner model's size with each candidate in turn."""
+        return memory_with_each_mb(self.inner, cliques, candidates)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Fit the inner model to measurements over the original domain."""

@@ -14,7 +14,7 @@ from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part
@@ -185,7 +185,10 @@ class Adaptive:
         """Return the candidates that keep the model within the size it may have by now, or as it is."""
         cliques = list(dict.fromkeys(m.clique for m in measured))
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
-        return [c for c in weights if c in cliques or model.memory_mb([*cliques, c]) <= limit]
+        known = set(cliques)
+        new = [c for c in weights if c not in known]
+        sizes = dict(zip(new, memory_with_each_mb(model, cliques, new), strict=True))
+        return [c for c in weights if sizes.get(c, 0.0) <= limit]
 
 
 def _explained(sigma: float, cells: int) -> float:

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.select.base import PlannedStep
 
 HALF_NORMAL = math.sqrt(2 / math.pi)
@@ -85,7 +85,9 @@ def affordable(
     """
     limit = model.memory_mb([]) + growth_mb
     known = set(measured)
-    return [c for c in candidates if c in known or model.memory_mb([*known, c]) <= limit]
+    new = [c for c in candidates if c not in known]
+    sizes = dict(zip(new, memory_with_each_mb(model, list(known), new), strict=True))
+    return [c for c in candidates if sizes.get(c, 0.0) <= limit]
 
 
 def plan_of_pairs(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.pgm.elimination import as_clique, as_mask, bits, eliminate, maximal, tree_cells
+from syntabula.models.pgm.tree_sizes import tree_cells_with_each
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,15 @@ def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
 def junction_tree_memory_mb(domain: Domain, cliques: Iterable[Clique]) -> float:
     """Return the size of the junction tree over some cliques, at 8 bytes a cell, before anything is allocated."""
     return tree_cells(domain.sizes, [as_mask(domain, c) for c in cliques]) * 8 / 2**20
+
+
+def memory_with_each_mb(
+    domain: Domain, cliques: Iterable[Clique], candidates: Iterable[Clique]
+) -> list[float]:
+    """Return the size of the junction tree over some cliques and each candidate in turn, at 8 bytes a cell."""
+    masks = frozenset(as_mask(domain, c) for c in cliques)
+    cells = tree_cells_with_each(domain.sizes, masks, tuple(as_mask(domain, c) for c in candidates))
+    return [n * 8 / 2**20 for n in cells]
 
 
 def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:

@@ -21,6 +21,7 @@ from syntabula.models.pgm.junction_tree import (
     check_memory,
     junction_tree,
     junction_tree_memory_mb,
+    memory_with_each_mb,
 )
 from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
@@ -102,6 +103,10 @@ class PGM:
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
         return junction_tree_memory_mb(self.domain, cliques)
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> list[float]:
+        """Return `memory_mb([*cliques, candidate])` for each candidate, all at once."""
+        return memory_with_each_mb(self.domain, cliques, candidates)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, started from this one's potentials.
