@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
@@ -53,12 +53,16 @@ class FreeRows:
         """All that fitting changes."""
         return [self.numbers]
 
-    def blocks(self) -> list[Tensor]:
-        """Return the distributions [rows, codes] of each column, thresholds last; float32."""
+    def table(self) -> Tensor:
+        """Return the distributions of all columns side by side [rows, codes], thresholds last; float32."""
         torch = require("torch", "neural")
-        parts = torch.split(self.numbers, self.sizes, dim=1)
-        blocks = [part.softmax(dim=1) for part in parts] if self.projection == "softmax" else list(parts)
-        return blocks + self.thresholds.blocks(torch.cat(blocks, dim=1), self.steepness)
+        codes: Any = self.numbers
+        if self.projection == "softmax":
+            codes = torch.cat([part.softmax(dim=1) for part in codes.split(self.sizes, dim=1)], dim=1)
+        if not len(self.thresholds.offsets):
+            return cast("Tensor", codes)
+        table: Tensor = torch.cat([codes, self.thresholds.table(codes, self.steepness)], dim=1)
+        return table
 
     def settle(self) -> None:
         """Replace the numbers by the nearest distributions, if that is the projection.

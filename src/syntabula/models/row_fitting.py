@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -42,8 +42,8 @@ class SoftRows(Protocol):
         """Whether gradients are multiplied in bfloat16, which some processors do several times faster."""
         ...
 
-    def blocks(self) -> list[Tensor]:
-        """Return the distributions [rows, codes] of each column, float32."""
+    def table(self) -> Tensor:
+        """Return the distributions of all columns side by side [rows, codes], float32."""
         ...
 
     def settle(self) -> None:
@@ -53,40 +53,35 @@ class SoftRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Star:
-    """Targets that share all columns but one, so that one matrix product finds them all.
+    """Targets that share all columns but one, with neighbours for that one: one matrix product finds them all.
 
     Attributes:
         heads: Positions of the shared columns; none for one-way targets.
         tails: Position of the other column of each target.
-        wanted: Probabilities to reach [cells of the heads, codes of all tails].
+        head_codes: Where the codes of each head lie in a row.
+        tail_codes: Where the codes of the tails, and of columns between them, lie in a row.
+        wanted: Probabilities to reach [cells of the heads, tail codes].
         precision: One over the standard deviation of each; 0 where nothing was measured.
         weight: What a squared difference counts.
         explained: Sum of squared standardised differences that noise explains, of each target.
-        tail_of: Position in `tails` of each code [codes of all tails].
+        tail_of: Position in `tails` of each tail code [tail codes]; any for those that are no tail's.
     """
 
     heads: tuple[int, ...]
     tails: tuple[int, ...]
+    head_codes: tuple[slice, ...]
+    tail_codes: slice
     wanted: Tensor
     precision: Tensor
     weight: Tensor
     explained: Tensor
     tail_of: Tensor
 
-    def operands(self, blocks: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return rows over the cells of the heads and over the codes of the tails: their product is wanted."""
-        torch = require("torch", "neural")
-        tails = [blocks[t] for t in self.tails]
-        codes = torch.cat(tails, dim=1) if len(tails) > 1 else tails[0]
-        cells = blocks[self.heads[0]] if self.heads else codes.new_ones((len(codes), 1))
-        for position in self.heads[1:]:
-            cells = (cells[:, :, None] * blocks[position][:, None, :]).flatten(1)
-        return cells, codes
-
-    def difference(self, cells: Tensor, codes: Tensor) -> Tensor:
+    def difference(self, table: Tensor) -> Tensor:
         """Return how far rows are from what is wanted, one number for each cell."""
         torch = require("torch", "neural")
-        difference: Tensor = torch.addmm(self.wanted, cells.T, codes, beta=-1.0, alpha=1.0 / len(codes))
+        cells, codes = self._cells(table), table[:, self.tail_codes]
+        difference: Tensor = torch.addmm(self.wanted, cells.T, codes, beta=-1.0, alpha=1.0 / len(table))
         return difference
 
     def is_explained(self, difference: Tensor) -> bool:
@@ -94,6 +89,43 @@ class Star:
         errors = (difference * self.precision).square().sum(dim=0)
         sums = errors.new_zeros(len(self.tails)).index_add(0, self.tail_of, errors)
         return bool((sums <= self.explained).all())
+
+    def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
+        """Add to a gradient by the table what a gradient by the differences gives, times the number of rows.
+
+        Args:
+            gradient: [rows, codes]; changed in place.
+            table: The rows, in the type in which products are taken.
+            slope: The derivative by each of the differences, in the same type.
+        """
+        codes = table[:, self.tail_codes]
+        gradient[:, self.tail_codes] += self._cells(table) @ slope
+        if not self.heads:
+            return
+        by_cell = codes @ slope.T
+        blocks = [table[:, head] for head in self.head_codes]
+        for own, head in enumerate(self.head_codes):
+            gradient[:, head] += _without_others(by_cell, blocks, own)
+
+    def _cells(self, table: Tensor) -> Tensor:
+        """Return the distribution of each row over the cells of the heads."""
+        if not self.heads:
+            return table.new_ones((len(table), 1))
+        cells = table[:, self.head_codes[0]]
+        for codes in self.head_codes[1:]:
+            cells = (cells[:, :, None] * table[:, None, codes]).flatten(1)
+        return cells
+
+
+def _without_others(by_cell: Any, blocks: Sequence[Tensor], own: int) -> Any:
+    """Sum a gradient by the cells of some columns, times the other columns' distributions, to one of them."""
+    before, after = (math.prod(b.shape[1] for b in part) for part in (blocks[:own], blocks[own + 1 :]))
+    found = by_cell.unflatten(1, (before, blocks[own].shape[1], after))
+    for block in blocks[:own]:
+        found = (found.unflatten(1, (block.shape[1], -1)) * block[:, :, None, None, None]).sum(dim=1)
+    for block in reversed(blocks[own + 1 :]):
+        found = (found.unflatten(-1, (-1, block.shape[1])) * block[:, None, None, None, :]).sum(dim=-1)
+    return found[:, 0, :, 0]
 
 
 def make_stars(
@@ -120,36 +152,40 @@ def make_stars(
     """
     torch = require("torch", "neural")
     largest = max(float(np.sqrt(t.weight.max())) for t in targets)
+    starts = np.cumsum([0, *domain.sizes]).tolist()
+
+    def tensor(values: np.ndarray | list[float], kind: Any = torch.float32) -> Any:
+        return torch.tensor(values, dtype=kind, device=device)
+
     stars = []
-    for heads, members in _cover(domain, targets).items():
-        tails = [next(c for c in t.clique if c not in heads) for t in members]
-        wanted, precision, weight, explained = [], [], [], []
-        for target, tail in zip(members, tails, strict=True):
-            order = [target.clique.index(c) for c in (*heads, tail)]
-            shape = (domain.cells(heads), domain.size(tail))
-            sharp = np.sqrt(target.weight)
-            known = sharp > _UNKNOWN * sharp.max()
-            cells = int(known.sum()) if target.noise else 0
-            factor = (emphasis if target.clique in newest else 1.0) / largest
-            wanted.append(target.mean.transpose(order).reshape(shape) / total)
-            precision.append((sharp * known * total).transpose(order).reshape(shape))
-            weight.append((sharp * known * factor).transpose(order).reshape(shape))
+    for heads, tails, members in _cover(domain, targets):
+        first, end = starts[tails[0]], starts[tails[-1] + 1]
+        shape = (domain.cells(heads), end - first)
+        wanted, precision, weight = (np.zeros(shape, dtype=np.float32) for _ in range(3))
+        explained, tail_of = list[float](), np.zeros(end - first)
+        for number, (target, tail) in enumerate(zip(members, tails, strict=True)):
+            order = [target.clique.index(c) for c in (*heads, domain.columns[tail])]
+            own = slice(starts[tail] - first, starts[tail + 1] - first)
+            sharp = np.sqrt(target.weight.transpose(order).reshape(shape[0], -1))
+            sharp *= sharp > _UNKNOWN * sharp.max()
+            cells = np.count_nonzero(sharp) if target.noise else 0
+            wanted[:, own] = target.mean.transpose(order).reshape(shape[0], -1) / total
+            precision[:, own] = sharp * total
+            weight[:, own] = sharp * ((emphasis if target.clique in newest else 1.0) / largest)
             explained.append(cells + 2 * math.sqrt(2 * cells))
-
-        def tensor(arrays: list[np.ndarray]) -> Any:
-            joined = np.ascontiguousarray(np.concatenate(arrays, axis=1), dtype=np.float32)
-            return torch.tensor(joined, device=device)
-
-        repeated = np.repeat(np.arange(len(tails)), [domain.size(t) for t in tails])
+            tail_of[own] = number
+        positions = tuple(domain.index(c) for c in heads)
         stars.append(
             Star(
-                heads=tuple(domain.index(c) for c in heads),
-                tails=tuple(domain.index(c) for c in tails),
+                heads=positions,
+                tails=tuple(tails),
+                head_codes=tuple(slice(starts[p], starts[p + 1]) for p in positions),
+                tail_codes=slice(first, end),
                 wanted=tensor(wanted),
                 precision=tensor(precision),
                 weight=tensor(weight),
-                explained=torch.tensor(explained, dtype=torch.float32, device=device),
-                tail_of=torch.tensor(repeated, device=device),
+                explained=tensor(explained),
+                tail_of=tensor(tail_of, torch.int64),
             )
         )
     return stars
@@ -160,24 +196,42 @@ def star_numbers(domain: Domain, cliques: Collection[Clique], rows: int) -> int:
     cells = sum(domain.cells(c) for c in cliques)
     # A product of columns over the rows, and its gradient, for cliques wider than a pair.
     products = sum(domain.cells(c[:-1]) for c in cliques if len(c) > 2)
-    # wanted, precision, weight, difference, slope, and one more in the making.
-    return 6 * cells + rows * 3 * products
+    # wanted, precision, weight, difference, slope, and one more in the making; half may lie between targets.
+    return 12 * cells + rows * 3 * products
 
 
-def _cover(domain: Domain, targets: Sequence[Target]) -> dict[Clique, list[Target]]:
-    """Group targets by all their columns but one: the choice that most targets have in common comes first."""
+def _cover(domain: Domain, targets: Sequence[Target]) -> Iterator[tuple[Clique, list[int], list[Target]]]:
+    """Group targets by all their columns but one: the choice that most targets have in common comes first.
+
+    Yields:
+        The columns in common, positions of the others, side by side or nearly so, and the targets.
+    """
     left = {t.clique: t for t in targets}
-    by_heads: dict[Clique, list[Clique]] = {}
+    by_heads: dict[Clique, list[tuple[int, Clique]]] = {}
     for clique in left:
         for column in clique:
-            by_heads.setdefault(tuple(c for c in clique if c != column), []).append(clique)
-    groups: dict[Clique, list[Target]] = {}
+            heads = tuple(c for c in clique if c != column)
+            by_heads.setdefault(heads, []).append((domain.index(column), clique))
     while left:
-        present = {h: [c for c in members if c in left] for h, members in by_heads.items()}
-        heads = max(present, key=lambda h: (len(present[h]), -domain.cells(h)))
-        groups[heads] = [left.pop(c) for c in present[heads]]
+        present = {h: [m for m in members if m[1] in left] for h, members in by_heads.items()}
+        heads = max(present, key=lambda h: (len(present[h]), -domain.cells(h) if len(h) > 1 else 0))
+        for run in _runs(domain, sorted(present[heads])):
+            yield heads, [tail for tail, _ in run], [left.pop(clique) for _, clique in run]
         del by_heads[heads]
-    return groups
+
+
+def _runs(domain: Domain, tails: Sequence[tuple[int, Clique]]) -> list[list[tuple[int, Clique]]]:
+    """Divide tails where the columns between two of them have more codes than the tails before."""
+    runs: list[list[tuple[int, Clique]]] = []
+    spare = 0
+    for tail in tails:
+        between = sum(domain.sizes[runs[-1][-1][0] + 1 : tail[0]]) if runs else 0
+        if not runs or between > spare:
+            runs.append([])
+            spare = between = 0
+        runs[-1].append(tail)
+        spare += domain.sizes[tail[0]] - between
+    return runs
 
 
 def fit_rows(
@@ -205,14 +259,13 @@ def fit_rows(
     """
     torch = require("torch", "neural")
     parameters = [p.requires_grad_() for p in rows.parameters]
-    optimiser = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+    optimiser = _Adam(parameters, learning_rate)
     slopes_of = _Squared(stars) if loss == "squared" else _Largest(stars)
     before, taken = math.inf, 0
     while taken < iterations:
-        blocks = rows.blocks()
-        operands = [star.operands(blocks) for star in stars]
+        table: Any = rows.table()
         with torch.no_grad():
-            differences = [s.difference(*o) for s, o in zip(stars, operands, strict=True)]
+            differences = [star.difference(table) for star in stars]
             if stop_at_noise and taken % _CHECK_EVERY == 0:
                 pairs = zip(stars, differences, strict=True)
                 if all(star.is_explained(difference) for star, difference in pairs):
@@ -222,8 +275,10 @@ def fit_rows(
                 if slopes_of.smallest() > (1 - tolerance) * before:
                     break
                 before = slopes_of.smallest()
-        optimiser.zero_grad(set_to_none=True)
-        _backward(operands, slopes, rows.fast)
+            gradient = _gradient(stars, table, slopes, torch.bfloat16 if rows.fast else torch.float32)
+        for parameter in parameters:
+            parameter.grad = None
+        table.backward(gradient)
         optimiser.step()
         rows.settle()
         taken += 1
@@ -232,15 +287,58 @@ def fit_rows(
     return taken
 
 
+def _gradient(stars: Sequence[Star], table: Tensor, slopes: Sequence[Tensor], dtype: Any) -> Tensor:
+    """Return the derivative by the table [rows, codes] from that by the differences.
+
+    Written out, as its products may be rounded where those of the differences may not.
+    """
+    gradient, rounded = table.new_zeros(table.shape), table.to(dtype)
+    for star, slope in zip(stars, slopes, strict=True):
+        star.add_gradient(gradient, rounded, slope.to(dtype))
+    return gradient.div_(len(table))
+
+
+class _Adam:
+    """Adam with its usual constants, in place; the optimiser's class takes more than a second to import."""
+
+    def __init__(self, parameters: Sequence[Tensor], learning_rate: float) -> None:
+        torch = require("torch", "neural")
+        self._parameters = parameters
+        self._rate = learning_rate
+        self._first = [torch.zeros_like(p, requires_grad=False) for p in parameters]
+        self._second = [torch.zeros_like(p, requires_grad=False) for p in parameters]
+        self._taken = [torch.zeros((), device=p.device) for p in parameters]
+
+    def step(self) -> None:
+        """Move all parameters against their gradients."""
+        with require("torch", "neural").no_grad():
+            require("torch.optim.adam", "neural").adam(
+                self._parameters,
+                [p.grad for p in self._parameters],
+                self._first,
+                self._second,
+                [],
+                self._taken,
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=self._rate,
+                weight_decay=0.0,
+                eps=1e-8,
+                maximize=False,
+            )
+
+
 class _Squared:
     """The derivative of the weighted squared differences, and the smallest loss so far."""
 
     def __init__(self, stars: Sequence[Star]) -> None:
-        self._stars = stars
+        self._weights = [2.0 * star.weight for star in stars]
         self._smallest: Tensor | None = None
 
     def __call__(self, differences: Sequence[Tensor]) -> list[Tensor]:
-        slopes = [2.0 * star.weight * d for star, d in zip(self._stars, differences, strict=True)]
+        slopes = [weight * d for weight, d in zip(self._weights, differences, strict=True)]
         value = differences[0].new_zeros(())
         for slope, difference in zip(slopes, differences, strict=True):
             value += slope.flatten() @ difference.flatten() / 2
@@ -271,22 +369,3 @@ class _Largest:
 
     def smallest(self) -> float:
         return self._smallest
-
-
-def _backward(operands: Sequence[tuple[Tensor, Tensor]], slopes: Sequence[Tensor], fast: bool) -> None:
-    """Pass a gradient by the differences back through the rows to the parameters.
-
-    The products are written out, as a gradient may be rounded where the differences may not.
-    """
-    torch = require("torch", "neural")
-    ends, gradients = [], []
-    with torch.no_grad():
-        for (cells, codes), slope in zip(operands, slopes, strict=True):
-            dtype = torch.bfloat16 if fast else torch.float32
-            factor = (slope / len(codes)).to(dtype)
-            ends.append(codes)
-            gradients.append((cells.to(dtype) @ factor).float())
-            if cells.requires_grad:
-                ends.append(cells)
-                gradients.append((codes.to(dtype) @ factor.T).float())
-    torch.autograd.backward(ends, gradients)

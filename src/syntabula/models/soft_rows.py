@@ -164,11 +164,11 @@ class SoftRowsModel(ABC):
         )
         with training_threads(self.threads):
             self._move(rows, stars)
-            blocks = [block.cpu().numpy() for block in rows.blocks()[: len(self.domain)]]
+            table = rows.table()[:, : sum(self.domain.sizes)].cpu().numpy()
         return replace(
             self,
             _total=total,
-            _rows=Rows(self.domain, np.concatenate(blocks, axis=1)),
+            _rows=Rows(self.domain, table),
             _arrays={**arrays, **self._arrays_of(rows)},
             _fitted={c: n for c, n in counted.items() if all(x in self.domain for x in c)},
         )

@@ -67,15 +67,16 @@ class SoftThresholds:
         arrays = (self.means, self.offsets, self.owner, self.weights, self.places)
         return SoftThresholds(*(torch.tensor(a, device=device) for a in arrays))
 
-    def blocks(self, rows: Tensor, steepness: float) -> list[Tensor]:
-        """Return the distribution over no and yes [rows, 2] of each threshold."""
-        if not len(self.offsets):
-            return []
+    def table(self, rows: Tensor, steepness: float) -> Tensor:
+        """Return the distributions over no and yes of all thresholds side by side [rows, 2 * thresholds]."""
         passed = self._margin(rows, steepness).sigmoid()
-        return list((passed[:, :, None] * passed.new_tensor([-1, 1]) + passed.new_tensor([1, 0])).unbind(1))
+        table: Tensor = (passed[:, :, None] * passed.new_tensor([-1, 1]) + passed.new_tensor([1, 0])).flatten(
+            1
+        )
+        return table
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """Return the same blocks side by side [rows, 2 * thresholds], with the steepest thresholds."""
+        """Return the same table for rows of numpy, with the steepest thresholds."""
         margin = self._margin(rows, STEEPEST)
         passed = 1 / (1 + np.exp(-np.clip(margin, -60, 60)))
         return np.stack([1 - passed, passed], axis=2).reshape(len(rows), -1).astype(np.float32)

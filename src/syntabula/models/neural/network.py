@@ -31,14 +31,14 @@ class Network:
     output, as in the generator of CTGAN (Xu et al. 2019). The normalisation always uses the statistics of the
     whole input: the rows that are sampled are then the rows that were fitted.
 
-    Every layer sees the input itself. A row of codes needs no matrix product there: it adds up one row of the
-    layer's weights for each column.
+    Every layer sees the input itself. A row of codes needs no matrix product there: it adds up one row of
+    weights for each column, for all layers at once.
 
     Attributes:
         sizes: Number of codes of each column.
         draw: Returns the input of one step: int64 [rows, columns], positions of codes among those of all
             columns, or float32 [rows, numbers].
-        from_input: Weights of the input in each layer, [numbers, outputs].
+        from_input: Weights of the input in all layers side by side, [numbers, outputs].
         from_blocks: Weights of the blocks before in each layer but the first, [units before, outputs].
         scales: Scale and shift of each block's normalisation, [2, units].
         bias: Shift of the logits [sum of sizes].
@@ -47,7 +47,7 @@ class Network:
 
     sizes: tuple[int, ...]
     draw: Callable[[], Tensor]
-    from_input: tuple[Tensor, ...]
+    from_input: Tensor
     from_blocks: tuple[Tensor, ...]
     scales: tuple[Tensor, ...]
     bias: Tensor
@@ -56,27 +56,27 @@ class Network:
     @property
     def parameters(self) -> list[Tensor]:
         """All that training changes."""
-        return [*self.from_input, *self.from_blocks, *self.scales, self.bias]
+        return [self.from_input, *self.from_blocks, *self.scales, self.bias]
 
-    def blocks(self) -> list[Tensor]:
-        """Return the distributions [rows, codes] of each column, float32."""
+    def table(self) -> Tensor:
+        """Return the distributions of all columns side by side [rows, codes], float32."""
         torch = require("torch", "neural")
         functional = torch.nn.functional
         rows = self.draw()
+        if rows.dtype == torch.int64:
+            inputs = functional.embedding_bag(rows, self.from_input, mode="sum")
+        else:
+            inputs = self._product(rows, self.from_input)
+        *widths, last = inputs.split([*(len(s[0]) for s in self.scales), len(self.bias)], dim=1)
         hidden: Any = None
-        for layer, weight in enumerate(self.from_input):
-            if rows.dtype == torch.int64:
-                units = functional.embedding_bag(rows, weight, mode="sum")
-            else:
-                units = self._product(rows, weight)
-            if hidden is not None:
+        for layer, (units, (scale, shift)) in enumerate(zip(widths, self.scales, strict=True)):
+            if layer:
                 units = units + self._product(hidden, self.from_blocks[layer - 1])
-            if layer == _BLOCKS:
-                return [part.softmax(dim=1) for part in (units + self.bias).split(self.sizes, dim=1)]
-            scale, shift = self.scales[layer]
             units = functional.relu(functional.batch_norm(units, None, None, scale, shift, training=True))
-            hidden = units if hidden is None else torch.cat([units, hidden], dim=1)
-        raise AssertionError("the last layer returns")
+            hidden = torch.cat([units, hidden], dim=1) if layer else units
+        logits: Any = last + self._product(hidden, self.from_blocks[-1]) + self.bias
+        table: Tensor = torch.cat([part.softmax(dim=1) for part in logits.split(self.sizes, dim=1)], dim=1)
+        return table
 
     def settle(self) -> None:
         """Do nothing: every weight is allowed."""
@@ -91,10 +91,12 @@ class Network:
 def shapes_of(domain: Domain, *, units: int) -> dict[str, tuple[int, ...]]:
     """Return the shapes of a network's weights by their names."""
     width = sum(domain.sizes)
-    shapes: dict[str, tuple[int, ...]] = {"bias": (width,)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "bias": (width,),
+        "from_input": (width, _BLOCKS * units + width),
+    }
     before = 0
     for layer, outputs in enumerate([units] * _BLOCKS + [width]):
-        shapes[f"from_input/{layer}"] = (width, outputs)
         if layer:
             shapes[f"from_blocks/{layer}"] = (before, outputs)
         if layer < _BLOCKS:
@@ -117,8 +119,10 @@ def first_arrays(domain: Domain, *, rows: int, units: int, start: Input, rng: np
         elif kind == "bias":
             arrays[name] = np.zeros(shape, dtype=np.float32)
         else:
-            fan_in = sum(domain.sizes) + int(layer) * units
-            arrays[name] = rng.uniform(-(fan_in**-0.5), fan_in**-0.5, shape).astype(np.float32)
+            bounds = [(sum(domain.sizes) + k * units) ** -0.5 for k in range(_BLOCKS + 1)]
+            widths = [units] * _BLOCKS + [sum(domain.sizes)]
+            bound = np.array(bounds[int(layer)]) if layer else np.repeat(bounds, widths)
+            arrays[name] = bound.astype(np.float32) * (2 * rng.random(shape, dtype=np.float32) - 1)
     return arrays
 
 
@@ -151,7 +155,7 @@ def network_of(
     return Network(
         sizes=domain.sizes,
         draw=(lambda: fixed) if draw is None else (lambda: torch.tensor(draw(), device=device)),
-        from_input=tensors("from_input/"),
+        from_input=torch.tensor(arrays["from_input"], device=device),
         from_blocks=tensors("from_blocks/"),
         scales=tensors("scale/"),
         bias=torch.tensor(arrays["bias"], device=device),
@@ -161,9 +165,7 @@ def network_of(
 
 def arrays_of(network: Network) -> Arrays:
     """Return the weights of a network, to be stored."""
-    arrays = {"bias": network.bias.cpu().numpy()}
-    for layer, weight in enumerate(network.from_input):
-        arrays[f"from_input/{layer}"] = weight.cpu().numpy()
+    arrays = {"bias": network.bias.cpu().numpy(), "from_input": network.from_input.cpu().numpy()}
     for layer, weight in enumerate(network.from_blocks):
         arrays[f"from_blocks/{layer + 1}"] = weight.cpu().numpy()
     for layer, scale in enumerate(network.scales):
