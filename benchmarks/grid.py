@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from grid_tables import Prepared, centred, prepared
+from grid_tables import Prepared, in_levels, prepared, schema_of_levels
 from harness import HERE
 
 from syntabula import Schema
@@ -121,10 +121,14 @@ def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] |
 
 def _scores(files: Prepared, out: Path, *, in_bins: bool = True) -> dict[str, dict[str, float]]:
     schema = Schema.from_yaml(files.schema)
-    synthetic = centred(out, schema) if in_bins and files.discretizer == "uniform" else out
-    tables = compare(files.train, synthetic, holdout=files.unseen, schema=schema)
-    against = {"seen": tables} | ({} if files.unseen is None else {"unseen": tables.against_holdout()})
-    return {name: _errors(pair) for name, pair in against.items()}
+    binned = in_bins and files.discretizer == "uniform"
+    synthetic = in_levels(out, schema, binned=binned)
+    scores = {}
+    for name, path in (("seen", files.train), ("unseen", files.unseen)):
+        if path is not None:
+            real = in_levels(path, schema, binned=False)
+            scores[name] = _errors(compare(real, synthetic, schema=schema_of_levels(schema)))
+    return scores
 
 
 def _errors(tables: Comparison) -> dict[str, float]:

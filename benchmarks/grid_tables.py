@@ -48,11 +48,11 @@ def prepared(name: str, folder: Path) -> Prepared:
         schema, _ = syntabula.draft_schema(train)
     else:
         frame = _few_values_ranked(syntabula.datasets.load(name).frame)
-        schema, _ = syntabula.draft_schema(frame)
         order = np.random.default_rng(0).permutation(len(frame))
         # The paper keeps a part for validation: its records that are learned from have 6,024 balances.
         train, _, unseen = np.split(order, [len(frame) * 16 // 25, len(frame) * 4 // 5])
         train, unseen = frame.iloc[train], frame.iloc[unseen]
+        schema, _ = syntabula.draft_schema(train)
 
     files = Prepared(
         train=folder / f"{name}.parquet",
@@ -67,15 +67,40 @@ def prepared(name: str, folder: Path) -> Prepared:
     return files
 
 
-def centred(path: Path, schema: syntabula.Schema) -> pd.DataFrame:
-    """Read a table and move numbers of even bins to the middle of their bin, as the papers' code decodes them."""
+def in_levels(path: Path, schema: syntabula.Schema, *, binned: bool) -> pd.DataFrame:
+    """Read a table and code numbers of many values in 100 levels of their range in the records learned from.
+
+    The papers' levels range over the real and the synthetic table together, so that one extreme record shifts them
+    all against the bins, and errors jump by a factor of two; these stay where they are.
+
+    Args:
+        path: Parquet file.
+        schema: Of the records that are learned from.
+        binned: Whether numbers first move to the middle of their even bin, as the papers' code decodes them.
+    """
     frame = pd.read_parquet(path)
     for name, column in schema.columns.items():
-        if isinstance(column, syntabula.Numeric) and column.upper - column.lower >= BINS:
-            width = (column.upper - column.lower) / BINS
-            number = np.clip((frame[name] - column.lower) // width, 0, BINS - 1)
-            frame[name] = np.rint(column.lower + (number + 0.5) * width).astype(frame[name].dtype)
+        if isinstance(column, syntabula.Numeric) and _is_wide(column):
+            scaled = (frame[name].to_numpy(dtype=float) - column.lower) / (column.upper - column.lower)
+            if binned:
+                scaled = (np.floor(scaled * BINS) + 0.5) / BINS
+            frame[name] = np.rint((BINS - 1) * scaled.clip(0, 1)).astype(np.int64)
     return frame
+
+
+def schema_of_levels(schema: syntabula.Schema) -> syntabula.Schema:
+    """Return the schema of what `in_levels` gives."""
+    level = syntabula.Numeric(0, BINS - 1, integer=True)
+    return syntabula.Schema(
+        {
+            name: level if isinstance(column, syntabula.Numeric) and _is_wide(column) else column
+            for name, column in schema.columns.items()
+        }
+    )
+
+
+def _is_wide(column: syntabula.Numeric) -> bool:
+    return not column.integer or column.upper - column.lower >= BINS
 
 
 def _few_values_ranked(frame: pd.DataFrame) -> pd.DataFrame:
