@@ -6,6 +6,7 @@ SyntabulaError
 ├── DataError(ValueError)          a table cannot be read as its schema says
 ├── BudgetError(ValueError)        a budget makes no sense
 ├── BudgetExceededError            a spend was refused by the ledger, before any noise was drawn
+├── ResumeError                    a journal belongs to another run; nothing was drawn
 ├── ObservedDomainError            a domain read off the data was not explicitly allowed
 ├── PrivateDomainError             noise hides the domain of a column at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
@@ -39,6 +40,10 @@ class BudgetError(SyntabulaError, ValueError):
 
 class BudgetExceededError(SyntabulaError):
     """The ledger refused a spend; nothing was drawn and nothing was spent."""
+
+
+class ResumeError(SyntabulaError):
+    """A run cannot go on from its journal: the spends there are another run's, or an answer is lost."""
 
 
 class ObservedDomainError(SyntabulaError):

@@ -26,6 +26,9 @@ class RecordingNoise:
     is_private: bool = False
     calls: list[Call] = field(default_factory=list)
 
+    def begin_draw(self):
+        self.inner.begin_draw()
+
     def _answer(self, kind: str, exact: np.ndarray, scale: float):
         return getattr(self.inner, kind)(exact, scale)
 

@@ -59,6 +59,7 @@ class Drawn:
 
     step: str
     event: Event
+    query: str
     calls: list[Call] = field(default_factory=list)
 
 
@@ -70,10 +71,10 @@ class Run:
         starts: list[int] = []
         original = Ledger.spend
 
-        def spend(ledger, event, *, step):
-            self.spends.append(Drawn(step, event))
+        def spend(ledger, event, *, step, query):
+            self.spends.append(Drawn(step, event, query))
             starts.append(len(noise.calls))
-            return original(ledger, event, step=step)
+            return original(ledger, event, step=step, query=query)
 
         self.released: tuple[bytes, str, str] | None = None
         self.error = ""
@@ -96,7 +97,8 @@ class Run:
 
 def check(first: Run, second: Run) -> None:
     """Assert that nothing tells the two runs apart but the inputs of the noise, within its sensitivity."""
-    assert [(s.step, s.event) for s in first.spends] == [(s.step, s.event) for s in second.spends]
+    asked = [[(s.step, s.event, s.query) for s in run.spends] for run in (first, second)]
+    assert asked[0] == asked[1]
     for one, other in zip(first.spends, second.spends, strict=True):
         assert len(one.calls) == len(other.calls)
         assert len(one.calls) == 1 or isinstance(one.event, TreeEvent)

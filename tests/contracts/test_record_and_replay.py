@@ -48,12 +48,12 @@ class Run:
 
     def __init__(self, method: str, budget: st.Budget, frame, schema, noise, folder: Path) -> None:
         self.noise = noise
-        self.events: list[tuple[str, object]] = []
+        self.events: list[tuple[str, object, str]] = []
         original = Ledger.spend
 
-        def spend(ledger, event, *, step):
-            self.events.append((step, event))
-            return original(ledger, event, step=step)
+        def spend(ledger, event, *, step, query):
+            self.events.append((step, event, query))
+            return original(ledger, event, step=step, query=query)
 
         patch = pytest.MonkeyPatch()
         patch.setattr(Ledger, "spend", spend)
@@ -80,7 +80,7 @@ def check(first: Run, second: Run) -> None:
     """Assert that nothing tells the two runs apart but the inputs of the noise, within its sensitivity."""
     assert first.events == second.events
     assert len(first.noise.calls) == len(second.noise.calls)
-    for (_, event), one, other in zip(first.events, first.noise.calls, second.noise.calls, strict=True):
+    for (_, event, _), one, other in zip(first.events, first.noise.calls, second.noise.calls, strict=True):
         assert one.scale == other.scale
         difference = np.abs(np.asarray(one.exact, dtype=float) - np.asarray(other.exact, dtype=float))
         if isinstance(event, GaussianEvent):

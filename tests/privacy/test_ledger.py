@@ -211,7 +211,7 @@ class TestJournalled:
 
     def test_a_failed_write_counts_and_gives_no_token(self) -> None:
         class Full(MemoryJournal):
-            def record_spend(self, step: str, event: Event) -> int:
+            def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
                 raise OSError(28, "No space left on device")
 
         ledger = Ledger(BUDGET, Full())

@@ -44,6 +44,9 @@ class HalfNoise:
     def __init__(self, inner: NoiseSource) -> None:
         self.inner = inner
 
+    def begin_draw(self):
+        self.inner.begin_draw()
+
     def discrete_laplace(self, counts, scale):
         return self.inner.discrete_laplace(counts, scale / 2)
 

@@ -48,6 +48,9 @@ class HalfNoise:
     def __init__(self, inner: NoiseSource) -> None:
         self.inner = inner
 
+    def begin_draw(self):
+        self.inner.begin_draw()
+
     def discrete_gaussian(self, counts, sigma):
         return self.inner.discrete_gaussian(counts, sigma / 2)
 

@@ -152,7 +152,7 @@ class TestCost:
         monkeypatch.setattr(
             Ledger,
             "spend",
-            lambda ledger, event, *, step: ledgers.append(ledger) or original(ledger, event, step=step),
+            lambda ledger, event, **asked: ledgers.append(ledger) or original(ledger, event, **asked),
         )
 
         release = auto(epsilon=1.0, budget=BUDGETS[budget]).fit(frame(), schema())

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked
 FRAME = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1] * 30, "c": [1, 1, 0, 0] * 15})
 SCHEMA = st.Schema({name: st.Numeric(0, 2, integer=True) for name in FRAME})
 BUDGET = st.Budget.zcdp(0.5, 1e-5)
-WRITES = 8  # of MST on three columns: one-way counts, two choices and the pairs, each with its outcome
+WRITES = (
+    9  # of MST on three columns: the run; one-way counts, two choices and the pairs, each with its outcome
+)
 
 
 def die() -> None:
@@ -40,6 +43,11 @@ def killed(work: Callable[[], object]) -> None:
 
 def fit(journal: Path, seed: int = 1, **options: object) -> st.Release:
     return st.MST(budget=BUDGET, journal=journal, **({"seed": seed} | options)).fit(FRAME, SCHEMA)
+
+
+def saved(release: st.Release, folder: Path) -> bytes:
+    release.save(folder / "x.syn")
+    return (folder / "x.syn").read_bytes()
 
 
 class Watched(SeededNoise):
@@ -102,8 +110,24 @@ class TestWhileSpending:
         kinds = {"GaussianEvent": "gaussian", "ExponentialEvent": "max"}
         assert [kinds[type(s.event).__name__] for s in spends][: len(draws)] == draws
         complete = write + (moment == "after")
-        assert len(spends) == (complete + 1) // 2
-        assert sum(s.outcome is not None for s in spends) == complete // 2
+        assert len(spends) == complete // 2
+        assert sum(s.outcome is not None for s in spends) == max(complete - 1, 0) // 2
+
+    def test_resumed_it_ends_as_if_it_had_not_been_killed(
+        self, folder: Path, write: int, moment: str
+    ) -> None:
+        whole = fit(folder / "whole", seed=None, noise=SeededNoise(0))
+        path = folder / "journal"
+        answered = sum(s.outcome is not None for s in Journal.replay(path))
+        (folder / "drawn").unlink(missing_ok=True)
+
+        release = fit(path, seed=None, noise=Watched(0, folder / "drawn"), resume=True)
+
+        drawn = (folder / "drawn").read_text().split() if (folder / "drawn").exists() else []
+        assert len(drawn) + answered == (WRITES - 1) // 2
+        assert path.read_bytes() == (folder / "whole").read_bytes()
+        assert release.privacy == replace(whole.privacy, replayed=answered)
+        assert saved(replace(release, privacy=whole.privacy), folder) == saved(whole, folder)
 
     def test_what_was_spent_counts_and_the_rest_is_enough_or_refused(
         self, folder: Path, write: int, moment: str

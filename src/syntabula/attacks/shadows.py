@@ -222,7 +222,7 @@ def seeded(synthesizer: Synthesizer, seed: int) -> Synthesizer:
         raise ArgumentError(
             "give the synthesizer without a seeded noise of its own; each shadow model needs one"
         )
-    wanted = {"seed": seed, "journal": None, "progress": None}
+    wanted = {"seed": seed, "journal": None, "resume": False, "progress": None}
     names = {field.name for field in dataclasses.fields(synthesizer)}
     given = {name: value for name, value in wanted.items() if name in names}
     changed: Synthesizer = dataclasses.replace(synthesizer, **given)

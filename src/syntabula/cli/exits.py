@@ -39,6 +39,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.ReleaseFileError, Exit.FILE),
     (errors.ResourceError, Exit.RESOURCES),
     (errors.BudgetExceededError, Exit.PRIVACY),
+    (errors.ResumeError, Exit.PRIVACY),
     (errors.ObservedDomainError, Exit.PRIVACY),
     (errors.PrivateDomainError, Exit.PRIVACY),
     (errors.DataError, Exit.DATA),

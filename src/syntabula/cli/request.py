@@ -52,6 +52,7 @@ class Request:
         memory_mb: Limit of memory, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written first, or None.
+        resume: Whether to go on with the run of that file.
     """
 
     method: str | None = None
@@ -72,6 +73,7 @@ class Request:
     memory_mb: float | None = None
     seed: int | None = None
     journal: Path | None = None
+    resume: bool = False
 
     def budget(self) -> Budget:
         """Make the privacy budget."""
@@ -106,12 +108,15 @@ class Request:
         """Make the synthesizer; wrong options are refused here, before any data is read."""
         from syntabula import Marginal, grid_parts, synthesizer, with_options
 
+        if self.resume and self.journal is None:
+            raise CommandError("--resume goes on with the run of a --journal; name that file", Exit.ARGUMENTS)
         chosen = {
             "bins": self._bin_count(),
             "preprocessing": self._preprocessing(),
             "memory_mb": self.memory_mb,
             "seed": self.seed,
             "journal": self.journal,
+            "resume": self.resume or None,
             "progress": progress,
         }
         given = {name: value for name, value in chosen.items() if value is not None}

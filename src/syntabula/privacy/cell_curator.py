@@ -11,7 +11,10 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.privacy.curator import Curator, _on_grid
+from syntabula.privacy.journal import NoisyArray
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 
 Cell = tuple[int, ...]
@@ -66,14 +69,18 @@ class CellCurator:
             raise ArgumentError("choose needs an estimate of each clique, and at least one candidate")
         curator = self._curator
         curator._engine.check_memory(curator._missing(self._cliques))
-        token = curator.ledger.spend(curator._choice(candidates.size, share), step=step)
-        believed = np.concatenate([_on_grid(e).ravel() for e in estimates])
-        curator._fill_cache(self._cliques)
-        exact = np.concatenate([curator._exact(c).reveal_inside_privacy().ravel() for c in self._cliques])
-        scores = Sensitive(np.abs(exact - believed)[candidates])
-        chosen = choose(token, curator._source, scores, score_sensitivity=1.0)
-        curator.ledger.record_outcome(token, np.asarray([chosen]))
-        return self._cell(int(candidates[chosen]))
+
+        def draw(token: Token) -> NoisyArray:
+            believed = np.concatenate([_on_grid(e).ravel() for e in estimates])
+            curator._fill_cache(self._cliques)
+            exact = curator._joined(self._cliques).reveal_inside_privacy()
+            scores = Sensitive(np.abs(exact - believed)[candidates])
+            return np.asarray([choose(token, curator._source, scores, score_sensitivity=1.0)])
+
+        query = [self._cliques, np.flatnonzero(~left).tolist()]
+        event = curator._choice(candidates.size, share)
+        chosen = answer(curator.ledger, curator._source, event, step=step, query=query, draw=draw)
+        return self._cell(int(candidates[chosen[0]]))
 
     def measure(
         self, cells: Sequence[tuple[Clique, Cell]], *, share: Fraction | float, step: str
@@ -102,13 +109,16 @@ class CellCurator:
         curator = self._curator
         curator._engine.check_memory(curator._missing(list(chosen)))
         event, sigma = curator._noise(len(chosen), sum(map(len, chosen.values())), share)
-        token = curator.ledger.spend(event, step=step)
-        parts = [
-            curator._exact(clique).reveal_inside_privacy()[tuple(np.array(cells_of).T)]
-            for clique, cells_of in chosen.items()
-        ]
-        noisy = noisy_counts(token, curator._source, Sensitive(np.concatenate(parts)))
-        curator.ledger.record_outcome(token, noisy)
+
+        def draw(token: Token) -> NoisyArray:
+            parts = [
+                curator._exact(clique).reveal_inside_privacy()[tuple(np.array(cells_of).T)]
+                for clique, cells_of in chosen.items()
+            ]
+            return noisy_counts(token, curator._source, Sensitive(np.concatenate(parts)))
+
+        query = list(chosen.items())
+        noisy = answer(curator.ledger, curator._source, event, step=step, query=query, draw=draw)
         measured = []
         for clique, cells_of in chosen.items():
             values = np.zeros(curator.domain.shape(clique))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -15,11 +15,13 @@ from syntabula.errors import ArgumentError
 from syntabula.privacy.accounting.costs import exponential_epsilon, laplace_epsilon, laplace_scale
 from syntabula.privacy.answers import NoisyVector, cost_of_share, counting_event
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.journal import NoisyArray
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, split_tree
+from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
 
 _FRACTION_STEPS = 1 << 20
 """Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
@@ -95,12 +97,14 @@ class ColumnCurator:
         """
         cells = len(edges) - 1 + count_missing
         event = counting_event(self._ledger, share, sensitivity=1, cells=cells)
-        token = self._ledger.spend(event, step=step)
-        counts = np.diff(self._starts(edges))
-        if count_missing:
-            counts = np.append(counts, self._missing.reveal_inside_privacy())
-        noisy = noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
-        self._ledger.record_outcome(token, noisy)
+
+        def draw(token: Token) -> NoisyArray:
+            counts = np.diff(self._starts(edges))
+            if count_missing:
+                counts = np.append(counts, self._missing.reveal_inside_privacy())
+            return noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
+
+        noisy = self._answer(event, step, [*edges, count_missing], draw)
         return NoisyVector(noisy.astype(np.float64), event)
 
     def sums(
@@ -125,23 +129,11 @@ class ColumnCurator:
             [k] noisy sums.
         """
         event = counting_event(self._ledger, share, sensitivity=_FRACTION_STEPS, cells=len(edges) - 1)
-        token = self._ledger.spend(event, step=step)
-        starts = self._starts(edges)
-        # From the first edge, so that integers beyond 2^53 keep their differences.
-        ends = np.array([float(e - edges[0]) for e in edges])
-        low, high = ends[:-1], ends[1:]
-        if of == "column":
-            low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
-        exact = np.zeros(low.size, dtype=np.int64)
-        points = self._sorted()
-        for first in range(0, points.size, _VALUES_PER_PASS):
-            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges)
-            which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
-            places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
-            # Below 2^53, so that the sum of a pass is exact in float64.
-            exact += np.bincount(which, np.rint(places * _FRACTION_STEPS), low.size).astype(np.int64)
-        noisy = noisy_counts(token, self._source, Sensitive(exact))
-        self._ledger.record_outcome(token, noisy)
+
+        def draw(token: Token) -> NoisyArray:
+            return noisy_counts(token, self._source, Sensitive(self._exact_sums(edges, power, of)))
+
+        noisy = self._answer(event, step, [*edges, power, of], draw)
         return NoisyVector(noisy / _FRACTION_STEPS, event, unit=1 / _FRACTION_STEPS)
 
     def quantiles(
@@ -183,14 +175,17 @@ class ColumnCurator:
         bonus = np.log(widths / widths.max()) * scale
         chosen = []
         for fraction in fractions:
-            token = self._ledger.spend(event, step=step)
             i, b = fraction.numerator, fraction.denominator
             sensitivity = float(max(i, b - i))
             # Whole numbers, so that the sum is exact.
-            scores = np.rint(bonus * sensitivity) - np.abs(b * ranks - i * self._size())
-            position = choose(token, self._source, Sensitive(scores), score_sensitivity=sensitivity)
-            self._ledger.record_outcome(token, np.asarray([position]))
-            chosen.append(position)
+            scores = Sensitive(np.rint(bonus * sensitivity) - np.abs(b * ranks - i * self._size()))
+
+            def draw(
+                token: Token, scores: Sensitive[NDArray[np.float64]] = scores, bound: float = sensitivity
+            ) -> NoisyArray:
+                return np.asarray([choose(token, self._source, scores, score_sensitivity=bound)])
+
+            chosen.append(int(self._answer(event, step, [*edges, fraction], draw)[0]))
         return chosen
 
     def tree(
@@ -214,7 +209,6 @@ class ColumnCurator:
             event = ExactEvent("tree")
         else:
             event = TreeEvent(scale=laplace_scale(self._pure_epsilon(share), TREE_SENSITIVITY))
-        token = self._ledger.spend(event, step=step)
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
             ends = self._ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
@@ -223,11 +217,16 @@ class ColumnCurator:
             ends[[node.high == root.high for node in nodes], 1] = self._size()
             return Sensitive(ends[:, 1] - ends[:, 0])
 
-        leaves, decisions = split_tree(
-            token, self._source, root, count, threshold=threshold, most_leaves=most_leaves
-        )
-        self._ledger.record_outcome(token, decisions)
-        return leaves
+        def draw(token: Token) -> NoisyArray:
+            return split_tree(token, self._source, root, count, threshold=threshold, most_leaves=most_leaves)
+
+        decisions = self._answer(event, step, [root.low, root.high, threshold, most_leaves], draw)
+        return leaves_of(root, decisions, most_leaves=most_leaves)
+
+    def _answer(
+        self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]
+    ) -> NoisyArray:
+        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
 
     def _left(self) -> Fraction:
         return self._ledger.remaining or Fraction(0)
@@ -241,6 +240,24 @@ class ColumnCurator:
 
     def _size(self) -> int:
         return int(self._sorted().size)
+
+    def _exact_sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
+        """Return [k] sums of places, or of their squares, in steps."""
+        starts = self._starts(edges)
+        # From the first edge, so that integers beyond 2^53 keep their differences.
+        ends = np.array([float(e - edges[0]) for e in edges])
+        low, high = ends[:-1], ends[1:]
+        if of == "column":
+            low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
+        exact = np.zeros(low.size, dtype=np.int64)
+        points = self._sorted()
+        for first in range(0, points.size, _VALUES_PER_PASS):
+            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges)
+            which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
+            places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
+            # Below 2^53, so that the sum of a pass is exact in float64.
+            exact += np.bincount(which, np.rint(places * _FRACTION_STEPS), low.size).astype(np.int64)
+        return exact
 
     def _offsets(self, points: NDArray[Any], edges: Sequence[float]) -> NDArray[np.float64]:
         """Return the distances of values from the first edge, those outside held at the outer edges."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -16,9 +16,11 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma, laplace_scale
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.journal import NoisyArray
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 
 CACHED_CELLS = 50_000_000
@@ -91,11 +93,9 @@ class Curator:
             raise ArgumentError("measure needs at least one clique")
         self._engine.check_memory(self._missing(cliques))
         event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
-        token = self._ledger.spend(event, step=step)
-        exact = [self._exact(c) for c in cliques]
-        joined = Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
-        noisy = noisy_counts(token, self._source, joined)
-        self._ledger.record_outcome(token, noisy)
+        noisy = self._answer(
+            event, step, cliques, lambda token: noisy_counts(token, self._source, self._joined(cliques))
+        )
         ends = np.cumsum([self.domain.cells(c) for c in cliques])[:-1]
         return [
             Measurement(tuple(c), part.reshape(self.domain.shape(c)).astype(np.float64), sigma)
@@ -145,16 +145,17 @@ class Curator:
         if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
             raise ArgumentError("penalties must be one finite number per candidate")
         self._engine.check_memory(self._missing(candidates))
-        token = self._ledger.spend(self._choice(len(candidates), share), step=step)
-        self._fill_cache(candidates)
-        distances = [
-            np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
-            for c, e in zip(candidates, estimates, strict=True)
-        ]
-        scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
-        chosen = choose(token, self._source, scores, score_sensitivity=float(weight.max()))
-        self._ledger.record_outcome(token, np.asarray([chosen]))
-        return chosen
+
+        def draw(token: Token) -> NoisyArray:
+            self._fill_cache(candidates)
+            distances = [
+                np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
+                for c, e in zip(candidates, estimates, strict=True)
+            ]
+            scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
+            return np.asarray([choose(token, self._source, scores, score_sensitivity=float(weight.max()))])
+
+        return int(self._answer(self._choice(len(candidates), share), step, candidates, draw)[0])
 
     def measure_dependence(
         self, families: Sequence[Clique], *, share: Fraction | float, step: str
@@ -177,11 +178,12 @@ class Curator:
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         self._check_families(families)
-        event = self._dependence_noise(len(families), share)
-        token = self._ledger.spend(event, step=step)
-        exact = Sensitive(np.array(self._exact_dependences(families), dtype=np.int64))
-        noisy = noisy_counts(token, self._source, exact)
-        self._ledger.record_outcome(token, noisy)
+
+        def draw(token: Token) -> NoisyArray:
+            exact = Sensitive(np.array(self._exact_dependences(families), dtype=np.int64))
+            return noisy_counts(token, self._source, exact)
+
+        noisy = self._answer(self._dependence_noise(len(families), share), step, families, draw)
         released: FloatArray = noisy / STEPS_PER_RECORD
         return released
 
@@ -203,12 +205,18 @@ class Curator:
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         self._check_families(families)
-        token = self._ledger.spend(self._choice(len(families), share), step=step)
-        steps = np.array(self._exact_dependences(families), dtype=np.float64)
-        sensitivity = SENSITIVITY_STEPS / STEPS_PER_RECORD
-        chosen = choose(token, self._source, Sensitive(steps / STEPS_PER_RECORD), sensitivity)
-        self._ledger.record_outcome(token, np.asarray([chosen]))
-        return chosen
+
+        def draw(token: Token) -> NoisyArray:
+            steps = np.array(self._exact_dependences(families), dtype=np.float64)
+            sensitivity = SENSITIVITY_STEPS / STEPS_PER_RECORD
+            return np.asarray([choose(token, self._source, Sensitive(steps / STEPS_PER_RECORD), sensitivity)])
+
+        return int(self._answer(self._choice(len(families), share), step, families, draw)[0])
+
+    def _answer(
+        self, event: Event, step: str, query: Sequence[Clique], draw: Callable[[Token], NoisyArray]
+    ) -> NoisyArray:
+        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
 
     def _choice(self, candidates: int, share: Fraction | float) -> Event:
         """Return the event of one choice among so many candidates."""
@@ -269,6 +277,10 @@ class Curator:
         if clique not in self._cache:
             self._fill_cache([clique])
         return self._cache[clique]
+
+    def _joined(self, cliques: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
+        exact = [self._exact(c) for c in cliques]
+        return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
 
     def _missing(self, cliques: Sequence[Clique]) -> list[Clique]:
         return [c for c in dict.fromkeys(cliques) if c not in self._cache]

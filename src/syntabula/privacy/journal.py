@@ -1,10 +1,15 @@
 """The journal: what was spent, on disk before the noise is drawn, and what came of it.
 
-A file of JSON lines. A spend line is written and forced to disk before its token exists, an outcome line
-before the noisy answer is handed on. After a crash a spend without an outcome stays spent, and an answered
-one is read back and never drawn again: two draws under one charge could be averaged. All values are noisy, so
-the file tells no more than the release does; it is readable by its owner only all the same.
-Where privacy was switched off the values are exact, and the file is as sensitive as the table.
+A file of JSON lines. A run line begins a run. A spend line is written and forced to disk before its token
+exists, an outcome line before the noisy answer is handed on. After a crash a spend without an outcome stays
+spent, and an answered one is read back and never drawn again: two draws under one charge could be averaged.
+All values are noisy, so the file tells no more than the release does; it is readable by its owner only all the
+same. Where privacy was switched off the values are exact, and the file is as sensitive as the table.
+
+A spend without an outcome was never answered: its one draw may still be made (`privacy.replay`), unless a lost
+line follows. That is written where an outcome cannot be, for want of room say, and its length is not fixed by
+the event: whether it fits then tells of the answer, and a draw that is repeated until it fits is another
+mechanism than the one that was paid for.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import base64
 import json
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,10 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError
-from syntabula.privacy.events import Event, event_from_json
+from syntabula.privacy.events import Event, ThresholdEvent, TreeEvent, event_from_json
 from syntabula.privacy.file_lock import lock_exclusively
 
 NoisyArray = NDArray[Any]
+
+_ROOM = 64
+"""Bytes that are held at the end of the file, so that a lost line can be written where nothing else can."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +44,28 @@ class JournalRecord:
         step: Name of the step that spent.
         event: What was drawn.
         outcome: The noisy answer, or None if none was written; the spend counts either way.
+        query: What was asked, as `privacy.replay.fingerprint` writes it; None if that was not said.
+        lost: Whether an answer was drawn that could not be written, so that another must not be.
     """
 
     step: str
     event: Event
     outcome: NoisyArray | None = None
+    query: str | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class JournalRun:
+    """The beginning of a run.
+
+    Attributes:
+        facts: What the run is, in words by name; nothing that depends on a table.
+        first: Number of its first spend.
+    """
+
+    facts: Mapping[str, str]
+    first: int
 
 
 class JournalProtocol(Protocol):
@@ -49,7 +75,14 @@ class JournalProtocol(Protocol):
     def records(self) -> tuple[JournalRecord, ...]:
         """All spends so far, in order, those read back at opening included."""
 
-    def record_spend(self, step: str, event: Event) -> int:
+    @property
+    def runs(self) -> tuple[JournalRun, ...]:
+        """Where runs began, in order, those read back at opening included."""
+
+    def record_run(self, facts: Mapping[str, str]) -> None:
+        """Write down that a run begins."""
+
+    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
         """Write down a spend before its noise is drawn; return its number."""
 
     def record_outcome(self, number: int, values: NoisyArray) -> None:
@@ -57,14 +90,11 @@ class JournalProtocol(Protocol):
 
 
 class MemoryJournal:
-    """A journal without a file, for tests that record and replay.
+    """A journal without a file, for tests that record and replay."""
 
-    Args:
-        records: Spends to begin with, as if read back.
-    """
-
-    def __init__(self, records: tuple[JournalRecord, ...] = ()) -> None:
-        self._records = list(records)
+    def __init__(self) -> None:
+        self._records: list[JournalRecord] = []
+        self._runs: list[JournalRun] = []
         self._lock = threading.RLock()
 
     @property
@@ -73,10 +103,21 @@ class MemoryJournal:
         with self._lock:
             return tuple(self._records)
 
-    def record_spend(self, step: str, event: Event) -> int:
+    @property
+    def runs(self) -> tuple[JournalRun, ...]:
+        """Where runs began, in order."""
+        with self._lock:
+            return tuple(self._runs)
+
+    def record_run(self, facts: Mapping[str, str]) -> None:
+        """Keep that a run begins with the next spend."""
+        with self._lock:
+            self._runs.append(JournalRun(dict(facts), len(self._records)))
+
+    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
         """Keep a spend; return its number, counted from 0."""
         with self._lock:
-            self._records.append(JournalRecord(step, event))
+            self._records.append(JournalRecord(step, event, query=query))
             return len(self._records) - 1
 
     def record_outcome(self, number: int, values: NoisyArray) -> None:
@@ -90,10 +131,15 @@ class MemoryJournal:
             self._require_open(number)
             self._records[number] = replace(self._records[number], outcome=_plain(values).copy())
 
+    def _record_lost(self, number: int) -> None:
+        """Keep that a spend's answer could not be written."""
+        self._require_open(number)
+        self._records[number] = replace(self._records[number], lost=True)
+
     def _require_open(self, number: int) -> None:
         if not 0 <= number < len(self._records):
             raise ArgumentError(f"the journal has no spend of number {number}")
-        if self._records[number].outcome is not None:
+        if self._records[number].outcome is not None or self._records[number].lost:
             raise ArgumentError(f"spend {number} already has an outcome; each spend pays for one draw")
 
 
@@ -104,17 +150,23 @@ class Journal(MemoryJournal):
 
     Args:
         path: File to append to; made with mode 0600 if it does not exist.
+        must_exist: Whether a missing file is refused instead.
 
     Raises:
         ReleaseFileError: If the file cannot be opened, another run holds it, or it is damaged before its last
             line.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
         self.path = Path(path)
+        flags = os.O_RDWR | os.O_APPEND | (0 if must_exist else os.O_CREAT)
         try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._descriptor = os.open(self.path, flags, 0o600)
         except OSError as error:
+            if must_exist and isinstance(error, FileNotFoundError):
+                raise ReleaseFileError(
+                    f"there is no journal {str(self.path)!r} to resume; check its name, or begin without resume"
+                ) from None
             raise ReleaseFileError(
                 f"the journal {str(self.path)!r} cannot be opened: {error.strerror}; choose another place"
             ) from None
@@ -125,9 +177,11 @@ class Journal(MemoryJournal):
                     "another file"
                 )
             content = self.path.read_bytes()
-            super().__init__(_parse(content))
+            super().__init__()
+            _read_into(self, content)
             # The writer of a line without its end never returned, so nothing was drawn or released for it.
-            os.ftruncate(self._descriptor, content.rfind(b"\n") + 1)
+            self._end = content.rfind(b"\n") + 1
+            os.ftruncate(self._descriptor, self._end)
             os.fsync(self._descriptor)
             _sync_folder(self.path.parent)
         except BaseException:
@@ -141,13 +195,22 @@ class Journal(MemoryJournal):
         Raises:
             ReleaseFileError: If the file is damaged before its last line.
         """
-        return _parse(Path(path).read_bytes())
+        memory = MemoryJournal()
+        _read_into(memory, Path(path).read_bytes())
+        return memory.records
 
-    def record_spend(self, step: str, event: Event) -> int:
+    def record_run(self, facts: Mapping[str, str]) -> None:
+        """Write that a run begins with the next spend, and force it to disk."""
+        with self._lock:
+            self._append({"run": dict(facts)})
+            super().record_run(facts)
+
+    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
         """Write a spend and force it to disk; return its number, counted from 0."""
         with self._lock:
-            self._append({"spend": step, "event": event.to_json()})
-            return super().record_spend(step, event)
+            asked = {} if query is None else {"query": query}
+            self._append({"spend": step, "event": event.to_json(), **asked})
+            return super().record_spend(step, event, query)
 
     def record_outcome(self, number: int, values: NoisyArray) -> None:
         """Write what was drawn for a spend and force it to disk.
@@ -161,13 +224,20 @@ class Journal(MemoryJournal):
             plain = _plain(values)
             encoded = base64.b64encode(plain.tobytes()).decode("ascii")
             line = {"outcome": encoded, "of": number, "dtype": plain.dtype.str, "shape": list(plain.shape)}
-            self._append(line)
+            try:
+                self._append(line)
+            except OSError:
+                if isinstance(self._records[number].event, TreeEvent | ThresholdEvent):
+                    self._append({"lost": number})
+                    self._record_lost(number)
+                raise
             super().record_outcome(number, plain)
 
     def close(self) -> None:
         """Close the file; a closed journal refuses to be written."""
         with self._lock:
             if self._descriptor >= 0:
+                os.ftruncate(self._descriptor, self._end)
                 os.close(self._descriptor)
                 self._descriptor = -1
 
@@ -180,16 +250,19 @@ class Journal(MemoryJournal):
     def _append(self, line: dict[str, Any]) -> None:
         if self._descriptor < 0:
             raise ArgumentError("the journal is closed; open it again to go on")
-        data = memoryview(json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n")
-        start = os.fstat(self._descriptor).st_size
+        text = json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n"
+        os.ftruncate(self._descriptor, self._end)
+        # A lost line takes room that was held, and holds none. Blanks without a line end are no line.
+        data = memoryview(text if "lost" in line else text + b" " * _ROOM)
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
         except OSError:
             # Half a line in the middle would make the file unreadable; the caller counts the spend anyway.
-            os.ftruncate(self._descriptor, start)
+            os.ftruncate(self._descriptor, self._end)
             raise
+        self._end += len(text)
 
 
 def _plain(values: NoisyArray) -> NoisyArray:
@@ -201,22 +274,30 @@ def _plain(values: NoisyArray) -> NoisyArray:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def _parse(content: bytes) -> tuple[JournalRecord, ...]:
-    memory = MemoryJournal()
+def _read_into(memory: MemoryJournal, content: bytes) -> None:
     lines = content.split(b"\n")[:-1]  # what follows the last line end is a line cut short, or nothing
     for position, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
-            if "spend" in record:
-                memory.record_spend(str(record["spend"]), event_from_json(record["event"]))
-            else:
-                raw = base64.b64decode(record["outcome"], validate=True)
-                values = np.frombuffer(raw, dtype=np.dtype(record["dtype"])).reshape(record["shape"])
-                memory.record_outcome(record["of"], values)
+            _read_line(memory, json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError, ArgumentError, BudgetError):
             text = f"line {position} of the journal is damaged; what was spent cannot be known from it"
             raise ReleaseFileError(text) from None
-    return memory.records
+
+
+def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
+    # By the class that keeps them only: the lines of a file are not to be written again.
+    if "run" in line:
+        MemoryJournal.record_run(memory, {str(name): str(fact) for name, fact in line["run"].items()})
+    elif "spend" in line:
+        MemoryJournal.record_spend(
+            memory, str(line["spend"]), event_from_json(line["event"]), line.get("query")
+        )
+    elif "lost" in line:
+        memory._record_lost(line["lost"])
+    else:
+        raw = base64.b64decode(line["outcome"], validate=True)
+        values = np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])
+        MemoryJournal.record_outcome(memory, line["of"], values)
 
 
 def _sync_folder(folder: Path) -> None:

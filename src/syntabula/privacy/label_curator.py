@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -11,9 +12,11 @@ import numpy as np
 from syntabula.privacy.accounting.costs import gaussian_sigma
 from syntabula.privacy.answers import cost_of_share
 from syntabula.privacy.events import Event, ExactEvent, ThresholdEvent
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.journal import NoisyArray
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 
 Label = str | None
@@ -56,18 +59,29 @@ class LabelCurator:
         if currency != "none":
             sigma = gaussian_sigma(cost_of_share(self._ledger, share), 1, currency)
             event = threshold_event(sigma, delta)
-        token = self._ledger.spend(event, step=step)
-        counts = self._counts.reveal_inside_privacy()
-        labels = sorted((x for x in counts if x is not None), key=str)
-        present: list[Label] = [*labels, *([None] if None in counts else [])]
-        exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
-        kept, noisy = frequent(token, self._source, exact)
-        # The positions among the labels that occur are not for the journal: they would tell how many do.
-        self._ledger.record_outcome(token, noisy)
-        return {present[i]: int(n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)}
+
+        def draw(token: Token) -> NoisyArray:
+            counts = self._counts.reveal_inside_privacy()
+            labels = sorted((x for x in counts if x is not None), key=str)
+            present: list[Label] = [*labels, *([None] if None in counts else [])]
+            exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
+            kept, noisy = frequent(token, self._source, exact)
+            # Labels, not their positions among those that occur, which would tell how many do.
+            return _as_bytes([(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)])
+
+        return dict(_from_bytes(answer(self._ledger, self._source, event, step=step, draw=draw)))
 
     def __repr__(self) -> str:
         return "LabelCurator()"
+
+
+def _as_bytes(released: list[tuple[Label, int]]) -> NoisyArray:
+    """Return released labels and counts as numbers that a journal can keep: bytes of JSON."""
+    return np.frombuffer(json.dumps(released).encode("ascii"), dtype=np.uint8)
+
+
+def _from_bytes(text: NoisyArray) -> list[tuple[Label, int]]:
+    return [(label, count) for label, count in json.loads(text.tobytes())]
 
 
 def threshold_event(sigma: float, delta: Fraction | float) -> ThresholdEvent:

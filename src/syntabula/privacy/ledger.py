@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
+from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.accounting.costs import cost_of, delta_of, mu_above, mu_squared_together
 from syntabula.privacy.accounting.gaussian import epsilon_from_mu
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
@@ -22,6 +22,7 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.journal import JournalProtocol, NoisyArray
+from syntabula.privacy.replay import REMEDY, Replay
 
 RELATION = "add or remove one record"
 
@@ -50,14 +51,16 @@ class Token:
         step: Name of the step that spent.
         event: What may be drawn.
         number: Number of the spend in the journal, or in the ledger without one, counted from 0.
+        outcome: What an earlier run was answered for this spend; the token then pays for no draw.
     """
 
-    __slots__ = ("_lock", "_used", "event", "number", "step")
+    __slots__ = ("_lock", "_used", "event", "number", "outcome", "step")
 
-    def __init__(self, step: str, event: Event, number: int) -> None:
+    def __init__(self, step: str, event: Event, number: int, outcome: NoisyArray | None = None) -> None:
         self.step = step
         self.event = event
         self.number = number
+        self.outcome = outcome
         self._used = False
         self._lock = threading.Lock()
 
@@ -68,8 +71,10 @@ class Token:
             The event that was paid for.
 
         Raises:
-            BudgetError: If the token was used before.
+            BudgetError: If the token was used before, or an earlier run was answered with it.
         """
+        if self.outcome is not None:
+            raise BudgetError(f"the spend of step {self.step!r} has an answer; each spend pays for one draw")
         with self._lock:
             if self._used:
                 raise BudgetError(
@@ -94,6 +99,8 @@ class Ledger:
     Args:
         budget: What may be spent in all.
         journal: Where spends are written before their draw. Spends that it already holds are counted first.
+        replay_from: Number of the first spend of the journal that this run made before it broke off, and makes
+            again: from there on spends are answered from the journal, in order. None if it made none.
 
     Raises:
         BudgetExceededError: If the journal already holds more than the budget allows.
@@ -101,7 +108,9 @@ class Ledger:
 
     relation = RELATION
 
-    def __init__(self, budget: Budget, journal: JournalProtocol | None = None) -> None:
+    def __init__(
+        self, budget: Budget, journal: JournalProtocol | None = None, *, replay_from: int | None = None
+    ) -> None:
         if not isinstance(budget, Budget):
             raise ArgumentError(f"budget is a {type(budget).__name__}; it must be a Budget")
         self._budget = budget
@@ -110,7 +119,10 @@ class Ledger:
         self._entries: list[LedgerEntry] = []
         self._spent = Fraction(0)
         self._delta_spent = Fraction(0)
-        for record in journal.records if journal else ():
+        records = journal.records if journal else ()
+        earlier = records[:replay_from]
+        self._replay = Replay(records[len(earlier) :])
+        for record in earlier:
             self._add(self._priced(record.event, record.step))
         self._inherited = self._spent
         self._inherited_delta = self._delta_spent
@@ -120,20 +132,23 @@ class Ledger:
         """What may be spent in all."""
         return self._budget
 
-    def spend(self, event: Event, *, step: str) -> Token:
+    def spend(self, event: Event, *, step: str, query: str | None = None) -> Token:
         """Charge one event before it is drawn.
 
         Args:
             event: What is about to be drawn.
             step: Name of the step, for the statement of what was spent.
+            query: What is asked (`privacy.replay.fingerprint`), to find its answer again.
 
         Returns:
-            A token for one draw. With a journal the spend is on disk by then.
+            A token for one draw. With a journal the spend is on disk by then. Where the journal holds it from
+            before, nothing is written, and the token carries its answer if there was one.
 
         Raises:
             ArgumentError: If the event or the step is of the wrong type.
             BudgetError: If the event has no cost in the budget's currency.
             BudgetExceededError: If the budget does not cover the cost; nothing was changed.
+            ResumeError: If the journal holds another spend here, or its answer is lost; nothing was changed.
         """
         if not isinstance(event, _EVENTS):
             raise ArgumentError(
@@ -142,17 +157,37 @@ class Ledger:
         if not isinstance(step, str) or not step:
             raise ArgumentError("step must be a text that names the step")
         with self._lock:
+            recorded = self._replay.take(event, step, query)
             self._add(self._priced(event, step))
             number = len(self._entries) - 1
+            if recorded is not None:
+                return Token(step, event, number, recorded.outcome)
             if self._journal is not None:
                 # Counted first: if the write fails, its line may be on disk all the same.
-                number = self._journal.record_spend(step, event)
+                number = self._journal.record_spend(step, event, query)
             return Token(step, event, number)
 
     def record_outcome(self, token: Token, values: NoisyArray) -> None:
         """Write a noisy answer into the journal, if there is one, before it is handed on."""
         if self._journal is not None:
             self._journal.record_outcome(token.number, values)
+
+    @property
+    def replayed(self) -> int:
+        """Number of answers that came from the journal, of a run that broke off."""
+        return self._replay.answered
+
+    def require_all_replayed(self) -> None:
+        """Refuse a release that leaves out spends of the run that it goes on with: they would not be in its sum.
+
+        Raises:
+            ResumeError: If the journal holds spends that were not asked for again.
+        """
+        if self._replay.left:
+            raise ResumeError(
+                f"the journal belongs to another run: {self._replay.left} of its spends were not asked for again; "
+                f"{REMEDY}"
+            )
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:

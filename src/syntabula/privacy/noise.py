@@ -43,6 +43,14 @@ class NoiseSource(Protocol):
         """Whether a release made with this source is protected."""
         ...
 
+    def begin_draw(self) -> None:
+        """Turn to the noise of the next spend, whether that is drawn or was drawn by an earlier run.
+
+        A seeded source draws each spend from a stream of its own, so that leaving out some does not change
+        the others.
+        """
+        ...
+
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
         """Return counts plus noise of probability proportional to exp(-x^2 / (2 sigma^2)) on each cell.
 
@@ -104,6 +112,9 @@ class SecureNoise:
     name = "exact discrete samplers of OpenDP with cryptographic randomness"
     is_private = True
 
+    def begin_draw(self) -> None:
+        """Do nothing: no draw depends on another."""
+
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
         """Return counts plus exact discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
         _require_counts(counts)
@@ -135,7 +146,8 @@ class SeededNoise:
     Whoever knows or guesses the seed can subtract the noise. For tests and experiments.
 
     Args:
-        seed: An integer of at least 0; the same seed gives the same draws in the same order of calls.
+        seed: An integer of at least 0. The same seed gives the same draws for the spend of the same number, in
+            the same order of calls.
 
     Raises:
         ArgumentError: If the seed is not such an integer.
@@ -147,7 +159,15 @@ class SeededNoise:
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ArgumentError("seed must be an integer of at least 0")
+        self._seed = seed
+        self._spends = 0
         self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def begin_draw(self) -> None:
+        """Turn to the stream of the next spend; see `NoiseSource.begin_draw`."""
+        self._spends += 1
+        stream = np.random.SeedSequence(self._seed, spawn_key=(self._spends,))
+        self._generator = np.random.Generator(np.random.PCG64(stream))
 
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
         """Return counts plus discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""

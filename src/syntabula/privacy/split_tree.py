@@ -52,8 +52,8 @@ def split_tree(
     *,
     threshold: float,
     most_leaves: int,
-) -> tuple[list[Node], NDArray[np.int64]]:
-    """Release the leaves of a PrivTree (Zhang, Xiao and Xie, 2016, Algorithm 2).
+) -> NDArray[np.int64]:
+    """Release the splits of a PrivTree (Zhang, Xiao and Xie, 2016, Algorithm 2).
 
     A node with count c and depth k splits if max(c - k delta, theta - delta) + Laplace(lambda) > theta, with
     lambda = 3 / epsilon and delta = lambda ln 2. No count is released.
@@ -68,10 +68,8 @@ def split_tree(
     and delta is rounded up, which only speeds the decay; a test sums the exact probabilities of the
     discrete noise over all alignments and finds the sum below 3 / lambda.
 
-    Nodes are visited level by level, and all of a level are decided by one vectorised draw. Where the leaves
-    would exceed `most_leaves`, only some of a level's nodes split, evenly spread over those that would; that,
-    and the stop at `MOST_DEPTH` or where no number is left between two ends, rest on released decisions and
-    public widths alone (ranking by the noisy counts themselves would not be covered by the proof).
+    Nodes are visited level by level, and all of a level are decided by one vectorised draw. Which nodes a level
+    has rests on released decisions and public widths alone (`leaves_of`).
 
     Args:
         token: Pays for the whole tree: a tree event or, without privacy, an exact one.
@@ -82,7 +80,7 @@ def split_tree(
         most_leaves: At least 1.
 
     Returns:
-        The leaves in ascending order; and all decisions, 1 to split and 0 not to, by level.
+        All decisions, 1 to split and 0 not to, by level; `leaves_of` says what comes of them.
     """
     event = token.consume()
     if not isinstance(event, TreeEvent | ExactEvent):
@@ -91,8 +89,54 @@ def split_tree(
         raise ArgumentError("a tree needs a finite threshold of at least 0 and at least one leaf")
     theta = round(threshold * STEPS)
     delta = math.ceil(event.decay * STEPS) if isinstance(event, TreeEvent) else 0
-    leaves: list[Node] = []
     decisions: list[NDArray[np.int64]] = []
+
+    def decide(nodes: Sequence[Node]) -> NDArray[np.bool_]:
+        counts = counts_of(nodes).reveal_inside_privacy()
+        biased = np.maximum(counts * STEPS - nodes[0].depth * delta, theta - delta)
+        if isinstance(event, TreeEvent):
+            biased = noise.discrete_laplace(biased.astype(np.int64), event.scale * STEPS)
+        splits: NDArray[np.bool_] = biased > theta
+        decisions.append(splits.astype(np.int64))
+        return splits
+
+    _grow(root, decide, most_leaves)
+    return np.concatenate(decisions) if decisions else np.zeros(0, dtype=np.int64)
+
+
+def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> list[Node]:
+    """Return the leaves that the decisions of a tree lead to, in ascending order; free of the data.
+
+    Where the leaves would exceed `most_leaves`, only some of a level's nodes split, evenly spread over those
+    that would; that, and the stop at `MOST_DEPTH` or where no number is left between two ends, rest on released
+    decisions and public widths alone (ranking by the noisy counts themselves would not be covered by the proof).
+
+    Args:
+        root: As it was given to `split_tree`.
+        decisions: What that returned.
+        most_leaves: As it was given there.
+
+    Raises:
+        ArgumentError: If there are not as many decisions as this tree needs.
+    """
+    taken = 0
+
+    def decide(nodes: Sequence[Node]) -> NDArray[np.bool_]:
+        nonlocal taken
+        part = decisions[taken : taken + len(nodes)]
+        taken += len(nodes)
+        if part.size < len(nodes):
+            raise ArgumentError("there are fewer decisions than the tree needs")
+        return part.astype(np.bool_)
+
+    leaves = _grow(root, decide, most_leaves)
+    if taken < decisions.size:
+        raise ArgumentError("there are more decisions than the tree needs")
+    return leaves
+
+
+def _grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most_leaves: int) -> list[Node]:
+    leaves: list[Node] = []
     level = [root]
     while level:
         halves = [node.halves() if node.depth < MOST_DEPTH else None for node in level]
@@ -100,18 +144,11 @@ def split_tree(
         open_nodes = [node for node, pair in zip(level, halves, strict=True) if pair is not None]
         if not open_nodes:
             break
-        counts = counts_of(open_nodes).reveal_inside_privacy()
-        biased = np.maximum(counts * STEPS - open_nodes[0].depth * delta, theta - delta)
-        if isinstance(event, TreeEvent):
-            biased = noise.discrete_laplace(biased.astype(np.int64), event.scale * STEPS)
-        splits = biased > theta
-        decisions.append(splits.astype(np.int64))
-        wanted = np.flatnonzero(splits)
+        wanted = np.flatnonzero(decide(open_nodes))
         # Each split turns one leaf into two.
         room = min(max(most_leaves - len(leaves) - len(open_nodes), 0), wanted.size)
         chosen = set(wanted[np.arange(room) * wanted.size // max(room, 1)].tolist())
         pairs = [pair for pair in halves if pair is not None]
         leaves += [node for i, node in enumerate(open_nodes) if i not in chosen]
         level = [half for i, pair in enumerate(pairs) if i in chosen for half in pair]
-    leaves.sort(key=lambda node: node.low)
-    return leaves, np.concatenate(decisions) if decisions else np.zeros(0, dtype=np.int64)
+    return sorted(leaves, key=lambda node: node.low)

@@ -66,6 +66,7 @@ class PrivacyStatement:
         provenance: For each column, where its domain came from: public, private or observed.
         version: Version of the library that made the release.
         choice: What `method` chose by itself; None if it leaves no choice.
+        replayed: Number of answers that came from the journal of a run that broke off.
     """
 
     method: str
@@ -78,6 +79,7 @@ class PrivacyStatement:
     provenance: Mapping[str, str]
     version: str
     choice: MethodChoice | None = None
+    replayed: int = 0
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
@@ -172,7 +174,16 @@ class PrivacyStatement:
         if self.epsilon_spent is not None:
             total = sum(line.share or 0.0 for line in self.lines)
             rows.append(f"  {total:6.1%}  in all: {self._guarantee()}")
-        return rows
+        return rows + self._resumption()
+
+    def _resumption(self) -> list[str]:
+        if not self.replayed:
+            return []
+        return [
+            f"  The run broke off and was gone on with: {self.replayed} noisy answers came from its journal, and none",
+            "  was drawn or charged twice. If the table was changed in between, they tell of the earlier one; what",
+            "  all answers together tell about a record stays within the total.",
+        ]
 
     def _public(self) -> list[str]:
         lines = [
@@ -218,6 +229,7 @@ class PrivacyStatement:
             "choice": None
             if self.choice is None
             else {"method": self.choice.method, "reason": self.choice.reason},
+            "replayed": self.replayed,
         }
 
     @classmethod
@@ -240,6 +252,7 @@ class PrivacyStatement:
             choice=None
             if choice is None
             else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
+            replayed=int(facts.get("replayed", 0)),  # files from before runs could be gone on with have none
         )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -25,6 +26,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
+from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.synthesizers.grid import check_pair, pair_name
@@ -66,6 +68,8 @@ class Marginal:
         memory_mb: No step may need more; checked before data is read.
         journal: Path of a file to which every spend is written before its noise is drawn. What it holds
             already, from a run that broke off or from another method, counts: this run makes do with the rest.
+        resume: Goes on with the run that the journal holds: the answers that it had are taken from there and what
+            is left is drawn, so that the release is the one of a run that never broke off.
         progress: Called with the name of a step and the part that is done.
 
     Raises:
@@ -89,6 +93,7 @@ class Marginal:
     allow_observed: bool = False
     memory_mb: float = 4000.0
     journal: str | os.PathLike[str] | None = None
+    resume: bool = False
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -104,6 +109,8 @@ class Marginal:
             _check_count("seed", self.seed, 0)
         if isinstance(self.memory_mb, bool) or not (0 < float(self.memory_mb) < float("inf")):
             raise ArgumentError("memory_mb must be a positive number of megabytes")
+        if self.resume and self.journal is None:
+            raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
         check_pair(self.selector, self.model)
 
     def plan(
@@ -152,6 +159,7 @@ class Marginal:
                 had to be found first.
             BudgetError: If categories have to be found and the budget has no delta.
             ReleaseFileError: If the journal cannot be opened, is damaged, or another run holds it.
+            ResumeError: If the journal that is to be gone on with is another run's; nothing was drawn.
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
@@ -165,7 +173,7 @@ class Marginal:
             table = typed_as_declared(table, schema)
             schema.check_table(table)
             self._plan_checked(schema)
-        with nullcontext() if self.journal is None else Journal(self.journal) as journal:
+        with self._opened_journal() as journal:
             return self._fit(table, schema, journal, strict=strict)
 
     def _fit(
@@ -174,9 +182,9 @@ class Marginal:
         report = self.progress or (lambda step, done: None)
         physical = {} if schema is not None else {n: c.physical for n, c in table.columns.items()}
         prepared = self._undeclared(physical) if schema is None else self._declared(schema)
-        ledger = Ledger(self._budget_for(physical), journal)
-        ledger.require_allowance()
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
+        budget = self._budget_for(physical)
+        ledger = open_ledger(budget, journal, self._facts(budget, noise), resume=self.resume)
 
         report("preprocess", 0.0)
         codec = prepared.codec(table, schema, ledger, noise)
@@ -199,6 +207,7 @@ class Marginal:
             share=ledger.remaining_share,
             progress=lambda step, done: report(step, 0.1 + 0.9 * done),
         )
+        ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
         return Release(
@@ -214,6 +223,19 @@ class Marginal:
     ) -> tuple[MarginalModel, MethodChoice | None]:
         """Return the fitted model, and what was chosen if the method leaves a choice."""
         return self.selector.select(curator, self.model, share=share, progress=progress), None
+
+    def _opened_journal(self) -> AbstractContextManager[Journal | None]:
+        return nullcontext() if self.journal is None else Journal(self.journal, must_exist=self.resume)
+
+    def _facts(self, budget: Budget, noise: NoiseSource) -> dict[str, str]:
+        """Return what tells this run from others before it asks for anything; spends tell the rest."""
+        return {
+            "version": __version__,
+            "method": self._name,
+            "budget": json.dumps(budget.to_json(), sort_keys=True),
+            "noise": noise.name,
+            "seed": str(self.seed),
+        }
 
     @property
     def _name(self) -> str:
@@ -319,6 +341,7 @@ class Marginal:
             provenance={name: column.provenance for name, column in schema.columns.items()},
             version=__version__,
             choice=choice,
+            replayed=ledger.replayed,
         )
 
 

@@ -46,6 +46,12 @@ def synth(
         Path | None,
         typer.Option("--journal", help="Log each spend here before its noise is drawn.", metavar="FILE"),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the run that broke off in --journal: nothing is drawn twice."
+        ),
+    ] = False,
     seed: options.NoiseSeed = None,
     bins: options.Bins = None,
     discretizer: options.Discretizer = None,
@@ -79,6 +85,7 @@ def synth(
         memory_mb=memory,
         seed=seed,
         journal=journal,
+        resume=resume,
     )
     check_rows(rows)
     check_table_file(out)
@@ -96,6 +103,10 @@ def synth(
             if statement is not None:
                 _write_statement(release.privacy, statement)
 
+    if resume:
+        console.note(
+            f"resumed: {release.privacy.replayed} answers came from {journal}, the others were drawn"
+        )
     facts = {
         "out": str(out),
         "rows": drawn,

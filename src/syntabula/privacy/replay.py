@@ -1,0 +1,85 @@
+"""Replay: a run that broke off is given the answers that it already had, and draws only what is left.
+
+Why that is sound. Composition is adaptive: a later query may depend on all earlier answers, and on nothing
+else that is private. A run's queries are functions of public facts and its answers, so that a second run
+with the same answers asks the same queries. A recorded answer is handed on as it was released, which is
+post-processing and costs nothing; what is left to draw is charged as in the first run. In all, each charge
+pays for one answer that anyone sees.
+
+A spend without an outcome was drawn by a process that ended before the answer was handed on, or not at all.
+Nobody saw that answer, and whether the process ended does not depend on it, but for the time that a draw takes
+(not covered here or elsewhere) and for writing an answer of no fixed length (see `privacy.journal`). So the
+one draw that was paid for may be made.
+
+The second run may be given another table, as no mark of a table is kept: it would tell of the records. Then
+earlier answers are about the first table and later ones about the second, and each record of either has lost
+no more than the sum of all charges, which is the budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from syntabula.errors import ResumeError
+from syntabula.privacy.events import Event
+from syntabula.privacy.journal import JournalRecord
+
+REMEDY = (
+    "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
+    "resume, which makes do with what is left of the budget"
+)
+
+
+class Replay:
+    """The spends of a run that broke off, to be asked for again in their order.
+
+    Args:
+        records: What the journal holds of that run.
+    """
+
+    def __init__(self, records: Sequence[JournalRecord] = ()) -> None:
+        self._records = tuple(records)
+        self._next = 0
+
+    @property
+    def left(self) -> int:
+        """Number of spends that were not asked for again so far."""
+        return len(self._records) - self._next
+
+    @property
+    def answered(self) -> int:
+        """Number of recorded answers that were handed on so far."""
+        return sum(record.outcome is not None for record in self._records[: self._next])
+
+    def take(self, event: Event, step: str, query: str | None) -> JournalRecord | None:
+        """Return the next recorded spend, which must be this one; None if all were taken.
+
+        Raises:
+            ResumeError: If it is another spend, or its answer is lost. It is not taken.
+        """
+        if not self.left:
+            return None
+        record = self._records[self._next]
+        if (record.step, record.event, record.query) != (step, event, query):
+            differs = "another query" if (record.step, record.event) == (step, event) else "another draw"
+            raise ResumeError(
+                f"the journal belongs to another run: its spend {self._next + 1} is for step {record.step!r}, and "
+                f"this run asks for {differs} in step {step!r}; {REMEDY}"
+            )
+        if record.lost:
+            raise ResumeError(
+                f"the answer of step {step!r} was drawn but could not be written down, and its charge pays for no "
+                "second one; nothing was drawn. Begin without resume, which makes do with what is left of the "
+                "budget"
+            )
+        self._next += 1
+        return record
+
+
+def fingerprint(query: Any) -> str:
+    """Return a short text that tells one query from another; it must rest on public facts and released values."""
+    text = json.dumps(query, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
