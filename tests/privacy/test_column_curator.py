@@ -16,6 +16,7 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.split_tree import Node
 
 WHOLE = Fraction(1)
+BOTH = [Budget(epsilon=1.0, delta=1e-5, accounting=accounting) for accounting in ("zcdp", "gdp")]
 
 
 def curator(points, budget=None, *, n_missing: int = 0, seed: int = 0) -> tuple[ColumnCurator, Ledger]:
@@ -81,7 +82,7 @@ class TestExactAnswers:
 
 
 class TestPayment:
-    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
+    @pytest.mark.parametrize("budget", [*BOTH, Budget.pure(1.0)])
     def test_each_answer_costs_its_share_and_no_more(self, budget):
         column, ledger = curator(np.arange(500.0), budget)
         share = Fraction(1, 5)
@@ -104,7 +105,7 @@ class TestPayment:
             column.histogram([0.0, 3.0], share=Fraction(1, 100), step="b")
 
     def test_a_split_share_keeps_the_ratio_of_the_epsilons(self):
-        column, _ = curator([1.0], Budget(epsilon=1.0, delta=1e-5))
+        column, _ = curator([1.0], BOTH[0])
 
         parts = column.split(Fraction(1, 2), (1.0, 0.5))
 

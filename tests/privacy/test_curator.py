@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -22,7 +23,8 @@ def curator(budget=None, n=500, seed=0) -> Curator:
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 3, n)
     table = EncodedTable(DOMAIN, (a, (a > 0).astype(int), rng.integers(0, 4, n)))
-    return Curator(MemoryEngine(table), Ledger(budget or Budget(epsilon=1.0, delta=1e-5)), SeededNoise(seed))
+    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5, accounting="zcdp"))
+    return Curator(MemoryEngine(table), ledger, SeededNoise(seed))
 
 
 class TestMeasure:
@@ -45,6 +47,16 @@ class TestMeasure:
 
         assert measured[0].sigma == pytest.approx(np.sqrt(2 / (2 * rho / 2)))
         assert private.noise_sigma(2, Fraction(1, 2)) == measured[0].sigma
+
+    def test_gaussian_privacy_buys_less_noise(self):
+        private = curator(Budget(epsilon=1.0, delta=1e-5, accounting="gdp"))
+
+        measured = private.measure([("a",), ("b",)], share=Fraction(1, 2), step="s")
+
+        (entry,) = private.ledger.entries
+        assert measured[0].sigma == pytest.approx(math.sqrt(4 / private.ledger.budget.total), rel=1e-2)
+        assert measured[0].sigma < 0.93 * curator().noise_sigma(2, Fraction(1, 2))
+        assert entry.cost <= private.ledger.budget.total / 2
 
     def test_a_pure_budget_draws_laplace_noise(self):
         private = curator(Budget.pure(1.0))

@@ -32,7 +32,7 @@ def codes(n: int = 500) -> list[np.ndarray]:
 
 def curator(budget: Budget | None = None, n: int = 500, limit_mb: float = 100.0) -> Curator:
     table = EncodedTable(DOMAIN, tuple(codes(n)))
-    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5))
+    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5, accounting="zcdp"))
     return Curator(MemoryEngine(table, limit_mb=limit_mb), ledger, SeededNoise(0))
 
 

@@ -23,7 +23,7 @@ DOMAIN = Domain(("a", "b", "c", "d", "e"), (3, 2, 4, 2, 6))
 
 def curator(budget: Budget | None = None) -> Curator:
     empty = EncodedTable(DOMAIN, tuple(np.zeros(0, dtype=np.uint8) for _ in DOMAIN.columns))
-    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5))
+    ledger = Ledger(budget or Budget(epsilon=1.0, delta=1e-5, accounting="zcdp"))
     return Curator(MemoryEngine(empty), ledger, SeededNoise(0))
 
 

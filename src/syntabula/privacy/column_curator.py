@@ -163,22 +163,22 @@ class ColumnCurator:
             raise ArgumentError("the fraction of a quantile lies between 0 and 1, both excluded")
         event: Event = ExactEvent("quantile")
         scale = 0.0
-        if self.is_private:
-            cost = cost_of_share(self._ledger, Fraction(share) / max(len(fractions), 1))
-            # All choices alike: by what will be left before the last of them.
-            left = self._left() - (len(fractions) - 1) * cost
-            epsilon = exponential_epsilon(cost, self._ledger.budget.currency, left)
-            event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
-            scale = 2 / epsilon
         ranks = self._starts(edges)[:-1].astype(np.float64)
         widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
-        bonus = np.log(widths / widths.max()) * scale
+        log_widths = np.log(widths / widths.max())
         chosen = []
         for fraction in fractions:
+            if self.is_private:
+                cost = cost_of_share(self._ledger, Fraction(share) / len(fractions))
+                epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
+                event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
+                scale = 2 / epsilon
             i, b = fraction.numerator, fraction.denominator
             sensitivity = float(max(i, b - i))
             # Whole numbers, so that the sum is exact.
-            scores = Sensitive(np.rint(bonus * sensitivity) - np.abs(b * ranks - i * self._size()))
+            scores = Sensitive(
+                np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._size())
+            )
 
             def draw(
                 token: Token, scores: Sensitive[NDArray[np.float64]] = scores, bound: float = sensitivity

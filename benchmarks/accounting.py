@@ -1,0 +1,188 @@
+"""What keeping a budget in Gaussian privacy buys over zCDP, for the same epsilon and delta.
+
+    python benchmarks/accounting.py gains
+    python benchmarks/accounting.py noise --methods mst aim ...     what each kind of draw gets
+    python benchmarks/accounting.py tvd --methods mst aim --epsilons 0.2 1 5 10 --out runs.jsonl
+    python benchmarks/accounting.py tvd --out runs.jsonl --report
+
+`tvd` needs SYNTABULA_DATA, keeps every run in a file of JSON lines and makes only those that are not there yet.
+Noise is seeded: these are experiments, not releases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import coded_table, distances
+
+import syntabula as st
+from syntabula.privacy.events import ExponentialEvent, GaussianEvent
+from syntabula.privacy.journal import Journal
+from syntabula.privacy.ledger import Ledger
+
+ACCOUNTINGS = ("zcdp", "gdp")
+
+
+def main() -> None:
+    """Run one of the experiments."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("gains", "noise", "tvd"))
+    parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 5.0, 10.0])
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--table", default="adult_coded")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--report", action="store_true")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if given.what == "gains":
+        gains(given.epsilons)
+    elif given.what == "noise":
+        noise(given.methods, given.epsilons, given.delta, given.table)
+    else:
+        if not given.report:
+            make_runs(given)
+        report([json.loads(line) for line in given.out.read_text().splitlines()])
+
+
+def gains(epsilons: list[float]) -> None:
+    """Print how much more the total buys, for Gaussian noise and small choices alike."""
+    deltas = (1e-3, 1e-5, 1e-6, 1e-9, 1e-12)
+    print("| epsilon | " + " | ".join(f"delta {d:g}" for d in deltas) + " |")
+    print("|---" * (len(deltas) + 1) + "|")
+    for epsilon in epsilons:
+        ratios = []
+        for delta in deltas:
+            totals = {a: st.Budget(epsilon, delta, accounting=a).total for a in ACCOUNTINGS}
+            ratios.append(float(totals["gdp"] / (2 * totals["zcdp"])))
+        print(f"| {epsilon:g} | " + " | ".join(f"{r - 1:+.1%}" for r in ratios) + " |")
+
+
+def fit(
+    method: str, table: Any, epsilon: float, delta: float, accounting: str, seed: int, **more: Any
+) -> Any:
+    """Fit a method to a coded table."""
+    sizes = table.sizes
+    schema = st.Schema({name: st.Numeric(0, size - 1, integer=True) for name, size in sizes.items()})
+    budget = st.Budget(epsilon, delta, accounting=accounting)
+    synthesizer = st.synthesizer(method)(
+        budget=budget, bins=max(sizes.values()), rare=None, seed=seed, **more
+    )
+    return synthesizer.fit(str(table.path), schema)
+
+
+def noise(methods: list[str], epsilons: list[float], delta: float, name: str) -> None:
+    """Print the share of each kind of draw, and by how much less noise it gets.
+
+    Noise is compared by precision, which is proportional to the budget: sum of 1 / sigma^2 per squared
+    sensitivity for counts, sum of epsilon^2 for choices. Both runs have the same seed.
+    """
+    print("| method | epsilon | counts, share | gain | choices, share | gain |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        table = coded_table(name, Path(folder))
+        for method, epsilon in itertools.product(methods, epsilons):
+            sums: dict[str, dict[str, float]] = {}
+            shares: dict[str, float] = {}
+            for accounting in ACCOUNTINGS:
+                path = Path(folder) / f"{method} {epsilon} {accounting}.journal"
+                budget = fit(method, table, epsilon, delta, accounting, 0, journal=path).privacy.budget
+                with Journal(path) as journal:
+                    ledger = Ledger(budget, journal)
+                sums[accounting] = defaultdict(float)
+                for entry in ledger.entries:
+                    match entry.event:
+                        case GaussianEvent(sigma=sigma, l2_sensitivity_squared=squared):
+                            kind, precision = "counts", float(squared) / sigma**2
+                        case ExponentialEvent(epsilon=parameter):
+                            kind, precision = "choices", parameter**2
+                        case _:
+                            kind, precision = "other", 1.0
+                    sums[accounting][kind] += precision
+                    if accounting == "gdp":
+                        shares[kind] = shares.get(kind, 0.0) + float(entry.cost / ledger.budget.total)
+            cells = [
+                f"{shares[k]:.0%} | {sums['gdp'][k] / sums['zcdp'][k] - 1:+.1%}" if k in shares else " | "
+                for k in ("counts", "choices")
+            ]
+            print(f"| {method} | {epsilon:g} | " + " | ".join(cells) + " |", flush=True)
+
+
+def make_runs(given: argparse.Namespace) -> None:
+    """Make all runs that the file does not hold yet."""
+    keys = ("method", "epsilon", "delta", "accounting", "seed", "table")
+    held = given.out.read_text().splitlines() if given.out.exists() else []
+    made = {tuple(json.loads(line)[k] for k in keys) for line in held}
+    with tempfile.TemporaryDirectory() as folder, given.out.open("a") as out:
+        table = coded_table(given.table, Path(folder))
+        # Seeds outermost, so that a run that is cut short has whole repetitions.
+        for seed, epsilon, method, accounting in itertools.product(
+            range(given.seeds), given.epsilons, given.methods, ACCOUNTINGS
+        ):
+            key = (method, epsilon, given.delta, accounting, seed, given.table)
+            if key in made:
+                continue
+            started = time.process_time()
+            release = fit(method, table, epsilon, given.delta, accounting, seed)
+            synthetic = Path(folder) / "synthetic.parquet"
+            release.sample_to(synthetic, seed=seed)
+            seconds = time.process_time() - started
+            pairs, triples = distances(table, synthetic)
+            row = {
+                **dict(zip(keys, key, strict=True)),
+                "pairs": pairs,
+                "triples": triples,
+                "seconds": seconds,
+            }
+            row["epsilon_spent"] = release.privacy.epsilon_spent
+            out.write(json.dumps(row) + "\n")
+            out.flush()
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """Print means with standard errors, and the paired change."""
+    print("| table | method | epsilon | delta | runs | TVD zCDP | TVD GDP | change | triples, change |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    groups: dict[tuple[Any, ...], dict[int, dict[str, dict[str, Any]]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for row in rows:
+        group = (row["table"], row["method"], row["epsilon"], row["delta"])
+        groups[group][row["seed"]][row["accounting"]] = row
+    for (table, method, epsilon, delta), by_seed in sorted(groups.items()):
+        whole = [pair for pair in by_seed.values() if len(pair) == len(ACCOUNTINGS)]
+        if len(whole) < 2:
+            continue
+        pairs = {a: np.array([pair[a]["pairs"] for pair in whole]) for a in ACCOUNTINGS}
+        triples = {a: np.array([pair[a]["triples"] for pair in whole]) for a in ACCOUNTINGS}
+        cells = [f"{_mean_and_error(pairs[a])}" for a in ACCOUNTINGS]
+        change = [
+            f"{x['gdp'].mean() / x['zcdp'].mean() - 1:+.1%} ± {_error(x['gdp'] / x['zcdp']):.1%}"
+            for x in (pairs, triples)
+        ]
+        head = f"| {table} | {method} | {epsilon:g} | {delta:g} | {len(whole)} | "
+        print(head + " | ".join([*cells, *change]) + " |")
+
+
+def _error(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def _mean_and_error(values: np.ndarray) -> str:
+    return f"{values.mean():.5f} ± {_error(values):.5f}"
+
+
+if __name__ == "__main__":
+    main()
