@@ -101,7 +101,6 @@ TABLES = {
     "a row with too many cells": table(3, "t.csv", "line 83", name="t.csv", content=csv(f"1,2,3,{CANARY}")),
     "bytes that are no text": table(3, "t.csv", name="t.csv", content=csv() + b"30,\xff\xfe,5\n"),
     "an open quote": table(3, "t.csv", name="t.csv", content=csv() + f'30,"{CANARY},5\n'.encode()),
-    "text among numbers": table(2, "'age'", "text", name="t.csv", content=csv(f"{CANARY},cook,5")),
     "a folder": Bad(
         2, ("folder", ".csv"), ("synth", "folder", "-s", "s.yaml", "-o", "out.csv"), {"folder/x.csv": b""}
     ),
@@ -127,6 +126,9 @@ TABLES = {
         2, "'pay'", name="t.parquet", content=parquet(pay=pa.array([5] * 20, pa.date32()))
     ),
     "values outside the schema, strict": Bad(3, ("'job'", "'pay'"), ("--strict",)),
+    "text among numbers, strict": Bad(
+        3, ("'age'", "read"), ("--strict",), {"t.csv": csv(f"{CANARY},cook,5")}
+    ),
 }
 
 SCHEMAS = {
@@ -295,6 +297,10 @@ ODD: dict[str, Callable[[], bytes]] = {
     "a number without any value": lambda: re.sub(rb"(?m)^\d+,", b",", csv()),
     "all cells missing in a column": lambda: csv().replace(b",cook,", b",,").replace(b",nurse,", b",,"),
     "a constant": lambda: f"{HEADER}\n".encode() + b"30,cook,5\n" * 50,
+    "text among numbers": lambda: csv(f"{CANARY},cook,5", f"30,cook,{CANARY}"),
+    "numbers of any size": lambda: csv(
+        "1e99999999999999999999,cook,-inf", f"{10**30},cook,5", "30.5,cook,nan"
+    ),
     "values outside the bounds": lambda: csv("300,cook,-5", "-7,nurse,1e300"),
 }
 

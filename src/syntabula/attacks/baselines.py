@@ -25,8 +25,7 @@ class Self:
 
     def fit(self, source: Any, schema: Schema | None = None) -> Records:
         """Keep the table."""
-        del schema
-        return Records(read(source))
+        return Records(read(source, schema))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +40,7 @@ class Half:
 
     def fit(self, source: Any, schema: Schema | None = None) -> Records:
         """Keep half of the table."""
-        del schema
-        table = read(source)
+        table = read(source, schema)
         kept = np.random.default_rng(self.seed).permutation(table.n_rows)[: max(1, table.n_rows // 2)]
         return Records(take_rows(table, np.sort(kept)))
 
@@ -53,8 +51,7 @@ class Histogram:
 
     def fit(self, source: Any, schema: Schema | None = None) -> Records:
         """Keep the table, to draw from its columns."""
-        del schema
-        return Records(read(source), apart=True)
+        return Records(read(source, schema), apart=True)
 
 
 BASELINES: Mapping[str, Callable[[], Any]] = {"SELF": Self, "HALF": Half, "HISTOGRAM": Histogram}
@@ -81,15 +78,11 @@ class Records:
             rounds = [rng.permutation(n_rows) for _ in range(-(-n // n_rows))]
             return take_rows(self.table, np.concatenate([np.empty(0, np.intp), *rounds])[:n]).columns
         return {
-            name: _take(column, rng.integers(n_rows, size=n)) for name, column in self.table.columns.items()
+            name: column.take(rng.integers(n_rows, size=n)) for name, column in self.table.columns.items()
         }
 
 
 def take_rows(table: RawTable, rows: Rows) -> RawTable:
     """Return some rows of a table."""
-    columns = {name: _take(column, rows) for name, column in table.columns.items()}
+    columns = {name: column.take(rows) for name, column in table.columns.items()}
     return RawTable(columns, int(rows.size), table.origin)
-
-
-def _take(column: RawColumn, rows: Rows) -> RawColumn:
-    return RawColumn(column.values[rows], column.missing[rows], column.physical)

@@ -29,7 +29,6 @@ from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
-from syntabula.table.untyped import typed_as_declared
 
 
 def membership_disclosure(
@@ -173,9 +172,8 @@ def _game(
 ) -> DisclosureGame:
     if n_shadows < 2 or n_shadows % 2 or n_draws < 1:
         raise ArgumentError("n_shadows must be even and at least 2, and n_draws at least 1")
-    raw = read(table)
+    raw = read(table, schema)
     if schema is not None:
-        raw = typed_as_declared(raw, schema)
         schema.check_table(raw)
     kinds = schema or draft_schema(raw)[0]
     knowledge = Knowledge(_distinct(Knowledge(raw, kinds)), kinds)

@@ -32,7 +32,6 @@ from syntabula.errors import ArgumentError, PrivateDomainError
 from syntabula.table.draft import draft_schema
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
-from syntabula.table.untyped import typed_as_declared
 
 _ATTACKS: dict[str, Callable[[], Attack]] = {
     "groundhog": GroundHog,
@@ -104,9 +103,8 @@ def attack(
     chosen = [_named(item) if isinstance(item, str) else item for item in attacks]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
         raise ArgumentError("name at least one attack, and each once")
-    raw = read(table)
+    raw = read(table, schema)
     if schema is not None:
-        raw = typed_as_declared(raw, schema)
         schema.check_table(raw)
     kinds = schema or draft_schema(raw)[0]
     knowledge = Knowledge(raw, kinds)

@@ -96,7 +96,7 @@ def evaluate(
     show = progress or (lambda step, done: None)
 
     show("read the tables", 0.0)
-    original = read(real)
+    original = read(real, schema)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=schema)
     warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
     results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)

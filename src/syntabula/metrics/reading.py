@@ -37,7 +37,8 @@ def compare(
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
         schema: Says which columns are numeric, categorical or identifiers; read off the real table by the
-            rules of `draft_schema` if not given. Its bounds and categories play no part.
+            rules of `draft_schema` if not given. The cells of text files are read as it declares; its bounds and
+            categories play no part otherwise.
 
     Returns:
         The tables. Identifiers are left out, as their values are made up.
@@ -49,10 +50,11 @@ def compare(
         ArgumentError: If the target is none of the columns.
     """
     given = {"real": real, "synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
-    tables = {role: read(table) for role, table in given.items()}
+    tables = {role: read(table, schema) for role, table in given.items()}
     for role, table in tables.items():
         if not table.n_rows:
             raise DataError(f"the {role} table has no rows")
+        _check_readable(role, table)
     kinds = schema if schema is not None else draft_schema(tables["real"])[0]
     if schema is not None:
         schema.check_table(tables["real"])
@@ -86,6 +88,16 @@ def compare(
         target=target,
         left_out=left_out,
     )
+
+
+def _check_readable(role: str, table: RawTable) -> None:
+    """Refuse cells of a text file that would count as missing though they are not; nothing here is private."""
+    names = [name for name, column in table.columns.items() if column.unreadable is not None]
+    if names:
+        raise DataError(
+            f"column {names[0]!r} of the {role} table has cells that cannot be read as the schema declares; correct "
+            "them or the schema"
+        )
 
 
 def _check_columns(tables: Mapping[str, RawTable]) -> None:

@@ -30,6 +30,7 @@ Progress = Callable[[str, float], None]
 _QUICK = ("tvd-1", "tvd-2", "ks", "association", "query-error-3")
 _UTILITY = ("predictive-utility",)
 _DISTANCES = {"tvd-1": 1, "tvd-2": 2}
+_TIES = "association"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +122,7 @@ def make_report(
     given = None if evaluation is None else read_evaluation(evaluation)
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
-    original = read(real)
+    original = read(real, schema)
     kinds = schema if schema is not None else _drafted(original)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
@@ -131,22 +132,24 @@ def make_report(
 
     results = _results(tables, given, seed, show)
     distances = {_DISTANCES[r.score.metric]: r.score for r in results if _is_distance(r)}
+    ties = next(r.score for r in results if r.score.metric == _TIES and r.against == "real")
     found = differences(tables, distances, seed)
     times = {name for name in tables.columns if kinds[name].kind in ("date", "datetime")}
     show("draw columns and pairs", 0.5)
     cards = Cards(tables=tables, times=times, found=found)
-    overview = words.overview(tables, distances, found)
+    overview = words.overview(tables, distances, ties, found)
     content: dict[str, Any] = {
         "title": title,
         "overview": overview,
-        "tiles": words.tiles(distances, statement, findings),
+        "tiles": words.tiles(distances, ties, statement, findings),
         "worst": {way: cards.listed(parts[:MOST_PAIRS]) for way, parts in found.items()},
         "map": cards.map(),
         "columns": cards.columns(),
         "n_columns": len(tables.columns),
         "pairs": cards.pairs(),
         "results": [(result, words.scale(result)) for result in results],
-        "attacks": findings,
+        "attacks": [facts for facts in findings if "auc" in facts],
+        "disclosures": [(facts, words.disclosure_scale(facts)) for facts in findings if "auc" not in facts],
         "statement": statement,
         "method": plane,
     }
@@ -178,20 +181,24 @@ def _is_distance(result: Result) -> bool:
     return result.against == "real" and result.score.metric in _DISTANCES
 
 
+def _is_needed(result: Result) -> bool:
+    return _is_distance(result) or (result.against == "real" and result.score.metric == _TIES)
+
+
 def _results(
     tables: Comparison, given: tuple[tuple[Result, ...], Facts] | None, seed: int, show: Progress
 ) -> list[Result]:
-    """Return the scores to show: those given, or a few quick ones, and always the distances with their scale."""
+    """Return the scores to show: those given, or a few quick ones, and always what the overview is made of."""
     if given is not None:
         check_same_tables(given[1], tables)
         results = [*given[0]]
         complete = {
             r.score.metric
             for r in results
-            if _is_distance(r) and {"HALF", "HISTOGRAM"} <= set(r.score.baselines)
+            if _is_needed(r) and {"HALF", "HISTOGRAM"} <= set(r.score.baselines)
         }
-        wanted = [key for key in _DISTANCES if key not in complete]
-        results = [r for r in results if not (_is_distance(r) and r.score.metric in wanted)]
+        wanted = [key for key in (*_DISTANCES, _TIES) if key not in complete]
+        results = [r for r in results if not (_is_needed(r) and r.score.metric in wanted)]
     else:
         results, wanted = [], [*_QUICK]
         if tables.target is not None and tables.holdout is not None:

@@ -30,7 +30,7 @@ from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.synthesizers.grid import check_pair, pair_name
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan, model_cells
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan, with_model
 from syntabula.synthesizers.preprocessing import (
     BinCount,
     Preparation,
@@ -45,7 +45,6 @@ from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema import Schema
-from syntabula.table.untyped import typed_as_declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +142,8 @@ class Marginal:
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file are
+                read as the schema declares; without a schema, their types are read off the cells.
             schema: Columns and their domains. Without one, domains are found under differential privacy from
                 the names and stored types of the columns alone; or, if `allow_observed`, read off the table,
                 which taints the statement.
@@ -166,11 +166,10 @@ class Marginal:
         self._check_domains(schema)
         if schema is not None:
             self._plan_checked(schema)
-        table = read(source)
+        table = read(source, schema)
         if schema is None and self.allow_observed:
             schema, _ = draft_schema(table)
         if schema is not None:
-            table = typed_as_declared(table, schema)
             schema.check_table(table)
             self._plan_checked(schema)
         with self._opened_journal() as journal:
@@ -310,8 +309,7 @@ class Marginal:
                 {c: min(n, rare.most_kept + 1) if c in large else n for c, n in _sizes(domain)}
             )
         for step in self.selector.plan(domain):
-            if step.cliques:
-                step = replace(step, model_cells=model_cells(self.model.over(domain), step.cliques))
+            step = with_model(step, self.model.over(domain), GUESSED_ROWS if n_rows is None else n_rows)
             steps.append((step, step.share * (1 - prepared.share)))
         return make_plan(
             method=self._name,

@@ -102,7 +102,8 @@ class Codec:
         """Encode a table; total on every table whose columns are stored as the schema says.
 
         Values outside the bounds count as the nearest bound, unlisted categories as "other" if the column is
-        open, else as missing if it is nullable. A record that still has a cell without a code is left out.
+        open, else as missing if it is nullable; cells of text files that the declared kind does not read count as
+        such a category, or as missing. A record that still has a cell without a code is left out.
         Whether it is depends on that record alone, so adding or removing one record of the raw table changes
         at most one record of the encoded table, and the guarantee carries over (a 1-stable transformation).
 

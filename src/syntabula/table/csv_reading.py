@@ -1,9 +1,10 @@
-"""Delimited text to raw columns, typed by rules that never change a value.
+"""Delimited text to raw columns, typed by a schema, or else by rules that never change a value.
 
 A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and
-missing in every other column. A column has the first of these types that all its cells have: true/false;
-whole numbers of at most 64 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or
-without an offset; text. Numbers beyond 64 bits and codes such as 007 therefore stay text.
+missing in every other column. With a schema, columns are typed as `declared_cells` says. Without one, a column has
+the first of these types that all its cells have: true/false; whole numbers of at most 64 bits without leading
+zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64 bits and
+codes such as 007 therefore stay text.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Any
 
 from syntabula.errors import DataError
 from syntabula.table.csv_safety import DELIMITERS
+from syntabula.table.declared_cells import read_declared
 from syntabula.table.duckdb_columns import connection, one_file, quoted, read_relation
 from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
+from syntabula.table.schema import Schema
 
 FIRST_LINES = 100
 SAMPLE_ROWS = 1000
@@ -43,13 +46,16 @@ _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
-def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[dict[str, RawColumn], int]:
+def read_delimited(
+    path: str, compression: str, delimiter: str | None, schema: Schema | None = None
+) -> tuple[dict[str, RawColumn], int]:
     """Read a delimited file in UTF-8 with a header.
 
     Args:
         path: File to read.
         compression: "none", "gzip" or "zstd".
         delimiter: Character between cells; found from the header among , ; tab and | if None.
+        schema: Declares the columns; None to read types off the cells.
 
     Returns:
         The columns, and the number of rows.
@@ -62,22 +68,24 @@ def read_delimited(path: str, compression: str, delimiter: str | None) -> tuple[
 
     with connection() as database:
         try:
-            return interruptible(database, lambda: _read(database, path, compression, delimiter))
+            return interruptible(database, lambda: _read(database, path, compression, delimiter, schema))
         except duckdb.Error as error:
             raise DataError(_explained(path, str(error))) from None
 
 
 def _read(
-    database: Any, path: str, compression: str, delimiter: str | None
+    database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None
 ) -> tuple[dict[str, RawColumn], int]:
     from syntabula.table.frames import check_names
 
     reader = _Reader(database, path, compression)
-    names, found = _header(reader, path, delimiter)
+    names, found = _header(reader, path, delimiter, schema)
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
     source = reader.source(found, quote='"', names=plain, header=True)
     database.execute(f"CREATE TABLE cells AS SELECT * FROM {source}")
+    if schema is not None:
+        return read_declared(database, names, schema)
     typed = _types(database, len(names))
     cells = database.sql(
         "SELECT "
@@ -87,13 +95,20 @@ def _read(
     return read_relation(cells, names)
 
 
-def _header(reader: _Reader, path: str, delimiter: str | None) -> tuple[list[str], str]:
-    """Return the column names and the delimiter, found if it is not given."""
+def _header(
+    reader: _Reader, path: str, delimiter: str | None, schema: Schema | None
+) -> tuple[list[str], str]:
+    """Return the column names and the delimiter, found if it is not given: by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
     texts = [(line or "") + "\n" for (line,) in lines]
     if not "".join(texts).strip("\n\r\ufeff"):
         raise DataError(f"{path!r} is empty; a table needs at least a header line with the column names")
-    widths = {d: _widths(texts, d, path) for d in ([delimiter] if delimiter else DELIMITERS)}
+    records = {d: _records(texts, d, path) for d in ([delimiter] if delimiter else DELIMITERS)}
+    for mark, rows in records.items():
+        names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
+        if schema is not None and set(names) == set(schema):
+            return names, mark
+    widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that only the header has belongs to a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and 2 * w[1:].count(w[0]) >= len(w) - 1]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
@@ -102,11 +117,11 @@ def _header(reader: _Reader, path: str, delimiter: str | None) -> tuple[list[str
     return [names[0].removeprefix("\ufeff"), *names[1:]], chosen
 
 
-def _widths(lines: Sequence[str], delimiter: str, path: str) -> list[int]:
-    """Return the number of cells of the header and of each of the first records."""
+def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:
+    """Return the header and the first records."""
     csv.field_size_limit(2**31 - 1)
     try:
-        return [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
         raise DataError(
             f"the first lines of {path!r} cannot be read as delimited text; quote names and cells that hold special "

@@ -35,6 +35,8 @@ def connection(path: str | None = None) -> Iterator[Any]:
     }
     if path is not None:
         settings["memory_limit"] = "256MB"
+        # With several threads, rows that come from arrays may change places.
+        settings["threads"] = 1
     database = duckdb.connect(path or ":memory:", config=settings)
     try:
         database.execute("SET TimeZone = 'UTC'")

@@ -37,7 +37,11 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
     """
     present = _present(raw)
     values = raw.values[present] if not present.all() else raw.values
-    counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum())}
+    unreadable = np.zeros_like(present) if raw.unreadable is None else raw.unreadable
+    n_unreadable = int(unreadable.sum())
+    counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
+    # A cell that is no label of any type is an unlisted one.
+    counts["unknown" if isinstance(column, Categorical) else "unreadable"] = n_unreadable
     known: NDArray[np.bool_] | None = None
     if bins is not None:
         assert isinstance(column, Binned)
@@ -50,7 +54,7 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         labels = all_labels(column)
         found = _look_up(labels, values)
         known = found >= 0
-        counts["unknown"] = int(known.size - known.sum())
+        counts["unknown"] += int(known.size - known.sum())
         if column.open:
             found[~known] = len(labels) - 1
             known = None
@@ -61,6 +65,9 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         present[present] = known
         found = found[known]
     codes[present] = found
+    if isinstance(column, Categorical) and column.open:
+        codes[unreadable] = len(all_labels(column)) - 1
+        present |= unreadable
     return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts)
 
 

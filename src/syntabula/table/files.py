@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
 from syntabula.errors import DataError, SyntabulaError
@@ -16,16 +16,22 @@ from syntabula.table.formats import FileFormat, file_format
 from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
 
+if TYPE_CHECKING:
+    from syntabula.table.schema import Schema
 
-def read_table(path: str | os.PathLike[str]) -> RawTable:
+
+def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> RawTable:
     """Read a table from a file, its format given by the suffix.
 
-    Delimited text is typed as `csv_reading` says, JSON Lines as `json_reading` says. Parquet and Arrow files
+    With a schema, the cells of text files are read as it declares (see `declared_cells`), and the origin's types
+    follow from it alone. Without one, delimited text is typed as `csv_reading` says, JSON Lines as `json_reading`
+    says; the types then depend on the cells. Parquet and Arrow files
     keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
     fetched from a network and nothing is written.
 
     Args:
         path: File with one of the suffixes of `formats`.
+        schema: Declares the columns of a text file, or None.
 
     Returns:
         The table.
@@ -45,13 +51,18 @@ def read_table(path: str | os.PathLike[str]) -> RawTable:
     elif kind.container == "jsonl":
         from syntabula.table.json_reading import read_json_lines
 
-        columns, n_rows = read_json_lines(place, kind.compression)
+        columns, n_rows = read_json_lines(place, kind.compression, schema)
     else:
         from syntabula.table.csv_reading import read_delimited
 
         delimiter = "\t" if kind.container == "tsv" else None
-        columns, n_rows = read_delimited(place, kind.compression, delimiter)
-    return RawTable(columns, n_rows, Origin(kind.container, {n: c.physical for n, c in columns.items()}))
+        columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
+    physical = {n: c.physical for n, c in columns.items()}
+    if schema is not None and kind.container != "parquet":
+        from syntabula.table.declared_cells import declared_type
+
+        physical |= {n: declared_type(schema[n]) for n in columns if n in schema}
+    return RawTable(columns, n_rows, Origin(kind.container, physical))
 
 
 def write_table(

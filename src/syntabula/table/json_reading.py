@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import warnings
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from syntabula.errors import DataError
+from syntabula.errors import CoercionWarning, DataError
+from syntabula.table.declared_cells import read_declared
 from syntabula.table.duckdb_columns import connection, one_file, quoted
 from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
+from syntabula.table.schema import Schema
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
 
 
-def read_json_lines(path: str, compression: str) -> tuple[dict[str, RawColumn], int]:
-    """Read a JSON Lines file; null and absent keys are missing, columns of ISO dates or times become such.
+def read_json_lines(
+    path: str, compression: str, schema: Schema | None = None
+) -> tuple[dict[str, RawColumn], int]:
+    """Read a JSON Lines file; null and absent keys are missing.
+
+    With a schema, its columns are those of the table, whichever keys occur, and each cell's text is read as
+    `declared_cells` says: that of a string, or a number as it is written. Other keys are ignored, with a warning.
+    Without a schema, columns of ISO dates or times become such.
 
     Args:
         path: File to read.
         compression: "none", "gzip" or "zstd".
+        schema: Declares the columns; None to read names and types off the file.
 
     Returns:
-        The columns in order of first appearance, and the number of rows.
+        The columns, in the schema's order or in that of first appearance, and the number of rows.
 
     Raises:
-        DataError: If a line is not a JSON object, or there is none; names the line, never its content.
+        DataError: If a line is not a JSON object, or there is none and no schema; names the line, never its content.
     """
     from syntabula.table.frames import check_names
 
-    rows = _rows(path, compression)
+    if schema is not None:
+        return _declared(_rows(path, compression, msgspec.Raw), schema)
+    rows = _rows(path, compression, Any)
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
         raise DataError(f"{path!r} is empty; JSON Lines without a line have no columns")
@@ -42,7 +54,7 @@ def read_json_lines(path: str, compression: str) -> tuple[dict[str, RawColumn], 
     return {name: _column(name, [row.get(name) for row in rows]) for name in names}, len(rows)
 
 
-def _rows(path: str, compression: str) -> list[dict[str, Any]]:
+def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
     import duckdb
 
     query = (
@@ -56,7 +68,7 @@ def _rows(path: str, compression: str) -> list[dict[str, Any]]:
             line = re.search(r"in line (\d+)", str(error))
             where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
             raise DataError(f"{where} is not valid JSON; write one object per line") from None
-    decoder = msgspec.json.Decoder(dict[str, Any])
+    decoder = msgspec.json.Decoder(dict[str, cell])
     rows = []
     for number, (text,) in enumerate(lines, start=1):
         try:
@@ -64,6 +76,34 @@ def _rows(path: str, compression: str) -> list[dict[str, Any]]:
         except (msgspec.DecodeError, RecursionError):
             raise DataError(f"object {number} of {path!r} is not a JSON object with text as keys") from None
     return rows
+
+
+def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    if any(key not in schema for row in rows for key in row):
+        warnings.warn(
+            CoercionWarning("some records have keys that the schema does not declare; they are ignored"),
+            stacklevel=2,
+        )
+    arrays, selected = {}, []
+    for i, name in enumerate(schema):
+        texts = [_text(row.get(name)) for row in rows]
+        arrays[f"v{i}"] = object_array([text or "" for text in texts])
+        arrays[f"m{i}"] = np.fromiter((text is None for text in texts), np.bool_, count=len(texts))
+        selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END AS c{i}")
+    with connection() as database:
+        # With several threads, rows that come from arrays may change places.
+        database.execute("SET threads = 1")
+        database.register("texts", arrays)
+        database.execute(f"CREATE TABLE cells AS SELECT {', '.join(selected)} FROM texts")
+        return interruptible(database, lambda: read_declared(database, [*schema], schema))
+
+
+def _text(cell: msgspec.Raw | None) -> str | None:
+    """Return the text of a string, and anything else as it is written."""
+    written = b"null" if cell is None else bytes(cell)
+    if written.startswith(b'"'):
+        return msgspec.json.decode(written, type=str)
+    return None if written == b"null" else written.decode()
 
 
 def _column(name: str, cells: list[Any]) -> RawColumn:

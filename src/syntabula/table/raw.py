@@ -45,15 +45,23 @@ class RawColumn:
             int64 microseconds; other as objects. What stands where a cell is missing means nothing.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
+        unreadable: True where a text file holds a cell that its declared kind does not read; such cells are
+            missing too. None if there are none.
     """
 
     values: NDArray[Any]
     missing: NDArray[np.bool_]
     physical: PhysicalType
+    unreadable: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape != self.missing.shape or self.values.ndim != 1:
             raise DataError("values and missing of a column must be one-dimensional and of one length")
+
+    def take(self, rows: NDArray[np.intp]) -> RawColumn:
+        """Return some rows of the column, by position."""
+        unreadable = None if self.unreadable is None else self.unreadable[rows]
+        return RawColumn(self.values[rows], self.missing[rows], self.physical, unreadable)
 
     def __repr__(self) -> str:
         return f"RawColumn({self.physical.kind})"

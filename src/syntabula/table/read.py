@@ -5,38 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError
 from syntabula.table.raw import Origin, RawColumn, RawTable
+from syntabula.table.untyped import typed_as_declared
+
+if TYPE_CHECKING:
+    from syntabula.table.schema import Schema
 
 
-def read(source: Any) -> RawTable:
+def read(source: Any, schema: Schema | None = None) -> RawTable:
     """Read a table.
 
     Args:
         source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
-            table, which is returned as it is.
+            table.
+        schema: Declares the types of what stores none: the cells of text files, and columns of Python objects
+            without any value. Without it, these are read off the cells. Whether the table fits the schema is
+            not checked here.
 
     Returns:
-        The table.
+        The table; a raw table as it is.
 
     Raises:
         DataError: If it cannot be read; the message never holds a cell's value.
         ArgumentError: If the suffix of a path is not supported.
         MissingExtraError: If an optional library is needed.
     """
-    if isinstance(source, RawTable):
-        return source
     if isinstance(source, str | Path | os.PathLike):
         from syntabula.table.files import read_table
 
-        return read_table(source)
+        source = read_table(source, schema)
+    if isinstance(source, RawTable):
+        return source if schema is None else typed_as_declared(source, schema)
     if source is None:
         raise DataError("no table was given; give a data frame, an Arrow table or the path of a file")
     from syntabula.table.frames import from_frame
 
-    return from_frame(source)
+    return read(from_frame(source), schema)
 
 
 def write_like(

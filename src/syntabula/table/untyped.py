@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from syntabula.table.columns import Boolean, Categorical, Column, Date, Datetime
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+from syntabula.table.declared_cells import declared_type
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema import Schema
 
 
@@ -23,20 +23,7 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
         if raw is None or raw.physical.kind != "text" or not raw.missing.all():
             continue
         if column.objection(raw.physical) is not None:
-            physical, dtype = _stored(column)
-            columns[name] = RawColumn(np.zeros(raw.missing.size, dtype=dtype), raw.missing, physical)
+            # No cell has content, so that the values are of no account.
+            values = np.zeros(raw.missing.size, dtype=np.int64)
+            columns[name] = RawColumn(values, raw.missing, declared_type(column))
     return replace(table, columns=columns)
-
-
-def _stored(column: Column) -> tuple[PhysicalType, str]:
-    """Return a stored type that reads as declared, and the dtype of its values."""
-    match column:
-        case Date():
-            return PhysicalType("date", "date"), "int64"
-        case Datetime():
-            return PhysicalType("datetime", "datetime64[us]", timezone=column.timezone), "int64"
-        case Boolean():
-            return PhysicalType("boolean", "bool"), "bool"
-        case Categorical() if column.label_type is bool:
-            return PhysicalType("boolean", "bool"), "bool"
-    return PhysicalType("float", "float64"), "float64"
