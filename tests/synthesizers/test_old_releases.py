@@ -1,0 +1,66 @@
+"""Release files of earlier formats open and say what they said when they were written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import syntabula as st
+from syntabula.cli import main
+from syntabula.synthesizers.release_file import FORMAT_VERSION
+
+FOLDERS = sorted((Path(__file__).parents[1] / "data").glob("release_format_*"))
+FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.syn"))
+PAIRS = [("code", "flag"), ("age", "code"), ("day", "income")]
+
+
+def recorded(path: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((path.parent / "expected.json").read_text())[path.stem]
+    return facts
+
+
+def test_there_are_files_of_the_present_format() -> None:
+    """Whoever changes the format adds its files: see tests/data/write_releases.py."""
+    assert f"release_format_{FORMAT_VERSION}" in [folder.name for folder in FOLDERS]
+    for folder in FOLDERS:
+        names = {path.stem for path in folder.glob("*.syn")}
+        assert names == set(json.loads((folder / "expected.json").read_text()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+class TestFile:
+    def test_it_says_what_it_said(self, path: Path) -> None:
+        release, was = st.load(path), recorded(path)
+
+        assert release.method == was["method"]
+        assert release.n_estimated == was["n_estimated"]
+        assert release.privacy.budget.epsilon == was["epsilon"]
+        assert len(release.schema) == 9
+        # Wording may get better, what was spent may not.
+        assert math.isclose(release.privacy.epsilon_spent or 0.0, was["epsilon_spent"])
+
+    def test_it_answers_and_draws_what_it_did(self, path: Path) -> None:
+        release, was = st.load(path), recorded(path)
+
+        for found, expected in zip(release.marginals(PAIRS), was["marginals"], strict=True):
+            np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)
+        assert release.sample(12, seed=5).to_csv(index=False).splitlines() == was["rows"]
+
+    def test_the_commands_read_it(
+        self, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["info", str(path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["method"] == recorded(path)["method"]
+        assert main(["sample", str(path), "--rows", "3", "-o", str(tmp_path / "o.csv"), "--quiet"]) == 0
+        assert len((tmp_path / "o.csv").read_text().splitlines()) == 4
+
+    def test_it_is_saved_again_as_itself(self, path: Path, tmp_path: Path) -> None:
+        st.load(path).save(tmp_path / "again.syn")
+
+        again = st.load(tmp_path / "again.syn")
+        assert again.sample(12, seed=5).to_csv(index=False).splitlines() == recorded(path)["rows"]
