@@ -108,7 +108,7 @@ def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] |
     _, method, epsilon, repeat = key
     if method in (REAL, BINNED):
         return _scores(files, files.train, in_bins=method == BINNED)
-    words = [files.train, files.schema, out, method, epsilon, repeat, files.discretizer]
+    words = [files.train, files.schema, out, method, epsilon, repeat, files.discretizer, files.bins(epsilon)]
     command = [sys.executable, str(HERE / "grid_cell.py"), *map(str, words)]
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)

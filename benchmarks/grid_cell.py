@@ -1,6 +1,6 @@
 """One run of the grid as a process of its own: a named method, or a pair "selector+model", on a prepared table.
 
-    python benchmarks/grid_cell.py TABLE SCHEMA OUT METHOD EPSILON SEED DISCRETIZER
+    python benchmarks/grid_cell.py TABLE SCHEMA OUT METHOD EPSILON SEED DISCRETIZER BINS
 
 The noise is the secure one; the seed is that of the sample alone. Prints what it took and how it was accounted for.
 """
@@ -16,13 +16,13 @@ import time
 
 def main() -> None:
     """Read a Parquet file, fit, write a Parquet file, print seconds, memory, accounting and what was chosen."""
-    table, schema, out, method, epsilon, seed, discretizer = sys.argv[1:8]
+    table, schema, out, method, epsilon, seed, discretizer, bins = sys.argv[1:9]
     started = time.perf_counter()
     import syntabula
 
     settings = {
         "epsilon": float(epsilon),
-        "bins": 100,
+        "bins": int(bins),
         "preprocessing": syntabula.Preprocessing(discretizer=discretizer),
         "allow_observed": True,
     }
