@@ -13,6 +13,7 @@ import pytest
 import syntabula
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics import compare
+from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.report.groups import FEWEST_ROWS, equal_shares, equal_widths
 from syntabula.report.words import edge_texts, group_words
 
@@ -71,6 +72,13 @@ def people(n: int, seed: int) -> pd.DataFrame:
             "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
         }
     )
+
+
+class Facts:
+    """A result in its JSON form."""
+
+    def __init__(self, facts: dict[str, object]) -> None:
+        self.to_json = lambda: facts
 
 
 def report(*tables: pd.DataFrame, **given: object) -> syntabula.Report:
@@ -247,6 +255,46 @@ class TestResults:
         assert "groundhog" in text
         assert "REFUTED" in text
         assert "AUC 0.97" in text
+
+    def test_disclosure_is_shown_with_its_scale(self):
+        facts = {
+            "metric": "mds", "value": 0.2, "direction": "lower", "baselines": {"SELF": 0.8, "HISTOGRAM": None},
+            "facts": {"shadows": 8}, "note": "", "details": [],
+        }  # fmt: skip
+
+        text = Page(report(people(40, 1), people(40, 2), attacks=Facts(facts)).html).text
+
+        assert re.search(r"mds 8 shadow models 0\.2 lower SELF 0\.8", text)
+        assert "SELF copies the table" in text
+
+    def test_utility_is_shown_by_model_beside_real_training(self):
+        pytest.importorskip("sklearn")
+        real, synthetic, holdout = people(90, 1), people(80, 2), people(50, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            found = syntabula.evaluate(
+                real,
+                synthetic,
+                holdout=holdout,
+                target="job",
+                metrics=Efficacy(evaluators=("tree", "linear")),
+            )
+
+        text = Page(report(real, synthetic, holdout=holdout, target="job", evaluation=found).html).text
+
+        assert re.search(r"By model: tree 0\.\d+, linear 0\.\d+; accuracy \(synthetic\) 0\.\d+", text)
+        assert re.search(r"SELF 0\.\d+", text)
+
+    def test_errors_of_single_columns_are_no_lost_ties(self):
+        rng = np.random.default_rng(0)
+        x = rng.integers(0, 9, 2000)
+        real = pd.DataFrame({"x": x, "y": x + rng.integers(0, 2, 2000)})
+        # Every value moves by one, so that all cells differ; who is large beside whom stays.
+        moved = real + 1
+
+        text = Page(report(real, moved).html).text
+
+        assert "keeps nearly all of what ties pairs of columns together" in text
 
     def test_the_privacy_statement_is_that_of_the_release(self):
         real = people(200, 1)[["age", "job"]]

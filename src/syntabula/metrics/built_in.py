@@ -203,7 +203,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="affinity",
         group="utility",
-        summary="What eight models lose by learning from the synthetic table (MLA), with fixed settings",
+        summary="Part of their score that models lose by learning from the synthetic table (MLA), fixed settings",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",
@@ -215,7 +215,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="affinity-tuned",
         group="utility",
-        summary="What eight models lose by learning from the synthetic table (MLA), with tuned settings",
+        summary="Part of their score that models lose by learning from the synthetic table (MLA), tuned settings",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",

@@ -17,7 +17,7 @@ from syntabula.report.groups import Groups, described, shown
 from syntabula.report.plots import short_number
 
 _LEAST_TIES = 0.01
-"""Pairs whose dependence is worth less than this distance have no ties that could be kept."""
+"""Tables whose columns depend on each other by less than this on average have no ties that could be kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,10 @@ def edge_texts(groups: Groups, *, is_time: bool) -> list[str]:
     return [str(text).replace("T", " ") for text in texts]
 
 
-def tiles(scores: Mapping[int, Score], statement: Any, attacks: Sequence[Mapping[str, Any]]) -> list[Tile]:
-    """Return the numbers at the top of the page."""
+def tiles(
+    scores: Mapping[int, Score], ties: Score, statement: Any, attacks: Sequence[Mapping[str, Any]]
+) -> list[Tile]:
+    """Return the numbers at the top of the page; `ties` is the score of associations."""
     found = [
         Tile(
             name="Single columns",
@@ -96,13 +98,14 @@ def tiles(scores: Mapping[int, Score], statement: Any, attacks: Sequence[Mapping
                 f"{percent(scores[2].baselines['HISTOGRAM'])} if nothing tied the columns together",
             )
         )
-        kept = ties_kept(scores[2])
+        kept = ties_kept(ties)
         if kept is not None:
             found.append(
                 Tile(
                     name="Ties kept",
                     value=f"{100 * kept:.0f}\u00a0%",
-                    meaning="of the way from columns without any ties to a fresh half of the real table",
+                    meaning="of the way from columns without any ties to a fresh half of the real table, "
+                    "by how strongly columns are associated",
                 )
             )
     if statement is not None:
@@ -135,16 +138,22 @@ def tiles(scores: Mapping[int, Score], statement: Any, attacks: Sequence[Mapping
     return found
 
 
-def ties_kept(pairs: Score) -> float | None:
-    """Return how far pairs have come from HISTOGRAM to HALF (0 .. 1); None where there is nothing to keep."""
-    best, without = pairs.baselines["HALF"], pairs.baselines["HISTOGRAM"]
+def ties_kept(ties: Score) -> float | None:
+    """Return how far associations have come from HISTOGRAM to HALF (0 .. 1); None where there are none to keep.
+
+    Not the distance of pairs: errors of single columns, which noise makes, would count as lost ties.
+    """
+    best, without = ties.baselines["HALF"], ties.baselines["HISTOGRAM"]
     if not without - best > _LEAST_TIES:
         return None
-    return min(1.0, max(0.0, (without - pairs.value) / (without - best)))
+    return min(1.0, max(0.0, (without - ties.value) / (without - best)))
 
 
 def overview(
-    tables: Comparison, scores: Mapping[int, Score], found: Mapping[int, Sequence[Difference]]
+    tables: Comparison,
+    scores: Mapping[int, Score],
+    ties: Score,
+    found: Mapping[int, Sequence[Difference]],
 ) -> list[str]:
     """Return what the page shows, in a few sentences."""
     real, synthetic = tables.real.n_rows, tables.synthetic.n_rows
@@ -155,7 +164,7 @@ def overview(
     ]
     if tables.left_out:
         sentences.append(f"Left out, as their values are made up: {', '.join(map(shown, tables.left_out))}.")
-    kept = ties_kept(scores[2]) if found[2] else None
+    kept = ties_kept(ties) if found[2] else None
     if kept is not None:
         quality = next(word for least, word in _QUALITY if kept >= least)
         sentences.append(f"The synthetic table keeps {quality} of what ties pairs of columns together.")
@@ -216,19 +225,30 @@ def group_words(groups: Groups, edges: Sequence[str]) -> list[str]:
 def scale(result: Result) -> list[Mark]:
     """Return the score and its baselines on a line from the best value to the worst of them."""
     score = result.score
-    values: dict[str, float] = {"SYNTHETIC": score.value}
-    values.update({str(name): value for name, value in score.baselines.items()})
-    known = {name: value for name, value in values.items() if math.isfinite(value)}
+    return _marks(score.value, score.baselines, score.direction, result.info.best)
+
+
+def disclosure_scale(facts: Mapping[str, Any]) -> list[Mark]:
+    """Return a disclosure score, as JSON-able facts, and its baselines on such a line."""
+    value, baselines = facts["value"], facts.get("baselines") or {}
+    known = {name: math.nan if found is None else float(found) for name, found in baselines.items()}
+    return _marks(math.nan if value is None else float(value), known, facts["direction"], 0.0)
+
+
+def _marks(value: float, baselines: Mapping[Any, float], direction: str, best: float | None) -> list[Mark]:
+    values: dict[str, float] = {"SYNTHETIC": value}
+    values.update({str(name): found for name, found in baselines.items()})
+    known = {name: found for name, found in values.items() if math.isfinite(found)}
     if len(known) < 2 or "SYNTHETIC" not in known:
         return []
-    ends = [*known.values(), *([] if result.info.best is None else [result.info.best])]
+    ends = [*known.values(), *([] if best is None else [best])]
     low, high = min(ends), max(ends)
     span = (high - low) or 1.0
     return [
         Mark(
             name=name,
-            value=number(value),
-            place=100 * ((value - low) / span if score.direction == "lower" else (high - value) / span),
+            value=number(found),
+            place=100 * ((found - low) / span if direction == "lower" else (high - found) / span),
         )
-        for name, value in known.items()
+        for name, found in known.items()
     ]
