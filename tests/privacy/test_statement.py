@@ -197,3 +197,20 @@ class TestLines:
         printed = float(text.split("in all: epsilon = ")[1].split(",")[0])
         assert ledger.epsilon_spent <= printed <= ledger.epsilon_spent * (1 + 1e-5)
         assert math.isfinite(printed)
+
+
+class TestResumption:
+    def test_a_run_that_was_gone_on_with_says_so(self) -> None:
+        resumed = statement(replayed=5)
+
+        assert "5 of the noisy answers came from its journal" in resumed.text()
+        assert resumed.is_private
+        assert resumed.to_json()["replayed"] == 5
+        assert PrivacyStatement.from_json(json.loads(json.dumps(resumed.to_json()))) == resumed
+
+    def test_one_that_never_broke_off_does_not_nor_does_an_older_file(self) -> None:
+        facts = statement().to_json()
+        assert facts.pop("replayed") == 0
+
+        assert PrivacyStatement.from_json(facts) == statement()
+        assert "journal" not in statement().text()

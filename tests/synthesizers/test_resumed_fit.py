@@ -26,6 +26,7 @@ from syntabula.select.doubling import FirstTimeDoubling
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 N = 600
+MOMENTS = 4  # at which each run breaks off, evenly over its writes
 SCHEMA = st.Schema(
     {
         "age": st.Numeric(18, 90, integer=True, nullable=True),
@@ -36,7 +37,7 @@ SCHEMA = st.Schema(
 )
 PRIVTREE = st.Preprocessing(discretizer="privtree", within="normal")
 EVEN = st.Preprocessing(discretizer="uniform")
-NETWORK = {"model": NeuralRows(n_rows=32, units=8, iterations=4)}
+NETWORK = {"model": NeuralRows(n_rows=16, units=4, iterations=2)}
 FEW_ROUNDS = {"selector": FirstTimeDoubling(rounds_per_column=2)}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "independent": ("independent", {"preprocessing": EVEN}),
@@ -125,21 +126,13 @@ def evenly(items: list[Any], most: int) -> list[Any]:
 class TestBytes:
     @pytest.mark.parametrize("case", METHODS)
     def test_are_those_of_a_run_that_never_broke_off(self, case: str, tmp_path: Path) -> None:
-        self.compare(case, tmp_path, most=4)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("case", METHODS)
-    def test_are_so_wherever_it_broke_off(self, case: str, tmp_path: Path) -> None:
-        self.compare(case, tmp_path, most=1000)
-
-    def compare(self, case: str, tmp_path: Path, *, most: int) -> None:
         path, noise = tmp_path / "journal", Counted(7)
         release = fit(case, path, noise=noise)
         whole, file = path.read_bytes(), saved(release, tmp_path)
         spends = len(Journal.replay(path))
         ended = []
 
-        for beginning, answers in evenly(beginnings(whole), most):
+        for beginning, answers in evenly(beginnings(whole), MOMENTS):
             path.write_bytes(beginning)
             again = Counted(7)
             resumed = fit(case, path, noise=again, resume=True)

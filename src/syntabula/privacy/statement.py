@@ -180,7 +180,7 @@ class PrivacyStatement:
         if not self.replayed:
             return []
         return [
-            f"  The run broke off and was gone on with: {self.replayed} noisy answers came from its journal, and none",
+            f"  The run broke off and was resumed: {self.replayed} of the noisy answers came from its journal, and none",
             "  was drawn or charged twice. If the table was changed in between, they tell of the earlier one; what",
             "  all answers together tell about a record stays within the total.",
         ]

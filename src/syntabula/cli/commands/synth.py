@@ -105,7 +105,7 @@ def synth(
 
     if resume:
         console.note(
-            f"resumed: {release.privacy.replayed} answers came from {journal}, the others were drawn"
+            f"resumed: {release.privacy.replayed} of the noisy answers came from {journal}, the others were drawn"
         )
     facts = {
         "out": str(out),
