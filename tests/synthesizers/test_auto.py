@@ -108,7 +108,7 @@ class TestChoice:
 
     def test_haste_gets_mst(self) -> None:
         release = auto({"max_seconds": 5.0}).fit(sparse(), schema())
-        slow_network = auto({"max_seconds": 5.0, "network": NeuralRows()}).fit(dense(), schema())
+        slow_network = auto({"max_seconds": 1.0, "network": NeuralRows()}).fit(dense(), schema())
 
         assert "aim was left out, as it may take" in release.privacy.choice.reason
         assert "margnet was left out, as it may take" in slow_network.privacy.choice.reason

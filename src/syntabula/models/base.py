@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,19 @@ import numpy as np
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+
+
+@dataclass(frozen=True)
+class FitCost:
+    """What one fit may take.
+
+    Attributes:
+        memory_mb: Bound on it, the model included.
+        seconds: Rough time on one core.
+    """
+
+    memory_mb: float
+    seconds: float
 
 
 class MarginalModel(Protocol):
@@ -74,3 +88,12 @@ def memory_with_each_mb(
     if isinstance(model, SizesAtOnce):
         return model.memory_with_each_mb(cliques, candidates)
     return [model.memory_mb([*cliques, candidate]) for candidate in candidates]
+
+
+@runtime_checkable
+class StatesFitCost(Protocol):
+    """A model that says beforehand what a fit takes, where that is not its size times a constant."""
+
+    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+        """Say what a fit to marginals of these cliques may take, from the domain and a guessed number of records."""
+        ...

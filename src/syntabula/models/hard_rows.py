@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.base import FitCost
 
 Rows = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
@@ -37,6 +38,10 @@ class HardRows(ABC):
         seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
     """
 
+    _bytes_per_cell: ClassVar[int] = 0
+    """What a fit takes for each cell and column of a marginal."""
+    _bytes_per_row: ClassVar[int] = 0
+
     max_rows: int = 1_000_000
     max_memory_mb: float = 4000.0
     seed: int = 0
@@ -54,6 +59,10 @@ class HardRows(ABC):
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements."""
+
+    @abstractmethod
+    def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
+        """Say roughly how long a fit of so many records takes on one core."""
 
     @property
     def domain(self) -> Domain:
@@ -74,6 +83,13 @@ class HardRows(ABC):
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Bound the model's size: its records, whatever it is fitted to."""
         return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
+
+    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+        """Say what a fit to marginals of these cliques may take, with a guessed number of records for the time."""
+        cells = sum(self.domain.cells(c) * len(c) for c in cliques)
+        needed = cells * self._bytes_per_cell + self.max_rows * self._bytes_per_row
+        memory_mb = needed / 2**20 + 2 * self.memory_mb([])
+        return FitCost(memory_mb, self._fit_seconds(cliques, self._records_for(float(n_records))))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order.
@@ -167,9 +183,7 @@ class HardRows(ABC):
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
         return np.stack(drawn, axis=1)
 
-    def _check_measurements(
-        self, measurements: Sequence[Measurement], *, bytes_per_cell: int, bytes_per_row: int
-    ) -> None:
+    def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
         if not measurements:
             raise ArgumentError("fit needs at least one measurement")
@@ -178,8 +192,7 @@ class HardRows(ABC):
                 raise ArgumentError(
                     f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
                 )
-        cells = sum(m.values.size * len(m.clique) for m in measurements)
-        needed = (cells * bytes_per_cell + self.max_rows * bytes_per_row) / 2**20 + 2 * self.memory_mb([])
+        needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take {needed:,.0f} MB, above "

@@ -204,6 +204,9 @@ class RelaxedProjection(SoftRowsModel):
         assert isinstance(rows, FreeRows)
         return {"numbers": rows.numbers.cpu().numpy()}
 
+    def _row_operations(self) -> int:
+        return 40 * sum(self.domain.sizes)  # a projection is a dozen of passes over a row
+
     def _working_numbers(self) -> int:
         # Numbers, gradient and two moments; distributions with what their gradient needs, and soft rows.
         return self.n_rows * (10 * sum(self.domain.sizes) + 12 * len(self._thresholds))

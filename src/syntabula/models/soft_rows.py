@@ -16,10 +16,16 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.base import FitCost
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.row_fitting import Loss, SoftRows, Star, fit_rows, make_stars, star_numbers
 from syntabula.models.rows import Rows, even_rows
+
+_USUAL_PART = 0.3
+"""Part of the steps that a fit usually takes before noise explains what is left."""
+_SECONDS_PER_OPERATION = 6e-12
+_SECONDS_PER_STEP = 2e-3
 
 Arrays = Mapping[str, np.ndarray]
 """Parameters of soft rows by their names, as they are stored."""
@@ -86,6 +92,10 @@ class SoftRowsModel(ABC):
     def _working_numbers(self) -> int:
         """Bound how many float32 numbers a fit takes beyond its targets."""
 
+    @abstractmethod
+    def _row_operations(self) -> int:
+        """Say how many multiplications it takes to make one row, and as many again for a gradient, twice."""
+
     @property
     def _loss(self) -> Loss:
         return "squared"
@@ -131,6 +141,13 @@ class SoftRowsModel(ABC):
         """Return the size of rows and parameters; it does not grow with the cliques."""
         stored = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._shapes().values())
         return (self.n_rows * sum(self.domain.sizes) * 4 + stored) / 2**20
+
+    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+        """Say what a fit to marginals of these cliques may take; its time is that of a processor."""
+        numbers = self._working_numbers() + star_numbers(self._measurable, set(cliques), self.n_rows)
+        products = self._row_operations() + sum(self._measurable.cells(c) for c in cliques)
+        seconds = 6 * self.n_rows * products * _SECONDS_PER_OPERATION + _SECONDS_PER_STEP
+        return FitCost(numbers * 4 / 2**20, _USUAL_PART * self.iterations * seconds)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, from this one's parameters.
@@ -247,8 +264,7 @@ class SoftRowsModel(ABC):
                     f"the measurement of {m.clique} has shape {m.values.shape}, its clique {space.shape(m.clique)}"
                 )
         cliques = {space.canonical(m.clique) for m in measurements}
-        numbers = self._working_numbers() + star_numbers(space, cliques, self.n_rows)
-        needed = numbers * 4 / 2**20
+        needed = self.fit_cost(list(cliques), 0).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take {needed:,.0f} MB, above the "

@@ -89,7 +89,13 @@ class Adaptive:
             ):
                 steps.append(
                     PlannedStep(
-                        name=name, share=part, cells=counted, noisy_cells=drawn, model_cells=model_cells
+                        name=name,
+                        share=part,
+                        cells=counted,
+                        noisy_cells=drawn,
+                        model_cells=model_cells,
+                        candidates=tuple(self._candidates(domain)),
+                        fits=rounds if drawn else 0,
                     )
                 )
         return steps

@@ -32,8 +32,6 @@ _FEWEST_COLUMNS = 3
 _SURE = 2.0  # standard deviations of the mean of all pairs
 _HIDDEN = 0.3  # standard deviations of one pair: so much denser may a tree look that noise hides
 _DENSEST = 0.25  # about what equal correlations of 0.8 come to
-_ROUNDS_PER_COLUMN = 4
-_SECONDS_PER_OPERATION = 1e-11
 
 
 class Way(NamedTuple):
@@ -258,19 +256,21 @@ class Automatic:
 
     def _network_steps(self, domain: Domain) -> list[PlannedStep]:
         """Return MargNet's plan with the size of the network, and the time to train it in every round."""
-        steps = self.dense.plan(domain)
-        bound = self.network.over(domain)
-        width = sum(domain.sizes)
-        weights = self.network.units * (2 * self.network.units + 3 * width)
-        operations = 6 * self.network.n_rows * (weights + width * width / 8)
-        seconds = (
-            _ROUNDS_PER_COLUMN * len(domain) * self.network.iterations * operations * _SECONDS_PER_OPERATION
-        )
-        sized = [
-            replace(s, cliques=(), model_cells=math.ceil(bound.memory_mb(s.cliques) * 2**20 / 8))
-            for s in steps
-        ]
-        return [*sized[:-1], replace(sized[-1], work_seconds=seconds)]
+        bound, sized = self.network.over(domain), []
+        for step in self.dense.plan(domain):
+            cost = bound.fit_cost(step.cliques, 0)
+            seconds = step.fits * cost.seconds
+            sized.append(
+                replace(
+                    step,
+                    cliques=(),
+                    candidates=(),
+                    model_cells=0,
+                    fit_mb=cost.memory_mb,
+                    work_seconds=seconds,
+                )
+            )
+        return sized
 
     def _choice_steps(self, domain: Domain, *, weighed: bool) -> list[PlannedStep]:
         share = Fraction(self.choice_share)

@@ -33,6 +33,10 @@ class PlannedStep:
         model_cells: Upper bound on the cells of the model after it.
         cliques: All that the model is fitted to after it, where that is known beforehand: the model then says
             itself how large it will be.
+        candidates: The same where the selector keeps a growing model within `model_cells`, and measures only
+            what fits: models that state what a fit takes go by them.
+        fits: How often a model is fitted in it, roughly.
+        fit_mb: What a fit takes by the model's own statement, instead of `model_cells`.
         work_seconds: Rough time that it takes beyond what its cells say.
     """
 
@@ -42,12 +46,16 @@ class PlannedStep:
     noisy_cells: int
     model_cells: int
     cliques: tuple[Clique, ...] = ()
+    candidates: tuple[Clique, ...] = ()
+    fits: int = 1
+    fit_mb: float = 0.0
     work_seconds: float = 0.0
 
     @property
     def memory_mb(self) -> float:
         """Upper bound on what it takes beyond the table."""
-        return (self.cells * _BYTES_PER_COUNTED_CELL + self.model_cells * _BYTES_PER_MODEL_CELL) / 2**20
+        counted, model = self.cells * _BYTES_PER_COUNTED_CELL, self.model_cells * _BYTES_PER_MODEL_CELL
+        return (counted + model) / 2**20 + self.fit_mb
 
     @property
     def seconds(self) -> float:

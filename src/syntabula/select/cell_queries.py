@@ -61,9 +61,10 @@ class CellQueries:
         least = min(domain.sizes)
         first = PlannedStep(name=TOTAL, share=total, cells=least, noisy_cells=least, model_cells=least)
         steps = [first]
-        for name, part, noisy in (
-            (CHOOSE, 1 - Fraction(self.measure_share), 0),
-            (MEASURE, Fraction(self.measure_share), self._rounds(domain, cells) * self.cells_per_round),
+        rounds = self._rounds(domain, cells)
+        for name, part, noisy, fits in (
+            (CHOOSE, 1 - Fraction(self.measure_share), 0, 0),
+            (MEASURE, Fraction(self.measure_share), rounds * self.cells_per_round, rounds),
         ):
             steps.append(
                 PlannedStep(
@@ -73,6 +74,7 @@ class CellQueries:
                     noisy_cells=noisy,
                     model_cells=cells,
                     cliques=members,
+                    fits=fits,
                 )
             )
         return steps

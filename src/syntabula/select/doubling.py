@@ -64,6 +64,8 @@ class FirstTimeDoubling:
             one_way=one_way,
             round_share=round_share,
             measure_share=Fraction(self.measure_share),
+            # Doubling saves some of the rounds.
+            fits=2 * self.rounds_per_column * len(domain) // 3,
             names=(ONE_WAY, CHOOSE, MEASURE)
             if self.queries == "pairs"
             else (ONE_WAY, CHOOSE_CELL, MEASURE_CELL),

@@ -85,7 +85,14 @@ class IndependentDifference:
             for name, share, cells, noisy in planned
             if share
         ]
-        last = PlannedStep(name=CHOSEN, share=rest, cells=chosen, noisy_cells=chosen, model_cells=model_cells)
+        last = PlannedStep(
+            name=CHOSEN,
+            share=rest,
+            cells=chosen,
+            noisy_cells=chosen,
+            model_cells=model_cells,
+            candidates=tuple(pairs) or tuple((c,) for c in domain.columns),
+        )
         return [*steps, last]
 
     def select(

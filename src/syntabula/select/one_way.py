@@ -28,6 +28,7 @@ class OneWay:
                 cells=cells,
                 noisy_cells=cells,
                 model_cells=cells,
+                candidates=tuple((c,) for c in domain.columns),
             )
         ]
 

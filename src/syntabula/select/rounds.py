@@ -99,10 +99,12 @@ def plan_of_pairs(
     names: tuple[str, str, str],
     picks: int = 1,
     max_model_mb: float | None = None,
+    fits: int | None = None,
 ) -> list[PlannedStep]:
     """Say what one-way marginals cost, and then rounds of choosing and measuring pairs.
 
-    Without a limit on the model's size, all pairs may come to be measured, and it must hold them.
+    Without a limit on the model's size, all pairs may come to be measured, and it must hold them. It is fitted
+    `fits` times; None for once a round.
     """
     singles = tuple((c,) for c in domain.columns)
     pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)
@@ -113,12 +115,13 @@ def plan_of_pairs(
         return [first]
     counted = sorted((domain.cells(c) for c in pairs), reverse=True)
     chosen = math.ceil((1 - one_way) / round_share) * picks
-    cliques = (*singles, *pairs) if max_model_mb is None else ()
+    cliques = (*singles, *pairs)
+    rounds = math.ceil((1 - one_way) / round_share) if fits is None else fits
     model_cells = sum(counted) if max_model_mb is None else int(max_model_mb * 2**20 / 8)
     steps = [first]
-    for name, part, kept, noisy in (
-        (names[1], 1 - measure_share, sum(counted), 0),
-        (names[2], measure_share, 0, sum(counted[:chosen])),
+    for name, part, kept, noisy, fitted in (
+        (names[1], 1 - measure_share, sum(counted), 0, 0),
+        (names[2], measure_share, 0, sum(counted[:chosen]), rounds),
     ):
         steps.append(
             PlannedStep(
@@ -127,7 +130,9 @@ def plan_of_pairs(
                 cells=kept,
                 noisy_cells=noisy,
                 model_cells=cells + model_cells,
-                cliques=cliques,
+                cliques=cliques if max_model_mb is None else (),
+                candidates=cliques,
+                fits=fitted,
             )
         )
     return steps

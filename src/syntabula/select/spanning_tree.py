@@ -47,7 +47,8 @@ class SpanningTree:
         """Say what each third will cost; pairs are bounded by the d - 1 largest."""
         third = Fraction(1, 3)
         one_way = sum(domain.sizes)
-        pairs = sorted((domain.cells(p) for p in combinations(domain.columns, 2)), reverse=True)
+        largest = sorted(combinations(domain.columns, 2), key=domain.cells, reverse=True)
+        pairs = [domain.cells(p) for p in largest]
         if not pairs:
             return [
                 PlannedStep(
@@ -58,7 +59,14 @@ class SpanningTree:
         return [
             PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, model_cells=one_way),
             PlannedStep(name=TREE, share=third, cells=sum(pairs), noisy_cells=0, model_cells=one_way),
-            PlannedStep(name=PAIRS, share=third, cells=tree, noisy_cells=tree, model_cells=tree),
+            PlannedStep(
+                name=PAIRS,
+                share=third,
+                cells=tree,
+                noisy_cells=tree,
+                model_cells=tree,
+                candidates=tuple(largest[: len(domain) - 1]),
+            ),
         ]
 
     def select(

@@ -62,7 +62,8 @@ class WorstApproximated:
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals will be measured depends on what is found."""
-        cells = sorted((domain.cells(c) for c in workload_over(self.workload, domain).cliques), reverse=True)
+        members = workload_over(self.workload, domain).cliques
+        cells = sorted((domain.cells(c) for c in members), reverse=True)
         total, measure = Fraction(self.total_share), Fraction(self.measure_share)
         # A marginal may be chosen in every round.
         noisy = cells[0] * self._rounds(domain)
@@ -78,7 +79,13 @@ class WorstApproximated:
                 model_cells=model_cells,
             ),
             PlannedStep(
-                name=MEASURE, share=rounds * measure, cells=0, noisy_cells=noisy, model_cells=model_cells
+                name=MEASURE,
+                share=rounds * measure,
+                cells=0,
+                noisy_cells=noisy,
+                model_cells=model_cells,
+                candidates=members,
+                fits=self._rounds(domain),
             ),
         ]
 

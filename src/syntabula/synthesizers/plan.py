@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, StatesFitCost
 from syntabula.privacy.budget import Budget
 from syntabula.select.base import PlannedStep
 from syntabula.table.columns import Boolean, Categorical, Column, Numeric
@@ -113,7 +113,21 @@ class Plan:
         }
 
 
-def model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
+def with_model(step: PlannedStep, model: MarginalModel, n_rows: int) -> PlannedStep:
+    """Return a step with what fitting a bound model takes in it.
+
+    A model that states what a fit takes is asked for it, times the number of fits. Of others the size is known
+    where all marginals are; a selector that keeps the model within a size has said which.
+    """
+    measured = step.cliques or step.candidates
+    if measured and isinstance(model, StatesFitCost):
+        cost = model.fit_cost(measured, n_rows)
+        seconds = step.work_seconds + step.fits * cost.seconds
+        return replace(step, model_cells=0, fit_mb=cost.memory_mb, work_seconds=seconds)
+    return replace(step, model_cells=_model_cells(model, step.cliques)) if step.cliques else step
+
+
+def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
     """Return how many cells a bound model has after a fit to some cliques, cut off beyond any machine."""
     try:
         return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)

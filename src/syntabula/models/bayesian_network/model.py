@@ -16,12 +16,16 @@ from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.base import FitCost
 from syntabula.models.bayesian_network.structure import estimate, families, onto
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
 from syntabula.models.pgm.junction_tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
+
+_BYTES_PER_CELL = 40  # a table, its logarithm and work space
+_SECONDS_PER_CELL = 5e-8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,6 +94,11 @@ class BayesianNetwork:
             for c, n in zip(self.domain.columns, self.domain.sizes, strict=True)
         }
         return sum(cells.values()) * 8 / 2**20
+
+    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+        """Say what a fit takes: a pass over the marginals, and work space of their size."""
+        cells = sum(self.domain.cells(c) for c in cliques)
+        return FitCost(self.memory_mb(cliques) + cells * _BYTES_PER_CELL / 2**20, cells * _SECONDS_PER_CELL)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a network whose families are among the measured cliques.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from syntabula.models.gum.separation import Join, separate
 from syntabula.models.gum.update import Target, update
 from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
 
-_BYTES_PER_ROW = 48  # the cell of each row, their order, and work space
+_SECONDS_PER_UPDATED_ROW = 1.5e-8  # of one marginal in one pass, on one core
+_SECONDS_PER_CELL = 2e-6  # to make marginals agree
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
 
 
@@ -40,6 +41,9 @@ class GUM(HardRows):
         consistency_rounds: At most so many rounds make the marginals agree.
     """
 
+    _bytes_per_cell: ClassVar[int] = AGREEMENT_BYTES
+    _bytes_per_row: ClassVar[int] = 48  # the cell of each row, their order, and work space
+
     passes: int = 50
     consistency_rounds: int = 501
 
@@ -59,7 +63,7 @@ class GUM(HardRows):
             SchemaError: If a clique names an unknown column.
             ResourceError: If the fit may take more than `max_memory_mb`.
         """
-        self._check_measurements(measurements, bytes_per_cell=AGREEMENT_BYTES, bytes_per_row=_BYTES_PER_ROW)
+        self._check_measurements(measurements)
         rng = self._random()
         total = consistent_total(measurements)
         n = self._records_for(total)
@@ -76,6 +80,10 @@ class GUM(HardRows):
         ]
         self._draw(rows, [*joins[::-1], *rest], rng)
         return replace(self, _total=total, _rows=rows)
+
+    def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
+        cells = sum(self.domain.cells(c) for c in cliques)
+        return self.passes * len(cliques) * n_rows * _SECONDS_PER_UPDATED_ROW + cells * _SECONDS_PER_CELL
 
     def _draw(self, rows: Rows, joins: Sequence[Join], rng: np.random.Generator) -> None:
         """Fill in columns, in order."""

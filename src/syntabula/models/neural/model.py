@@ -104,5 +104,10 @@ class NeuralRows(SoftRowsModel):
         assert isinstance(rows, Network)
         return arrays_of(rows)
 
+    def _row_operations(self) -> int:
+        width, blocks = sum(self.domain.sizes), self.units * (self.units + 2 * sum(self.domain.sizes))
+        from_input = (len(self.domain) if self.start == "codes" else width) * (2 * self.units + width)
+        return blocks + from_input
+
     def _working_numbers(self) -> int:
         return training_numbers(self.domain, rows=self.n_rows, units=self.units)
