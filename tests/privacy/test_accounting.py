@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +24,7 @@ from syntabula.privacy.accounting.costs import (
 )
 from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
-from syntabula.privacy.budget import Budget
+from syntabula.privacy.budget import Accounting, Budget
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -64,8 +65,8 @@ def precise_epsilon(rho: float, delta: float) -> mpmath.mpf:
 
 
 def precise_delta(epsilon: float, mu: float) -> mpmath.mpf:
-    """Compute the Gaussian's privacy curve by its textbook difference with 80 digits."""
-    with mpmath.workdps(80):
+    """Compute the Gaussian's privacy curve by its textbook difference with 200 digits."""
+    with mpmath.workdps(200):
         e, m, root = mpmath.mpf(epsilon), mpmath.mpf(mu), mpmath.sqrt(2)
         return (mpmath.erfc((e / m - m / 2) / root) - mpmath.exp(e) * mpmath.erfc((e / m + m / 2) / root)) / 2
 
@@ -140,7 +141,7 @@ class TestZcdpConversion:
 
 class TestGaussian:
     @pytest.mark.parametrize("mu", [1e-4, 1e-2, 0.1, 0.5, 1, 2, 2.001, 3, 4.5, 10, 14.1, 20, 141, 200])
-    def test_delta_matches_80_digits_also_in_the_tails(self, mu: float) -> None:
+    def test_delta_matches_200_digits_also_in_the_tails(self, mu: float) -> None:
         compared = 0
         for epsilon in (0, 1e-9, 1e-3, 0.1, 1, 5, 10, 100, 1e4):
             precise = precise_delta(epsilon, mu)
@@ -167,6 +168,15 @@ class TestGaussian:
             assert precise_delta(above, mu) <= delta
             assert above == pytest.approx(epsilon, rel=1e-10)
         assert epsilon_from_mu(1e-6, 1e-3) == 0
+
+    def test_inverses_are_rounded_against_us_at_random_points(self) -> None:
+        rng = random.Random(5)
+        for _ in range(120):
+            epsilon, delta = 10 ** rng.uniform(-6, 2.3), 10 ** rng.uniform(-40, -0.01)
+            mu = mu_from_epsilon(epsilon, delta)
+            assert delta * (1 - 1e-11 * (1 + mu * mu)) <= precise_delta(epsilon, mu) <= delta
+            above = epsilon_from_mu(mu, delta)
+            assert above == 0 or precise_delta(above, mu) <= delta
 
     def test_is_never_above_the_zcdp_bound(self) -> None:
         for epsilon, delta in itertools.product(EPSILONS, DELTAS):
@@ -238,17 +248,24 @@ class TestAgainstAnotherAccountant:
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize("name", TRACES)
     @pytest.mark.parametrize("epsilon", EPSILONS)
-    def test_ledger_is_sound_and_not_loose(self, pld: Any, name: str, epsilon: float) -> None:
+    @pytest.mark.parametrize("accounting", ["zcdp", "gdp"])
+    def test_ledger_is_sound_and_not_loose(
+        self, pld: Any, name: str, epsilon: float, accounting: Accounting
+    ) -> None:
         for delta in DELTAS:
-            ledger = play(TRACES[name], Budget(epsilon, delta))
+            ledger = play(TRACES[name], Budget(epsilon, delta, accounting=accounting))
             composed = compose(pld, ledger, epsilon / 4_000)
             # What thresholds may fail with is added to delta, and so is not there for the rest.
             true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.selection_delta))
             assert ledger.epsilon_spent == pytest.approx(epsilon, rel=1e-12)
             assert ledger.epsilon_spent >= true
             # The price of counting in zCDP: 1.04 to 1.23 on these points, to 1.33 for choices alone at epsilon
-            # 20, and to 1.55 at the largest delta.
-            assert ledger.epsilon_spent <= (1.4 if delta <= 1e-5 else 1.6) * true
+            # 20, and to 1.55 at the largest delta. That of Gaussian privacy is far less where noise is above 1;
+            # below, the oracle's continuous noise is no measure for discrete noise.
+            if accounting == "zcdp":
+                assert ledger.epsilon_spent <= (1.4 if delta <= 1e-5 else 1.6) * true
+            elif epsilon <= 2:
+                assert ledger.epsilon_spent <= 1.15 * true
 
     @pytest.mark.parametrize("delta", DELTAS)
     @pytest.mark.parametrize("epsilon", EPSILONS)

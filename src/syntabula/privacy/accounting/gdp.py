@@ -1,39 +1,41 @@
 """What events cost in Gaussian differential privacy (GDP), in units of mu^2, with proofs.
 
-**The promise.** A release is mu-GDP if no test tells neighbours apart better than it tells N(0, 1) from
-N(mu, 1) (Dong, Roth and Su, 2022). With L = dQ/dP under P it says that E (L - g)+ is for all g >= 0 at most
-what it is for ln L ~ N(-mu^2/2, mu^2); write C_V(g) for that, with V = mu^2.
+**The promise.** P and Q are what a release does on neighbours, in either order, and L = dQ/dP. It is mu-GDP if for
+all g >= 0, with E under P, E (L - g)+ is at most C_V(g), V = mu^2: what it is for N(0, 1) and N(mu, 1), where ln L
+~ N(-V/2, V) (Dong, Roth and Su, 2022; this says the same as their trade-off curves).
 
-**The filter.** A total V is fixed. An event of cost m, chosen after seeing all earlier answers, is drawn only if
-m <= V' + m := what is left, and then V' is left. Claim: whatever follows, a run that has V left is sqrt(V)-GDP.
-By induction over the events that follow: for first answers o of densities p, q, the whole has E (L - g)+ =
-sum p(o) l(o) ... <= sum p(o) l(o) C_V'(g / l(o)) with l = q/p, which is that of the event next to an independent
-sqrt(V')-Gaussian. So all that an event has to prove is
+**The filter.** A total V is fixed. Before each draw an event, chosen after seeing all earlier answers, is charged m,
+and refused if less is left. Claim: a run that has V left is sqrt(V)-GDP, whatever follows. By induction over its
+draws: let the first have outcomes o, l(o) their ratio, and V' = V - m be left after it. Then E (L - g)+ =
+sum P(o) l(o) E_o (L_o - g / l(o))+ <= sum P(o) l(o) C_V'(g / l(o)), which is E (L - g)+ for the event next to an
+independent Gaussian of mu^2 = V'. So all that an event has to prove is
 
-    (*)  the event together with an independent Gaussian of mu^2 = V' is GDP with mu^2 = V' + m.
+    (*)  together with an independent Gaussian of mu^2 = V', it is GDP with mu^2 = V' + m.
 
-(Smith and Thakurta, 2022, and Koskela, Tobaben and Honkela, 2022, prove the filter for events that are
-sqrt(m)-GDP on their own, from which (*) follows. In other kinds of accounting the like may fail.) Chances to
-fail outright, of thresholds, add to delta as they do elsewhere.
+An event that is sqrt(m)-GDP on its own does so (Smith and Thakurta, 2022, and Koskela, Tobaben and Honkela, 2022,
+prove the filter for these; for other curves than Gaussian ones the like may fail). A chance to fail outright, as
+a threshold has, adds to delta in the same induction.
 
-**Discrete Gaussian noise**, one count moved by 1, t = 1/sigma^2. Needed: with T(k) = P[X >= k] = Phi(-R(k)), all
-R(k + 1) - R(k) <= mu, as T(k + 1), T(k) are the error and power of the best tests, and G_mu is convex. Fix k and
-cut the normal into cells [c + j mu, c + (j + 1) mu) with c such that Phi(-c - k mu) = T(k); q_j is the mass of
-cell j, p_j that of j under X. Suppose ln(p_j / q_j) is convex in j. If R(k + 1) - R(k) > mu, then p_k > q_k, and
-by convexity p > q either at all j >= k or at all j <= k; summed up, either contradicts the choice of c. The
-second difference of ln p is -t. That of ln q is -mu^2 + D, with D the second difference, in steps of mu, of
-K(s) = ln E exp(s v), v a standard normal held to +-mu/2. K'' is the variance of a log-concave density on an
-interval of length mu, so at most mu^2/12 (match the mean by a log-affine density: the two cross twice, so its
-variance is larger; and 1/h^2 - 1/(4 sinh(h/2)^2) <= 1/12). So it is enough that
+**Discrete Gaussian noise**, one count moved by 1, t = 1/sigma^2. Let T(k) = P[X >= k] = Phi(-R(k)). The best tests
+have error T(k + 1) and power T(k), and the Gaussian's curve is convex, so that mu-GDP needs R(k + 1) - R(k) <= mu
+for all k, and no more. Fix k, and cut the normal into cells [c + j mu, c + (j + 1) mu) with c such that
+Phi(-c - k mu) = T(k); q_j is the mass of cell j, and p_j that of X = j. Suppose that ln(p_j / q_j) is convex in j.
+If R(k + 1) - R(k) > mu, then p_k > q_k, and so p > q at all j >= k or at all j <= k; either sum contradicts the
+choice of c. It is convex: the second difference of ln p is -t, and that of ln q is -mu^2 + D, with D the second
+difference, in steps of mu, of K(s) = ln E exp(s v), v a standard normal held to +-mu/2. K'' is the variance of a
+log-concave density on an interval of length mu, so at most mu^2/12 (a log-affine density of the same mean crosses
+it twice, so has the larger variance, and (1/h^2 - 1/(4 sinh(h/2)^2)) mu^2 <= mu^2/12). So it is enough that
 
     mu^2 (1 - mu^2/12) >= t,   which a mu^2 of at most 6 solves while t <= 3.
 
-For t >= 3 take mu^2 = 4 t - 6. K''' <= 0 for s > 0 (around its mean the density is longer to the left, and on the
-right, where there is any, exp(a y) times the left), so D is largest at 0, where the second difference of ln q is
+For t >= 3, mu^2 = 4 t - 6 will do. K''' <= 0 for s > 0: with the mean at c > 0 the density reaches further to the
+left, and as far as it reaches to the right it is exp(a y) times that on the left; as first moments agree, a > 0,
+and third moments weigh the left more. So D is largest at 0, where the second difference of ln q is
 -2 ln(q_0 / q_1) for cells around 0. With z = mu/2 and Phi(-z) < phi(z)/z, q_0 / q_1 >= 1/Phi(-z) - 2 >=
-sqrt(2 pi) z exp(z^2/2) - 2, at least exp(z^2/2 + 3/4) = exp(t/2) for z^2 >= 3/2. A count moved by d is d such
-steps, so costs d^2 times as much (group privacy), and cells add: a vector of integers costs its squared L2
-sensitivity times as much.
+sqrt(2 pi) z exp(z^2/2) - 2, which is at least exp(z^2/2 + 3/4) = exp(t/2) for z^2 >= 3/2.
+
+A count moved by d is d such steps, so costs d^2 times as much (group privacy), and cells add: a vector of integers
+costs its squared L2 sensitivity times as much.
 
 **Losses within a range r** (ln L in an interval of length r): the exponential mechanism of parameter epsilon
 has r = epsilon (Durfee and Rogers, 2019), pure epsilon has r = 2 epsilon. Two bounds hold, and the lesser counts.
