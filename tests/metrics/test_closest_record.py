@@ -9,6 +9,7 @@ import pytest
 import syntabula as st
 from syntabula.errors import ArgumentError
 from syntabula.metrics import compare
+from syntabula.metrics.privacy import closest_record
 from syntabula.metrics.privacy.closest_record import ClosestRecord
 from syntabula.metrics.privacy.coordinates import Coordinates
 
@@ -36,6 +37,25 @@ class TestClosestRecord:
 
         assert score.value == pytest.approx(np.percentile(distances, 30), abs=1e-6)
         assert score.facts["median"] == pytest.approx(np.median(distances), abs=1e-6)
+
+    def test_tables_are_searched_whole_though_in_pieces(self, monkeypatch):
+        tables = compare(table(1), table(2), schema=SCHEMA, holdout=table(3))
+        whole = ClosestRecord()(tables, rng())
+
+        monkeypatch.setattr(closest_record, "_PIECE", 7)
+
+        assert ClosestRecord()(tables, rng()) == whole
+
+    def test_the_longer_the_real_table_the_fewer_rows_are_searched(self, monkeypatch):
+        monkeypatch.setattr(closest_record, "_MOST_DISTANCES", 6000)
+        monkeypatch.setattr(closest_record, "_LEAST_ROWS", 20)
+
+        rows = [
+            ClosestRecord()(compare(table(1, n), table(2), schema=SCHEMA), rng()).facts["rows"]
+            for n in (50, 100, 1000)
+        ]
+
+        assert rows == [100, 60, 20]
 
     def test_copies_are_at_distance_zero(self):
         tables = compare(table(1), table(1), schema=SCHEMA, holdout=table(2))

@@ -8,7 +8,7 @@ import numpy as np
 
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
-from syntabula.metrics.utility.efficacy import NO_TARGET
+from syntabula.metrics.utility.efficacy import NO_TARGET, check_evaluators
 from syntabula.metrics.utility.evaluators import evaluator
 from syntabula.metrics.utility.learning import Encoding, class_scores, predictions
 
@@ -20,7 +20,18 @@ class PredictiveUtility:
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), metric PU. The paper
     does not say which F1 is meant for more than two classes, nor whether values above 1 are cut: here it is
     the macro F1, and nothing is cut. 1 is as good as real records.
+
+    Attributes:
+        max_rows: Rows of each table that are learned from.
+
+    Raises:
+        ArgumentError: If `max_rows` is below 1.
     """
+
+    max_rows: int = 50_000
+
+    def __post_init__(self) -> None:
+        check_evaluators(("linear",), self.max_rows)
 
     @property
     def key(self) -> str:
@@ -39,7 +50,8 @@ class PredictiveUtility:
             return Score.mean(self.key, {}, direction="higher", needed=needed)
         encoding = Encoding(tables)
         task, test = encoding.task, encoding.sample(tables.holdout)
-        trains = [encoding.sample(view) for view in (tables.synthetic, tables.real)]
+        sampled = tables.sampled(self.max_rows, rng)
+        trains = [encoding.sample(view) for view in (sampled.synthetic, sampled.real)]
         if not min(test.y.size, *(train.y.size for train in trains)):
             return Score.mean(self.key, {}, direction="higher", needed="a table has no known target")
         found, ideal = (
