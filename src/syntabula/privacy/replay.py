@@ -14,6 +14,9 @@ one draw that was paid for may be made.
 The second run may be given another table, as no mark of a table is kept: it would tell of the records. Then
 earlier answers are about the first table and later ones about the second, and each record of either has lost
 no more than the sum of all charges, which is the budget.
+
+There must be one journal of a run. Of two copies, each would draw what is left, and so would one that is put
+back from an older copy: nothing in a file can tell. Its lock only keeps two runs from one file.
 """
 
 from __future__ import annotations
