@@ -190,6 +190,14 @@ class TestForms:
         assert "Worst: job" in shown
         assert "tvd-1 (holdout)" in shown
 
+    def test_each_group_is_one_block_whatever_was_named_first(self):
+        found = evaluate(
+            people(50, 1), people(50, 2), metrics=[QueryError(), "query-similarity", TotalVariation()]
+        )
+
+        assert [r.info.group for r in found.results] == ["fidelity", "queries", "queries"]
+        assert found.text().count("Queries") == 1
+
     def test_progress_reaches_the_end(self):
         steps = []
 

@@ -115,7 +115,7 @@ def evaluate(
 def choose_metrics(
     metrics: str | Metric | Iterable[str | Metric] | None, *, has_target: bool, has_holdout: bool
 ) -> list[tuple[MetricInfo, Metric]]:
-    """Return the metrics that are meant, those of the registry in its order.
+    """Return the metrics that are meant group by group in the order of the registry, those with own options last.
 
     Raises:
         ArgumentError: If one is unknown, or needs a target or holdout that there is not.
@@ -135,6 +135,8 @@ def choose_metrics(
         else:
             keys.append(describe_metric(name).key)
     chosen = [(info, info.make()) for info in list_metrics() if info.key in keys] + own
+    groups = get_args(Group)
+    chosen.sort(key=lambda pair: groups.index(pair[0].group))
     for info, _ in chosen:
         for need in info.needs:
             if not given[need]:
