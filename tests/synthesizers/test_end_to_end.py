@@ -296,7 +296,7 @@ class TestBudget:
         assert sum(spent.values()) == pytest.approx(1.0, abs=1e-12)
 
     def test_rho_is_spent_as_the_same_epsilon_would_be(self, method: str) -> None:
-        approximate = BUDGETS["approximate"]
+        approximate = st.Budget(epsilon=1.0, delta=1e-6, accounting="zcdp")
         rho = st.Budget.zcdp(approximate.total, approximate.delta)
 
         one, other = (
