@@ -26,7 +26,7 @@ PAIRS_OF_TAB_BENCH = {
     "independent_difference+neural": ("Table 18", "Generative Network"),
     "privmrf+pgm": ("Table 17", "PrivMRF selection"),
     "adaptive+pgm": ("Table 17", "AIM selection"),
-    "top_q+pgm": ("Table 17", "RAP++ selection"),
+    "fixed_rounds+pgm": ("Table 17", "RAP++ selection"),
 }
 METHODS = {
     "aim": "AIM",
