@@ -246,6 +246,11 @@ def full_journal(folder: Path) -> None:
         fits(table(), journal=folder / "journal")(folder)
 
 
+def resumed_as_another(folder: Path) -> None:
+    fits(table(), journal=folder / "journal", bins=5)(folder)
+    fits(table(), journal=folder / "journal", bins=6, resume=True)(folder)
+
+
 def saved_nowhere(folder: Path) -> None:
     st.Independent(epsilon=8.0, seed=1).fit(table(), SCHEMA).save(folder / "no" / "x.syn")
 
@@ -304,6 +309,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "a damaged gzip file": fits(in_file("t.csv.gz", TEXTS[0].encode())),
     "a journal in use": journal_in_use,
     "a journal that is full": full_journal,
+    "a journal of another run": resumed_as_another,
     "a release saved nowhere": saved_nowhere,
     "rows written in no format": written_in_no_format,
     "a negative number of rows": wrong_rows,
