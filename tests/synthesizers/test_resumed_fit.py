@@ -298,6 +298,19 @@ class TestAnotherRun:
         assert not (tmp_path / "none").exists()
 
 
+def test_a_source_that_cannot_turn_to_the_next_spend_is_refused_at_once() -> None:
+    class Old:
+        name, is_private = "old", False
+
+        def discrete_gaussian(self, counts, sigma):
+            return counts
+
+        noisy_max = discrete_laplace = discrete_gaussian
+
+    with pytest.raises(ArgumentError, match="NoiseSource"):
+        st.MST(noise=Old())
+
+
 class TestLostAnswers:
     def test_an_answer_that_could_not_be_written_is_never_drawn_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

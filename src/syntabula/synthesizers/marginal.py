@@ -110,6 +110,8 @@ class Marginal:
             raise ArgumentError("memory_mb must be a positive number of megabytes")
         if self.resume and self.journal is None:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
+        if self.noise is not None and not isinstance(self.noise, NoiseSource):
+            raise ArgumentError("noise must be a source with all methods of NoiseSource, or None")
         check_pair(self.selector, self.model)
 
     def plan(
