@@ -11,12 +11,14 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.factor import aligned, axes_outside, sum_over
 from syntabula.models.pgm.junction_tree import JunctionTree
 
+_LEAST_MAXIMUM = 1e-50
+
 
 def clique_tables(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -> list[FloatArray]:
     """Return the probabilities of each clique of the tree; each table sums to one.
 
-    Two passes of messages in the linear domain: every table is scaled to a maximum of one, so that only
-    probabilities some e^700 times smaller than the largest of their clique are lost.
+    Two passes of messages in the linear domain: the maximum of a table is kept above 1e-50, so that only
+    probabilities some e^500 times smaller than the largest of their clique are lost.
 
     Args:
         tree: Holds each clique that has a potential.
@@ -30,7 +32,7 @@ def clique_tables(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -
         inward[edge.child] = message
         parent = tables[edge.parent]
         parent *= aligned(message, edge.separator, tree.cliques[edge.parent])
-        parent /= parent.max()
+        _raise(parent)
     children = {edge.child for edge in tree.edges}
     for position, table in enumerate(tables):
         if position not in children:
@@ -44,18 +46,48 @@ def clique_tables(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -
 
 
 def _products(tree: JunctionTree, potentials: Mapping[Clique, FloatArray]) -> list[FloatArray]:
-    """Multiply the tables that each clique of the tree holds, to a maximum of one."""
+    """Multiply the tables that each clique of the tree holds, up to a factor."""
     held: list[list[tuple[Clique, FloatArray]]] = [[] for _ in tree.cliques]
     for clique, potential in potentials.items():
         holder = tree.holder(clique)
         assert holder is not None
         held[holder].append((clique, potential))
-    products = []
-    for clique, tables in zip(tree.cliques, held, strict=True):
+    return [
+        _product(tree.domain.shape(clique), clique, tables)
+        for clique, tables in zip(tree.cliques, held, strict=True)
+    ]
+
+
+def _product(
+    shape: tuple[int, ...], clique: Clique, potentials: list[tuple[Clique, FloatArray]]
+) -> FloatArray:
+    """Return the exponential of a sum of log-tables, up to a factor, with a maximum between 1e-50 and 1.
+
+    The tables' own exponentials are multiplied, as these are smaller; only where tables contradict each other so
+    much that floating point would lose the product, are logarithms added instead.
+    """
+    # Small tables first: the full size is then touched by few operations.
+    parts = [
+        (aligned(table, columns, clique), float(table.max()))
+        for columns, table in sorted(potentials, key=lambda pair: pair[1].size)
+    ]
+    product: FloatArray = np.ones([1] * len(clique))
+    for table, highest in parts:
+        factor = np.exp(table - highest)
+        if product.shape == shape:
+            product *= factor
+        else:
+            product = product * factor
+    if product.max() < _LEAST_MAXIMUM:
         total: FloatArray = np.zeros([1] * len(clique))
-        # Small tables first: the full size is then touched by few additions.
-        for columns, table in sorted(tables, key=lambda pair: pair[1].size):
-            total = total + aligned(table, columns, clique)
-        total = total - total.max()
-        products.append(np.array(np.broadcast_to(np.exp(total), tree.domain.shape(clique))))
-    return products
+        for table, _ in parts:
+            total = total + table
+        product = np.exp(total - total.max())
+    return product if product.shape == shape else np.array(np.broadcast_to(product, shape))
+
+
+def _raise(table: FloatArray) -> None:
+    """Scale a table to a maximum of one if it has become small."""
+    highest = table.max()
+    if highest < _LEAST_MAXIMUM:
+        table /= highest

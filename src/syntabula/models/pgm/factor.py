@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import string
+import math
+from functools import lru_cache
 
 import numpy as np
 
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
+
+_LEAST_PRODUCT = 64
 
 
 def axes_outside(clique: Clique, kept: Clique) -> tuple[int, ...]:
@@ -16,15 +19,63 @@ def axes_outside(clique: Clique, kept: Clique) -> tuple[int, ...]:
 
 
 def sum_over(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
-    """Sum a table over some axes."""
+    """Sum a table over some axes.
+
+    Products with vectors of ones read memory two to ten times faster than numpy's own sums, which are slow
+    where few numbers lie side by side.
+    """
     if not axes:
         return table
-    if table.ndim - 1 not in axes:
-        summed: FloatArray = table.sum(axis=axes)
-    else:  # rows are summed two to three times faster without numpy's pairwise order
-        names = string.ascii_letters[: table.ndim]
-        summed = np.einsum(f"{names}->{''.join(n for i, n in enumerate(names) if i not in axes)}", table)
-    return summed
+    if len(axes) == table.ndim or not table.flags.c_contiguous:
+        whole: FloatArray = table.sum(axis=axes)
+        return whole
+    runs, shape = _runs(table.shape, axes)
+    for before, summed, after in runs:
+        if after == 1:
+            table = table.reshape(before, summed) @ _ones(summed)
+        elif before == 1:
+            table = _ones(summed) @ table.reshape(summed, after)
+        elif summed * after < _LEAST_PRODUCT:  # a product for each of many small parts
+            table = np.einsum("abc->ac", table.reshape(before, summed, after))
+        else:
+            table = _ones(summed) @ table.reshape(before, summed, after)
+    return table.reshape(shape)
+
+
+@lru_cache(maxsize=2**14)
+def _runs(
+    shape: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[tuple[tuple[int, int, int], ...], tuple[int, ...]]:
+    """Return the cells before, in and after each run of axes that are summed, one run after the other, and what stays.
+
+    The run that shrinks the table most comes first.
+    """
+    parts = [(n in axes, math.prod(shape[i] for i in run)) for n, run in _alternating(len(shape), axes)]
+    runs = []
+    while any(gone for gone, _ in parts):
+        position = max(range(len(parts)), key=lambda i: parts[i][0] * parts[i][1])
+        before, after = parts[:position], parts[position + 1 :]
+        runs.append((math.prod(n for _, n in before), parts[position][1], math.prod(n for _, n in after)))
+        parts = [*before, (False, 1), *after]
+    return tuple(runs), tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def _alternating(n_axes: int, axes: tuple[int, ...]) -> list[tuple[int, list[int]]]:
+    """Return runs of neighbouring axes that are all summed or all kept, each with its first axis."""
+    found: list[tuple[int, list[int]]] = []
+    for i in range(n_axes):
+        if found and (i in axes) == (found[-1][0] in axes):
+            found[-1][1].append(i)
+        else:
+            found.append((i, [i]))
+    return found
+
+
+@lru_cache(maxsize=2**10)
+def _ones(n: int) -> FloatArray:
+    ones = np.ones(n)
+    ones.flags.writeable = False
+    return ones
 
 
 def aligned(table: FloatArray, columns: Clique, clique: Clique) -> FloatArray:

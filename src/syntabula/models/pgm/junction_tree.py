@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
@@ -53,9 +54,23 @@ class JunctionTree:
 
     def holder(self, clique: Iterable[str]) -> int | None:
         """Return the position of the smallest tree clique that holds all columns of a clique, if there is one."""
-        wanted = set(clique)
-        holders = [i for i, c in enumerate(self.cliques) if wanted <= set(c)]
-        return min(holders, key=lambda i: self.domain.cells(self.cliques[i]), default=None)
+        wanted = tuple(clique)
+        if not wanted:
+            return min(range(len(self.cliques)), key=self._sizes.__getitem__, default=None)
+        holding = self._holding
+        held = holding[wanted[0]].intersection(*(holding[c] for c in wanted[1:]))
+        return min(held, key=lambda i: (self._sizes[i], i), default=None)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(self.domain.cells(c) for c in self.cliques)
+
+    @cached_property
+    def _holding(self) -> dict[str, frozenset[int]]:
+        """For each column the positions of the cliques that hold it."""
+        return {
+            c: frozenset(i for i, held in enumerate(self.cliques) if c in held) for c in self.domain.columns
+        }
 
 
 def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:

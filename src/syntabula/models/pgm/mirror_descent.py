@@ -128,37 +128,39 @@ def estimate(
     Returns:
         The potentials, one table per target.
     """
-    graph = FactorGraph(domain.sizes, [tuple(domain.index(c) for c in t.clique) for t in targets])
-    theta = [start.get(t.clique, np.zeros(t.mean.shape)) for t in targets]
+    objective = _Objective(domain, targets, total)
+    theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
     try:
-        losses, gradient = _evaluate(graph, targets, theta, total)
+        losses, gradient = objective(theta)
     except ImpossibleError:  # a start so far out that nothing is possible is no start
-        theta = [np.zeros(t.mean.shape) for t in targets]
-        losses, gradient = _evaluate(graph, targets, theta, total)
+        theta = np.zeros(theta.shape)
+        losses, gradient = objective(theta)
     before, momentum = theta, 0
     moves = _moves([t.clique for t in targets])
+    explained = np.array([t.explained for t in targets])
     # The largest curvature of L along one cell is the largest weight; total turns probabilities into counts.
     step = 1.0 / (total * max(float(t.weight.max()) for t in targets))
-    history = [sum(losses)]
+    history = [float(losses.sum())]
     for _ in range(iterations):
-        if stop_at_noise and all(own <= t.explained for own, t in zip(losses, targets, strict=True)):
+        if stop_at_noise and np.all(losses <= explained):
             break
         keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
-        trial = [
-            now - step * slope + keep * (now - last)
-            for now, slope, last in zip(theta, gradient, before, strict=True)
-        ]
+        trial = theta - step * gradient
+        if keep:
+            trial += keep * (theta - before)
         try:
-            new_losses, new_gradient = _evaluate(graph, targets, trial, total)
+            new_losses, new_gradient = objective(trial)
         except ImpossibleError:
-            new_losses = [math.inf]
-        if sum(new_losses) < history[-1]:
+            new_losses = np.full(losses.shape, np.inf)
+        if new_losses.sum() < history[-1]:
             before, theta, losses, gradient = theta, trial, new_losses, new_gradient
             step *= 1.05 if momentum else 1.5
             momentum += 1
-            history.append(sum(losses))
+            history.append(float(losses.sum()))
             if len(history) % _SETTLE_EVERY == 0:
-                before, theta = _settled(before, moves), _settled(theta, moves)
+                before, theta = (
+                    objective.joined(_settled(objective.split(x), moves)) for x in (before, theta)
+                )
             if len(history) > 10 and history[-11] - history[-1] <= tolerance * max(history[-1], 1e-12):
                 break
         else:
@@ -166,7 +168,46 @@ def estimate(
             before, momentum = theta, 0
             if step < _LEAST_STEP:
                 break
-    return {t.clique: potential for t, potential in zip(targets, theta, strict=True)}
+    return {t.clique: potential for t, potential in zip(targets, objective.split(theta), strict=True)}
+
+
+class _Objective:
+    """The loss of each target at some potentials, and its gradient by the target's counts.
+
+    The tables of all targets lie one after the other in one vector, so that a step touches them all at once.
+    """
+
+    def __init__(self, domain: Domain, targets: Sequence[Target], total: float) -> None:
+        self._graph = FactorGraph(domain.sizes, [tuple(domain.index(c) for c in t.clique) for t in targets])
+        self._shapes = [t.mean.shape for t in targets]
+        self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
+        self._starts = [0, *self._ends[:-1]]
+        self._mean = self.joined([t.mean for t in targets])
+        self._weight = self.joined([t.weight for t in targets])
+        self._total = total
+
+    def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
+        """Return the vector of some tables, one per target."""
+        return np.concatenate([t.ravel() for t in tables])
+
+    def split(self, vector: FloatArray) -> list[FloatArray]:
+        """Return the tables of a vector."""
+        return [
+            vector[start:end].reshape(shape)
+            for start, end, shape in zip(self._starts, self._ends, self._shapes, strict=True)
+        ]
+
+    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses [targets] and the gradient [cells]; raises ImpossibleError as the graph does."""
+        tables = [np.subtract(t, t.max()) for t in self.split(theta)]
+        for table in tables:
+            np.exp(table, out=table)
+        difference = self.joined(self._graph.marginals(tables))
+        difference *= self._total
+        difference -= self._mean
+        gradient = difference * self._weight
+        difference *= gradient
+        return 0.5 * np.add.reduceat(difference, self._starts), gradient
 
 
 def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -194,17 +235,3 @@ def _settled(
         settled[i] -= part
         settled[j] += part.squeeze(axes)
     return settled
-
-
-def _evaluate(
-    graph: FactorGraph, targets: Sequence[Target], theta: Sequence[FloatArray], total: float
-) -> tuple[list[float], list[FloatArray]]:
-    """Return the loss of each target at some potentials, and its gradient by the target's counts."""
-    probabilities = graph.marginals([np.exp(t - t.max()) for t in theta])
-    losses, gradient = [], []
-    for target, probability in zip(targets, probabilities, strict=True):
-        difference = probability * total - target.mean
-        weighted = difference * target.weight
-        losses.append(0.5 * float(np.vdot(weighted, difference)))
-        gradient.append(weighted)
-    return losses, gradient

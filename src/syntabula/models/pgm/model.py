@@ -27,6 +27,9 @@ from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
 
+_CHEAP_MB = 100.0
+"""A tree of this size is made within a second."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PGM:
@@ -173,8 +176,22 @@ class PGM:
         wanted = [tuple(c) for c in cliques]
         for clique in wanted:
             self.domain.canonical(clique)  # names columns that do not exist
-        tables = marginal_probabilities(self._tree, self._tables, wanted, self.max_memory_mb)
-        return [self._total * table for table in tables]
+        tree = self._tree_for(wanted)
+        tables = self._tables if tree is self._tree else clique_tables(tree, self._potentials)
+        return [
+            self._total * table for table in marginal_probabilities(tree, tables, wanted, self.max_memory_mb)
+        ]
+
+    def _tree_for(self, wanted: Sequence[Clique]) -> JunctionTree:
+        """Return a tree that holds all wide marginals, if making it is quicker than to find each across the tree."""
+        across = [c for c in wanted if len(c) > 2 and self._tree.holder(c) is None]
+        if not across:
+            return self._tree
+        most = min(self.max_memory_mb, max(_CHEAP_MB, len(across) * self._tree.cells * 8 / 2**20))
+        held = [*self._potentials, *across]
+        if junction_tree_memory_mb(self._layout, held) > most:
+            return self._tree
+        return junction_tree(self._layout, held)
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows by rounding; with `given`, draw the other columns exactly conditionally.
