@@ -93,12 +93,20 @@ class TestHappyPath:
         assert "%  write" in ran.err
 
     @pytest.mark.parametrize(
-        "budget", [("--rho", 0.5), ("--epsilon", "inf"), ("--epsilon", 3, "--delta", 1e-6)]
+        "budget",
+        [("--rho", 0.5), ("--epsilon", "inf"), ("--epsilon", 3, "--delta", 1e-6), ("--accounting", "zcdp")],
     )
     def test_budgets_of_all_kinds_are_taken(self, folder, run, budget):
         ran = run(*WITH_SCHEMA, *budget)
 
         assert ran.code == 0, ran.err
+
+    @pytest.mark.parametrize(
+        ("accounting", "words"),
+        [("gdp", "Gaussian differential privacy"), ("zcdp", "zero-concentrated differential privacy")],
+    )
+    def test_the_statement_says_how_steps_add_up(self, folder, run, accounting, words):
+        assert f"Steps add up in {words}" in run(*WITH_SCHEMA, "--accounting", accounting).out
 
     def test_infinite_epsilon_taints_the_statement(self, folder, run):
         assert "not private" in run(*WITH_SCHEMA, "--epsilon", "inf").out
@@ -168,6 +176,7 @@ class TestArguments:
         [
             ("--delta", "0"), ("--delta", "1"), ("--delta", "nan"), ("--rho", "0"),
             ("--rho", "1", "--epsilon", "1"),
+            ("--rho", "1", "--accounting", "gdp"), ("--accounting", "rdp"), ("--pure", "--accounting", "gdp"),
             ("--rho", "1", "--pure"), ("--pure", "--delta", "1e-5"), ("--bins", "0"), ("--seed", "-1"),
             ("--rows", "-1"), ("--rows", "1.5"), ("--method", "nonsense"), ("--memory", "0"),
         ],
