@@ -70,6 +70,7 @@ class Network:
         *widths, last = inputs.split([*(len(s[0]) for s in self.scales), len(self.bias)], dim=1)
         hidden: Any = None
         for layer, (units, (scale, shift)) in enumerate(zip(widths, self.scales, strict=True)):
+            units = units.contiguous()  # a normalisation takes several times longer over parts of rows
             if layer:
                 units = units + self._product(hidden, self.from_blocks[layer - 1])
             units = functional.relu(functional.batch_norm(units, None, None, scale, shift, training=True))
