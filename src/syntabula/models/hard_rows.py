@@ -19,6 +19,8 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import FitCost
 
+_FIT_STREAM = 1
+
 Rows = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
@@ -172,8 +174,12 @@ class HardRows(ABC):
         return MemoryEngine(EncodedTable(self.domain, tuple(self._rows.T)), limit_mb=self.max_memory_mb)
 
     def _random(self) -> np.random.Generator:
-        """Return the generator of a fit's random choices."""
-        return np.random.default_rng(self.seed)
+        """Return the generator of a fit's random choices.
+
+        Its stream is none that `sample` is given for a seed: choices that recur would draw rows in the order
+        in which the fit laid them out, and so a part of the table that is not like the whole.
+        """
+        return np.random.default_rng([self.seed, _FIT_STREAM])
 
     def _records_for(self, total: float) -> int:
         """Return how many records stand for an estimated total: as many, within limits."""
