@@ -26,8 +26,9 @@ class PrivMRF(Marginal):
     columns hang together in groups; AIM is its equal elsewhere.
 
     Departures: see AttributeGraph. An estimation also stops where ten steps improve it by less than a hundredth:
-    without noise there is always something left to improve, which the marginals to come change again. The field is estimated on the cliques that measurements span, not on those
-    of the whole graph: a factor that nothing was measured for stays one, so the distribution is the same.
+    without noise there is always something left to improve, which the marginals to come change again. The field
+    is estimated on the cliques that measurements span, not on those of the whole graph: a factor that nothing was
+    measured for stays one, so the distribution is the same.
 
     Examples:
         >>> import syntabula
