@@ -1,0 +1,1 @@
+"""The cases of the bad-input matrix, a file for each kind of input."""
