@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
 # "" is the package's own surface: what `import syntabula` offers.
-EVERYWHERE = {"errors", "_extras", "_version"}
+EVERYWHERE = {"errors", "_arguments", "_extras", "_version"}
 _ENCODED = {"marginals", "privacy", "discretize", "table"}
 _LEARNING = {*_ENCODED, "models", "select"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "_registry": set(),
     "_version": set(),
+    "_arguments": set(),
     "_extras": set(),
     "errors": set(),
 }

@@ -35,6 +35,11 @@ class TestRoundTrip:
 
         assert other.read_bytes() == path.read_bytes()
 
+    def test_numbers_of_numpy_are_written_as_numbers(self, tmp_path):
+        write_release(tmp_path / "x.syn", {"n": np.int64(3), "x": np.float32(0.5)}, {})
+
+        assert read_release(tmp_path / "x.syn")[0] == {"n": 3, "x": 0.5}
+
     def test_no_temporary_file_is_left(self, path):
         assert os.listdir(path.parent) == [path.name]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique
+from syntabula.marginals.domain import Clique, Domain
 
 FloatArray = NDArray[np.float64]
 
@@ -52,3 +53,20 @@ class Measurement:
         """Noise variance of each cell, in the shape of `values`; 1 everywhere if no noise was added."""
         variances = np.broadcast_to(np.square(np.asarray(self.sigma)), self.values.shape)
         return np.where(variances == 0, 1.0, variances)
+
+
+def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> None:
+    """Refuse to fit to nothing, or to values that do not have the shape of their clique.
+
+    Raises:
+        ArgumentError: If there is no measurement, or a shape is another one.
+        SchemaError: If a clique names an unknown column.
+    """
+    if not measurements:
+        raise ArgumentError("fit needs at least one measurement")
+    for m in measurements:
+        shape = domain.shape(m.clique)
+        if m.values.shape != shape:
+            raise ArgumentError(
+                f"the measurement of {m.clique} has shape {m.values.shape}, its clique {shape}"
+            )

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -70,6 +71,13 @@ class MarginalModel(Protocol):
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         ...
+
+
+def bound(domain: Domain | None) -> Domain:
+    """Return the domain that a model is bound to; raises ArgumentError if it is bound to none."""
+    if domain is None:
+        raise ArgumentError("this model is not bound to a domain; call over(domain) first")
+    return domain
 
 
 @runtime_checkable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,12 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import check_count, check_positive
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
-from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.base import FitCost
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.models.base import FitCost, bound
 
 _FIT_STREAM = 1
 
@@ -52,11 +52,9 @@ class HardRows(ABC):
     _rows: Rows | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_integer("max_rows", self.max_rows, 1)
-        check_integer("seed", self.seed, 0)
-        limit = self.max_memory_mb
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
-            raise ArgumentError("max_memory_mb must be a positive number")
+        check_count("max_rows", self.max_rows, 1)
+        check_count("seed", self.seed, 0)
+        check_positive("max_memory_mb", self.max_memory_mb)
 
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
@@ -69,9 +67,7 @@ class HardRows(ABC):
     @property
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
-        if self._domain is None:
-            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
-        return self._domain
+        return bound(self._domain)
 
     @property
     def total(self) -> float:
@@ -116,7 +112,7 @@ class HardRows(ABC):
             ResourceError: If so many rows would not fit the memory of any machine.
             SchemaError: If a given column is unknown or has another number of codes.
         """
-        check_integer("n", n, 0)
+        check_count("n", n, 0)
         if n > _ROWS_BEYOND_ANY_MACHINE:
             raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
         if given is not None:
@@ -191,13 +187,7 @@ class HardRows(ABC):
 
     def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
-        if not measurements:
-            raise ArgumentError("fit needs at least one measurement")
-        for m in measurements:
-            if m.values.shape != self.domain.shape(m.clique):
-                raise ArgumentError(
-                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
-                )
+        check_measurements(self.domain, measurements)
         needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
@@ -232,12 +222,6 @@ class HardRows(ABC):
                 agreeing += wanted[part, column, None] == held[None, :, column]
             chosen[part] = agreeing.argmax(axis=1)
         return chosen
-
-
-def check_integer(name: str, value: object, least: int) -> None:
-    """Raise ArgumentError if an option is not an integer of at least some value."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
 
 
 def draw_codes(counts: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
+from syntabula._arguments import check_one_of
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -15,7 +16,7 @@ from syntabula.marginals.threshold import LinearThreshold, with_threshold_column
 from syntabula.models.devices import multiplies_bfloat16
 from syntabula.models.row_fitting import SoftRows, Star
 from syntabula.models.rows import Rows
-from syntabula.models.soft_rows import Arrays, SoftRowsModel, require_one_of
+from syntabula.models.soft_rows import Arrays, SoftRowsModel
 from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class RelaxedProjection(SoftRowsModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_one_of("projection", self.projection, ("softmax", "sparsemax"))
+        check_one_of("projection", self.projection, ("softmax", "sparsemax"))
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain, without thresholds."""

@@ -11,12 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from syntabula._arguments import check_count, check_one_of, check_positive
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.base import FitCost
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.models.base import FitCost, bound
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.row_fitting import Loss, SoftRows, Star, fit_rows, make_stars, star_numbers
@@ -65,10 +66,10 @@ class SoftRowsModel(ABC):
 
     def __post_init__(self) -> None:
         for name, least in (("n_rows", 2), ("iterations", 1), ("threads", 1), ("seed", 0)):
-            require_integer(name, getattr(self, name), least)
+            check_count(name, getattr(self, name), least)
         for name in ("learning_rate", "tolerance", "max_memory_mb"):
-            require_positive(name, getattr(self, name))
-        require_one_of("stop_at_noise", self.stop_at_noise, (True, False))
+            check_positive(name, getattr(self, name))
+        check_one_of("stop_at_noise", self.stop_at_noise, (True, False))
         if not isinstance(self.device, str) or not self.device:
             raise ArgumentError('device must be "auto" or a name of torch, such as "cpu" or "cuda:0"')
 
@@ -108,9 +109,7 @@ class SoftRowsModel(ABC):
     @property
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
-        if self._domain is None:
-            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
-        return self._domain
+        return bound(self._domain)
 
     @property
     def total(self) -> float:
@@ -256,13 +255,7 @@ class SoftRowsModel(ABC):
     def _check(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
         space = self._measurable
-        if not measurements:
-            raise ArgumentError("fit needs at least one measurement")
-        for m in measurements:
-            if m.values.shape != space.shape(m.clique):
-                raise ArgumentError(
-                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {space.shape(m.clique)}"
-                )
+        check_measurements(space, measurements)
         cliques = {space.canonical(m.clique) for m in measurements}
         needed = self.fit_cost(list(cliques), 0).memory_mb
         if needed > self.max_memory_mb:
@@ -270,21 +263,3 @@ class SoftRowsModel(ABC):
                 f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take {needed:,.0f} MB, above the "
                 f"limit of {self.max_memory_mb:,.0f} MB; use fewer bins or rows, or raise max_memory_mb"
             )
-
-
-def require_integer(name: str, value: object, least: int) -> None:
-    """Raise ArgumentError if an option is not an integer of at least some value."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
-
-
-def require_positive(name: str, value: object) -> None:
-    """Raise ArgumentError if an option is not a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ArgumentError(f"{name} must be a positive number")
-
-
-def require_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Raise ArgumentError if an option is none of the values that it may have."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
-        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}")

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import check_count, check_part, check_positive
 from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
@@ -17,7 +17,7 @@ from syntabula.marginals.workload import WorkloadOption, checked_workload, workl
 from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds, check_count, check_part
+from syntabula.select.rounds import HALF_NORMAL, Rounds
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose marginals"
@@ -63,8 +63,7 @@ class Adaptive:
             check_count(name, getattr(self, name))
         if self.max_rounds is not None:
             check_count("max_rounds", self.max_rounds)
-        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
-            raise ArgumentError("max_model_mb must be a positive number of megabytes")
+        check_positive("max_model_mb", self.max_model_mb)
         check_part("measure_share", self.measure_share)
         if self.one_way_share is not None:
             check_part("one_way_share", self.one_way_share)

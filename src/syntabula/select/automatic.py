@@ -9,8 +9,8 @@ from fractions import Fraction
 from statistics import median
 from typing import NamedTuple
 
+from syntabula._arguments import check_part, check_positive
 from syntabula._extras import is_installed
-from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.neural import NeuralRows
@@ -22,7 +22,7 @@ from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.one_way import OneWay
-from syntabula.select.rounds import HALF_NORMAL, check_part, pairs_of
+from syntabula.select.rounds import HALF_NORMAL, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
 COUNT = "count records to choose a method"
@@ -125,8 +125,7 @@ class Automatic:
             value = getattr(self, name)
             if value is None and name == "max_seconds":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise ArgumentError(f"{name} must be a positive number")
+            check_positive(name, value)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the choice costs, and what the ways that are open may cost, one beside the other.

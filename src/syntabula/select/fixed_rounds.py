@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import check_count, check_one_of, check_part, check_positive
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
@@ -15,8 +14,6 @@ from syntabula.select.rounds import (
     HALF_NORMAL,
     Rounds,
     affordable,
-    check_count,
-    check_part,
     pairs_of,
     plan_of_pairs,
 )
@@ -61,10 +58,8 @@ class FixedRounds:
         check_count("pairs_per_round", self.pairs_per_round)
         check_part("measure_share", self.measure_share)
         check_part("one_way_share", self.one_way_share)
-        if not isinstance(self.again, bool):
-            raise ArgumentError("again must be True or False")
-        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
-            raise ArgumentError("max_model_mb must be a positive number of megabytes")
+        check_one_of("again", self.again, (True, False))
+        check_positive("max_model_mb", self.max_model_mb)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""

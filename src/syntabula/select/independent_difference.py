@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from syntabula._arguments import check_count, check_part, check_positive
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -58,16 +59,12 @@ class IndependentDifference:
 
     def __post_init__(self) -> None:
         for name in ("dependence_share", "one_way_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+            check_part(name, getattr(self, name))
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
             raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
         for name, least in (("max_cells", 1), ("max_merged_cells", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ArgumentError(f"{name} must be an integer of at least {least}")
-        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
-            raise ArgumentError("max_model_mb must be a positive number of megabytes")
+            check_count(name, getattr(self, name), least)
+        check_positive("max_model_mb", self.max_model_mb)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many pairs are measured depends on what is found."""

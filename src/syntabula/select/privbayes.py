@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from syntabula._arguments import check_count, check_part, check_positive
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
@@ -58,18 +59,13 @@ class ParentSets:
 
     def __post_init__(self) -> None:
         for name in ("structure_share", "total_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+            check_part(name, getattr(self, name))
         if self.structure_share + self.total_share >= 1:
             raise ArgumentError("structure_share and total_share must leave a part for the measurements")
         for name in ("max_parents", "max_cells", "max_candidates"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be an integer of at least 1")
+            check_count(name, getattr(self, name))
         for name in ("theta", "max_model_mb"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not 0 < value < math.inf:
-                raise ArgumentError(f"{name} must be a positive number")
+            check_positive(name, getattr(self, name))
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which families there will be depends on what is found."""

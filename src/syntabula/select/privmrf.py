@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
 
+from syntabula._arguments import check_count, check_part, check_positive
 from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.domain import Clique, Domain
@@ -72,18 +73,13 @@ class AttributeGraph:
 
     def __post_init__(self) -> None:
         for name in ("graph_share", "refine_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+            check_part(name, getattr(self, name))
         if self.graph_share + self.refine_share >= 1:
             raise ArgumentError("graph_share and refine_share must leave a part for the measurements")
         for name in ("candidates", "max_columns", "max_cells"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be an integer of at least 1")
+            check_count(name, getattr(self, name))
         for name in ("theta", "max_clique_cells", "max_graph_cells"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not 0 < value < math.inf:
-                raise ArgumentError(f"{name} must be a positive number")
+            check_positive(name, getattr(self, name))
         if isinstance(self.size_penalty, bool) or not 0 <= self.size_penalty < math.inf:
             raise ArgumentError("size_penalty must be a number of at least 0")
 

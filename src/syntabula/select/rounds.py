@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.select.base import PlannedStep
@@ -136,15 +135,3 @@ def plan_of_pairs(
             )
         )
     return steps
-
-
-def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise ArgumentError unless a value is an integer of at least that."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
-
-
-def check_part(name: str, value: Fraction | float) -> None:
-    """Raise ArgumentError unless a value is a part of the budget."""
-    if not 0 < value < 1:
-        raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")

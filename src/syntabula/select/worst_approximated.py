@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula._arguments import check_count, check_part, check_positive
+from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
@@ -50,15 +50,11 @@ class WorstApproximated:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
-        if self.rounds is not None and (
-            isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1
-        ):
-            raise ArgumentError("rounds must be an integer of at least 1")
+        if self.rounds is not None:
+            check_count("rounds", self.rounds)
         for name in ("measure_share", "total_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
-        if isinstance(self.max_model_mb, bool) or not 0 < self.max_model_mb < math.inf:
-            raise ArgumentError("max_model_mb must be a positive number of megabytes")
+            check_part(name, getattr(self, name))
+        check_positive("max_model_mb", self.max_model_mb)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals will be measured depends on what is found."""

@@ -59,13 +59,20 @@ def write_release(
         },
         "content": facts,
     }
-    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1).encode()
+    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1, default=_plain).encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ReleaseFileError(
             f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
     _write_atomically(target, _zipped(content))
+
+
+def _plain(value: object) -> object:
+    """Return a number of numpy, as options may be, as one that JSON has."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no place in a release file")
 
 
 def _zipped(content: Mapping[str, bytes]) -> bytes:

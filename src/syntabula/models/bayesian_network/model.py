@@ -11,12 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import check_count, check_positive
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.base import FitCost
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.models.base import FitCost, bound
 from syntabula.models.bayesian_network.structure import estimate, families, onto
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
@@ -57,18 +58,13 @@ class BayesianNetwork:
     _conditionals: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        limit, rows = self.max_memory_mb, self.estimate_rows
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
-            raise ArgumentError("max_memory_mb must be a positive number")
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-            raise ArgumentError("estimate_rows must be an integer of at least 1")
+        check_positive("max_memory_mb", self.max_memory_mb)
+        check_count("estimate_rows", self.estimate_rows)
 
     @property
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
-        if self._domain is None:
-            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
-        return self._domain
+        return bound(self._domain)
 
     @property
     def total(self) -> float:
@@ -107,11 +103,7 @@ class BayesianNetwork:
             ArgumentError: If there is no measurement, or values do not have the shape of their clique.
             SchemaError: If a clique names an unknown column.
         """
-        for m in measurements:
-            if m.values.shape != self.domain.shape(m.clique):
-                raise ArgumentError(
-                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
-                )
+        check_measurements(self.domain, measurements)
         total = consistent_total(measurements)
         held = {c for m in measurements for c in m.clique}
         conditionals = {}
@@ -143,8 +135,7 @@ class BayesianNetwork:
             ResourceError: If so many rows would not fit any machine, or columns are given and the junction tree
                 of the network does not fit into `max_memory_mb`.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ArgumentError("n must be an integer of at least 0")
+        check_count("n", n, 0)
         if n > 10**10:
             raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
         if given is None:

@@ -9,12 +9,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from syntabula._arguments import check_count, check_one_of
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.genetic.evolution import Evolution, Goal
-from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
+from syntabula.models.hard_rows import HardRows, Rows, draw_codes
 
 _TRIES_PER_ROW = 100
 _SECONDS_PER_ROW_AND_MARGINAL = 1.5e-5  # until nothing gets better, on one core
@@ -56,12 +57,11 @@ class Genetic(HardRows):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, least in (("mutations", 1), ("crossovers", 0), ("generations", 1)):
-            check_integer(name, getattr(self, name), least)
+            check_count(name, getattr(self, name), least)
         part = self.tolerance
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 < part < 1:
             raise ArgumentError("tolerance must be a number above 0 and below 1")
-        if not isinstance(self.stop_at_noise, bool):
-            raise ArgumentError("stop_at_noise must be True or False")
+        check_one_of("stop_at_noise", self.stop_at_noise, (True, False))
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model evolved towards all given measurements, from this one's records or random ones.

@@ -8,13 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from syntabula._arguments import check_count
 from syntabula.marginals.agreement import AGREEMENT_BYTES, agreeing_marginals
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum.separation import Join, separate
 from syntabula.models.gum.update import Target, update
-from syntabula.models.hard_rows import HardRows, Rows, check_integer, draw_codes
+from syntabula.models.hard_rows import HardRows, Rows, draw_codes
 
 _SECONDS_PER_UPDATED_ROW = 1.5e-8  # of one marginal in one pass, on one core
 _SECONDS_PER_CELL = 2e-6  # to make marginals agree
@@ -49,8 +50,8 @@ class GUM(HardRows):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("passes", self.passes, 1)
-        check_integer("consistency_rounds", self.consistency_rounds, 1)
+        check_count("passes", self.passes, 1)
+        check_count("consistency_rounds", self.consistency_rounds, 1)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, from random records.

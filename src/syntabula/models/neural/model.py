@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import check_count, check_one_of, check_positive
 from syntabula.models.neural.network import (
     Input,
     Network,
@@ -21,9 +22,6 @@ from syntabula.models.row_fitting import Loss, SoftRows
 from syntabula.models.soft_rows import (
     Arrays,
     SoftRowsModel,
-    require_integer,
-    require_one_of,
-    require_positive,
 )
 
 
@@ -59,12 +57,12 @@ class NeuralRows(SoftRowsModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_integer("units", self.units, 1)
+        check_count("units", self.units, 1)
         if self.emphasis is not None:
-            require_positive("emphasis", self.emphasis)
-        require_one_of("fixed_input", self.fixed_input, (True, False))
-        require_one_of("loss", self.loss, ("squared", "largest"))
-        require_one_of("start", self.start, ("codes", "gaussian"))
+            check_positive("emphasis", self.emphasis)
+        check_one_of("fixed_input", self.fixed_input, (True, False))
+        check_one_of("loss", self.loss, ("squared", "largest"))
+        check_one_of("start", self.start, ("codes", "gaussian"))
 
     @property
     def _loss(self) -> Loss:

@@ -9,10 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from syntabula._arguments import check_count, check_one_of, check_positive
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.models.base import bound
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
 from syntabula.models.pgm.factor import aligned, arranged
@@ -58,21 +61,15 @@ class PGM:
     _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
-            raise ArgumentError("iterations must be an integer of at least 1")
-        for name in ("tolerance", "max_memory_mb"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise ArgumentError(f"{name} must be a positive number")
-        if not isinstance(self.stop_at_noise, bool):
-            raise ArgumentError("stop_at_noise must be True or False")
+        check_count("iterations", self.iterations)
+        check_positive("tolerance", self.tolerance)
+        check_positive("max_memory_mb", self.max_memory_mb)
+        check_one_of("stop_at_noise", self.stop_at_noise, (True, False))
 
     @property
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
-        if self._domain is None:
-            raise ArgumentError("this model is not bound to a domain; call over(domain) first")
-        return self._domain
+        return bound(self._domain)
 
     @property
     def total(self) -> float:
@@ -122,15 +119,9 @@ class PGM:
             SchemaError: If a clique names an unknown column.
             ResourceError: If the junction tree would be too large; nothing was allocated.
         """
-        if not measurements:
-            raise ArgumentError("fit needs at least one measurement")
-        for m in measurements:
-            if m.values.shape != self.domain.shape(m.clique):
-                raise ArgumentError(
-                    f"the measurement of {m.clique} has shape {m.values.shape}, its clique {self.domain.shape(m.clique)}"
-                )
+        check_measurements(self.domain, measurements)
         check_memory(junction_tree(self._layout, [m.clique for m in measurements]), self.max_memory_mb)
-        total = estimated_total(measurements)
+        total = consistent_total(measurements)
         targets = join(self._layout, measurements)
         potentials = estimate(
             self._layout,
@@ -200,8 +191,7 @@ class PGM:
             ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
             ResourceError: If so many rows would not fit the memory of any machine.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ArgumentError("n must be an integer of at least 0")
+        check_count("n", n, 0)
         if n > 10**10:
             raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
         if given is None:
@@ -269,10 +259,3 @@ class PGM:
             return model
         except (KeyError, TypeError, ValueError, SchemaError):
             raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
-
-
-def estimated_total(measurements: Sequence[Measurement]) -> float:
-    """Return the inverse-variance weighted mean of the measurements' sums, at least 1."""
-    sums = np.array([m.values.sum() for m in measurements])
-    variances = np.array([m.variances.sum() for m in measurements])
-    return max(1.0, float((sums / variances).sum() / (1 / variances).sum()))
