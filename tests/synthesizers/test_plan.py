@@ -17,7 +17,7 @@ class TestRows:
     def test_a_plan_has_the_memory_that_a_fit_to_all_pairs_takes(self, method: str) -> None:
         pytest.importorskip("torch")
         synthesizer = st.synthesizer(method)(rare=None)
-        domain = synthesizer._guessed_codec(WIDE).domain
+        domain = synthesizer._foresight.guessed_codec(WIDE).domain
         model = synthesizer.model.over(domain)
         assert isinstance(model, StatesFitCost)
 

@@ -7,17 +7,14 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
+from syntabula._arguments import check_count, check_positive
 from syntabula._version import __version__
-from syntabula.discretize.bin_count import budget_rice
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning, ObservedDomainError, SchemaError
-from syntabula.marginals.domain import Domain
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
@@ -28,19 +25,15 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
-from syntabula.select.base import PlannedStep, Progress, Selector
+from syntabula.select.base import Progress, Selector
+from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_schema, make_plan, with_model
+from syntabula.synthesizers.plan import Plan, guessed_schema
 from syntabula.synthesizers.preprocessing import (
     BinCount,
-    Preparation,
     Preprocessing,
-    prepare_declared,
-    prepare_undeclared,
 )
 from syntabula.synthesizers.release import Release
-from syntabula.table.codec import Codec
-from syntabula.table.columns import Categorical
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
@@ -101,13 +94,12 @@ class Marginal:
         elif not isinstance(self.budget, Budget):
             raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
         if self.bins != "auto":
-            _check_count("bins", self.bins, 2)
+            check_count("bins", self.bins, 2)
         if not isinstance(self.preprocessing, Preprocessing):
             raise ArgumentError("preprocessing must be a syntabula.Preprocessing")
         if self.seed is not None:
-            _check_count("seed", self.seed, 0)
-        if isinstance(self.memory_mb, bool) or not (0 < float(self.memory_mb) < float("inf")):
-            raise ArgumentError("memory_mb must be a positive number of megabytes")
+            check_count("seed", self.seed, 0)
+        check_positive("memory_mb", self.memory_mb)
         if self.resume and self.journal is None:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
         if self.noise is not None and not isinstance(self.noise, NoiseSource):
@@ -129,16 +121,17 @@ class Marginal:
             physical: Stored type of each column, where there is no schema. Domains are then guessed.
         """
         if n_rows is not None:
-            _check_count("n_rows", n_rows, 0)
+            check_count("n_rows", n_rows, 0)
+        foresight = self._foresight
         if schema is None:
             if not physical:
                 raise ArgumentError("a plan needs a schema, or the stored types of the columns")
             schema = guessed_schema(physical)
-            prepared = self._undeclared(physical)
-            budget = self._budget_for(physical)
+            prepared = foresight.undeclared(physical)
+            budget = foresight.budget_for(physical)
         else:
-            prepared, budget = self._declared(schema), self._budget_for({})
-        return self._plan(self._guessed_codec(schema, n_rows), prepared, budget, n_rows)
+            prepared, budget = foresight.declared(schema), foresight.budget_for({})
+        return foresight.plan(foresight.guessed_codec(schema, n_rows), prepared, budget, n_rows)
 
     def fit(self, source: Any, schema: Schema | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
@@ -167,30 +160,30 @@ class Marginal:
         """
         self._check_domains(schema)
         if schema is not None:
-            self._plan_checked(schema)
+            self._foresight.check(schema, self.memory_mb)
         table = read(source, schema)
         if schema is None and self.allow_observed:
             schema, _ = draft_schema(table)
         if schema is not None:
             schema.check_table(table)
-            self._plan_checked(schema)
+            self._foresight.check(schema, self.memory_mb)
         with self._opened_journal() as journal:
             return self._fit(table, schema, journal, strict=strict)
 
     def _fit(
         self, table: RawTable, schema: Schema | None, journal: Journal | None, *, strict: bool
     ) -> Release:
-        report = self.progress or (lambda step, done: None)
+        foresight, report = self._foresight, self.progress or (lambda step, done: None)
         physical = {} if schema is not None else {n: c.physical for n, c in table.columns.items()}
-        prepared = self._undeclared(physical) if schema is None else self._declared(schema)
+        prepared = foresight.undeclared(physical) if schema is None else foresight.declared(schema)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
-        budget = self._budget_for(physical)
+        budget = foresight.budget_for(physical)
         ledger = open_ledger(budget, journal, self._facts(budget, noise), resume=self.resume)
 
         report("preprocess", 0.0)
         codec = prepared.codec(table, schema, ledger, noise)
         if schema is None:
-            self._plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
+            foresight.plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
         report("encode", 0.05)
         encoded, coercions = codec.encode(table, strict=strict)
         # Bounds that were found leave out a few values by design, which is nothing to correct.
@@ -198,8 +191,8 @@ class Marginal:
             warnings.warn(CoercionWarning(sentence), stacklevel=3)
         curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
-        rare = self._rare(prepared)
-        recoding = rare.fit(curator, self._large(codec.schema)) if rare else None
+        rare = foresight.merging(prepared)
+        recoding = rare.fit(curator, foresight.large_columns(codec.schema)) if rare else None
         inner = curator.recoded(recoding) if recoding else curator
 
         model, choice = self._learn(
@@ -253,78 +246,18 @@ class Marginal:
                 "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
             )
 
-    def _declared(self, schema: Schema) -> Preparation:
-        large = self._large(schema)
-        rare_share = self.rare.share if self.rare else Fraction(0)
-        return prepare_declared(
-            self.preprocessing, self.bins, schema, n_large=len(large), rare_share=rare_share
-        )
-
-    def _undeclared(self, physical: Mapping[str, PhysicalType]) -> Preparation:
-        return prepare_undeclared(self.preprocessing, self.bins, physical)
-
-    def _budget_for(self, physical: Mapping[str, PhysicalType]) -> Budget:
-        """Return the budget, with part of delta set aside if the categories of a text have to be found."""
+    @property
+    def _foresight(self) -> Foresight:
         assert self.budget is not None
-        if not any(p.kind == "text" for p in physical.values()):
-            return self.budget
-        return self.budget.with_selection_delta(self.preprocessing.delta_share * Fraction(self.budget.delta))
-
-    def _rare(self, prepared: Preparation) -> RareCategories | None:
-        return replace(self.rare, share=prepared.rare) if self.rare and prepared.rare else None
-
-    def _guessed_codec(self, schema: Schema, n_rows: int | None = None) -> Codec:
-        """Return a codec of the size that the fitted one may have, before any data is read."""
-        assert self.budget is not None
-        rows = GUESSED_ROWS if n_rows is None else n_rows
-        bins = budget_rice(rows, self.budget.epsilon) if self.bins == "auto" else self.bins
-        return Codec.plan(schema, bins=bins)
-
-    def _large(self, schema: Schema) -> tuple[str, ...]:
-        """Return the categorical columns that rare merging looks at, by the declared domain alone.
-
-        Categories that were found privately are frequent already.
-        """
-        if self.rare is None:
-            return ()
-        return tuple(
-            name
-            for name, column in schema.columns.items()
-            if isinstance(column, Categorical)
-            and name != schema.label
-            and column.provenance != "private"
-            and len(column.categories) + column.open + column.nullable >= self.rare.least_categories
-        )
-
-    def _plan(self, codec: Codec, prepared: Preparation, budget: Budget, n_rows: int | None = None) -> Plan:
-        domain = codec.domain
-        steps = [(step, step.share) for step in prepared.planned_steps()]
-        large, rare = self._large(codec.schema), self._rare(prepared)
-        if rare and large:
-            cells = sum(domain.size(c) for c in large)
-            merging = PlannedStep(
-                name=rare.step, share=rare.share, cells=cells, noisy_cells=cells, model_cells=0
-            )
-            steps.append((merging, rare.share))
-            # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
-            domain = Domain.from_sizes(
-                {c: min(n, rare.most_kept + 1) if c in large else n for c, n in _sizes(domain)}
-            )
-        for step in self.selector.plan(domain):
-            step = with_model(step, self.model.over(domain), GUESSED_ROWS if n_rows is None else n_rows)
-            steps.append((step, step.share * (1 - prepared.share)))
-        return make_plan(
+        return Foresight(
             method=self._name,
-            budget=budget,
-            steps=steps,
-            n_rows=GUESSED_ROWS if n_rows is None else n_rows,
-            n_columns=len(codec.schema.columns),
+            selector=self.selector,
+            model=self.model,
+            budget=self.budget,
+            bins=self.bins,
+            preprocessing=self.preprocessing,
+            rare=self.rare,
         )
-
-    def _plan_checked(self, schema: Schema) -> None:
-        assert self.budget is not None
-        codec = self._guessed_codec(schema)
-        self._plan(codec, self._declared(schema), self.budget).check(self.memory_mb, codec.domain)
 
     def _statement(
         self, ledger: Ledger, noise: NoiseSource, schema: Schema, choice: MethodChoice | None
@@ -343,12 +276,3 @@ class Marginal:
             choice=choice,
             replayed=ledger.replayed,
         )
-
-
-def _sizes(domain: Domain) -> zip[tuple[str, int]]:
-    return zip(domain.columns, domain.sizes, strict=True)
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
