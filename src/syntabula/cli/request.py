@@ -1,11 +1,18 @@
-"""From options to the library's own objects; everything is checked before a table is read."""
+"""From options to the library's own objects; everything is checked before a table is read.
+
+The options of a synthesizer are declared once, as the fields of a request; `takes_request` gives them to a command.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
+from syntabula.cli import options
 from syntabula.cli.console import Progress
 from syntabula.cli.exits import CommandError, Exit
 
@@ -31,7 +38,7 @@ def selector_and_model(method: str | None, selector: str | None, model: str | No
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What `synth` and `plan` are asked for.
+    """What a command that makes a synthesizer is asked for: fields with an annotation are options of all of them.
 
     Attributes:
         method: Key of the synthesizer, or None for mst.
@@ -48,29 +55,29 @@ class Request:
         discretizer: How numbers become codes, or None for the default.
         within: How values lie within a code, or None for the default.
         preprocessing_share: Part of the budget for domains and codes, or None for the default.
-        options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
+        method_options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
         memory_mb: Limit of memory, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written first, or None.
         resume: Whether to go on with the run of that file.
     """
 
-    method: str | None = None
-    selector: str | None = None
-    model: str | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    rho: float | None = None
-    pure: bool = False
-    accounting: str | None = None
-    schema_file: Path | None = None
-    observed: bool = False
-    bins: str | None = None
-    discretizer: str | None = None
-    within: str | None = None
-    preprocessing_share: float | None = None
-    options: tuple[str, ...] = ()
-    memory_mb: float | None = None
+    method: options.Method = None
+    selector: options.Selector = None
+    model: options.Model = None
+    epsilon: options.Epsilon = None
+    delta: options.Delta = None
+    rho: options.Rho = None
+    pure: options.Pure = False
+    accounting: options.Accounting = None
+    schema_file: options.SchemaFile = None
+    observed: options.Observed = False
+    bins: options.Bins = None
+    discretizer: options.Discretizer = None
+    within: options.Within = None
+    preprocessing_share: options.PreprocessingShare = None
+    method_options: options.MethodOption = None
+    memory_mb: options.Memory = None
     seed: int | None = None
     journal: Path | None = None
     resume: bool = False
@@ -133,7 +140,7 @@ class Request:
         import yaml
 
         found = {}
-        for text in self.options:
+        for text in self.method_options or ():
             name, equals, value = text.partition("=")
             if not equals or not name:
                 raise CommandError(
@@ -166,3 +173,26 @@ class Request:
         from syntabula import Preprocessing
 
         return Preprocessing(**given)
+
+
+def takes_request(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that has a parameter `request` take the options that a request is made of in its place."""
+    hints = get_type_hints(Request, include_extras=True)
+    asked = {f.name: f.default for f in fields(Request) if get_origin(hints[f.name]) is Annotated}
+    own = get_type_hints(command, include_extras=True)
+    parameters = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        taken = asked if name == "request" else {name: parameter.default}
+        parameters += [
+            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=(hints | own)[n])
+            for n, default in taken.items()
+        ]
+
+    @functools.wraps(command)
+    def asking(**given: Any) -> None:
+        request = Request(**{name: given.pop(name) for name in asked})
+        command(**given, request=request)
+
+    asking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    asking.__annotations__ = {p.name: p.annotation for p in parameters}
+    return asking

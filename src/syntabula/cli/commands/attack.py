@@ -13,7 +13,7 @@ from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, write_text
-from syntabula.cli.request import Request
+from syntabula.cli.request import Request, takes_request
 from syntabula.errors import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DISCLOSURE = "disclosure"
 
 
+@takes_request
 def attack(
     context: typer.Context,
     table: options.Table,
@@ -34,15 +35,8 @@ def attack(
             "repeatedly. groundhog and querybased if nothing is said.",
         ),
     ] = None,
-    method: options.Method = None,
-    selector: options.Selector = None,
-    model: options.Model = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    pure: options.Pure = False,
-    schema: options.SchemaFile = None,
-    observed_domain: options.Observed = False,
+    *,
+    request: Request,
     shadows: Annotated[
         int | None,
         typer.Option("--shadows", help="Shadow models; 200 if nothing is said, 20 for disclosure."),
@@ -65,12 +59,6 @@ def attack(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
-    bins: options.Bins = None,
-    discretizer: options.Discretizer = None,
-    within: options.Within = None,
-    preprocessing_share: options.PreprocessingShare = None,
-    option: options.MethodOption = None,
-    memory: options.Memory = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write what was found here (.json).", metavar="FILE")
     ] = None,
@@ -78,23 +66,6 @@ def attack(
 ) -> None:
     """Attack a method on a sensitive TABLE with shadow models. What is found is itself NOT private."""
     console: Console = context.obj
-    request = Request(
-        method=method,
-        selector=selector,
-        model=model,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        pure=pure,
-        schema_file=schema,
-        observed=observed_domain,
-        bins=bins,
-        discretizer=discretizer,
-        within=within,
-        preprocessing_share=preprocessing_share,
-        options=tuple(option or ()),
-        memory_mb=memory,
-    )
     chosen = [name.lower() for name in attacks or ("groundhog", "querybased")]
     if DISCLOSURE in chosen and len(chosen) > 1:
         raise CommandError(
@@ -102,7 +73,7 @@ def attack(
             Exit.ARGUMENTS,
         )
     row = _row(target)
-    check_outputs({"--out": out}, inputs=(table, schema), force=force)
+    check_outputs({"--out": out}, inputs=(table, request.schema_file), force=force)
     warnings.warn(
         PrivacyWarning(
             "what an attack finds depends on the table and is not private; keep it as the table is kept"

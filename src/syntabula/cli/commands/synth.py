@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,27 +13,20 @@ from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import Keeper, check_outputs, write_text
-from syntabula.cli.request import Request
+from syntabula.cli.request import Request, takes_request
 from syntabula.errors import DataError
 
 if TYPE_CHECKING:
     from syntabula import PrivacyStatement, Release
 
 
+@takes_request
 def synth(
     context: typer.Context,
     table: options.Table,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table, such as x.csv.")],
-    method: options.Method = None,
-    selector: options.Selector = None,
-    model: options.Model = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    pure: options.Pure = False,
-    accounting: options.Accounting = None,
-    schema: options.SchemaFile = None,
-    observed_domain: options.Observed = False,
+    *,
+    request: Request,
     rows: options.Rows = None,
     save: Annotated[
         Path | None,
@@ -53,12 +47,6 @@ def synth(
         ),
     ] = False,
     seed: options.NoiseSeed = None,
-    bins: options.Bins = None,
-    discretizer: options.Discretizer = None,
-    within: options.Within = None,
-    preprocessing_share: options.PreprocessingShare = None,
-    option: options.MethodOption = None,
-    memory: options.Memory = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail on values outside the schema; that failure is NOT private.")
     ] = False,
@@ -66,31 +54,11 @@ def synth(
 ) -> None:
     """Learn a sensitive TABLE once and write a synthetic one."""
     console: Console = context.obj
-    request = Request(
-        method=method,
-        selector=selector,
-        model=model,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        pure=pure,
-        accounting=accounting,
-        schema_file=schema,
-        observed=observed_domain,
-        bins=bins,
-        discretizer=discretizer,
-        within=within,
-        preprocessing_share=preprocessing_share,
-        options=tuple(option or ()),
-        memory_mb=memory,
-        seed=seed,
-        journal=journal,
-        resume=resume,
-    )
+    request = replace(request, seed=seed, journal=journal, resume=resume)
     check_rows(rows)
     check_table_file(out)
     outputs = {"--out": out, "--save": save, "--statement": statement}
-    check_outputs(outputs, inputs=(table, schema, journal), force=force)
+    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force)
 
     with console.progress() as progress:
         release: Release = request.synthesizer(progress).fit(table, request.schema(), strict=strict)
