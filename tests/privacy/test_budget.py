@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import BudgetError, PrivacyWarning
+from syntabula.privacy.accounting.gaussian import mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 
@@ -21,6 +22,12 @@ BAD_DELTAS = [-0.1, 1, 1.0, 1.5, math.inf, math.nan, "1e-5", True, False, [1e-5]
 
 
 class TestKinds:
+    def test_approximate_counts_in_mu_squared(self) -> None:
+        budget = Budget(epsilon=1.0, delta=1e-5)
+        assert (budget.kind, budget.currency, budget.delta) == ("approximate", "mu_squared", 1e-5)
+        assert budget.total == Fraction(mu_from_epsilon(1.0, 1e-5)) ** 2
+        assert budget == Budget(1.0, 1e-5, accounting="gdp") != Budget(1.0, 1e-5, accounting="zcdp")
+
     def test_approximate_may_count_in_rho(self) -> None:
         budget = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
         assert (budget.kind, budget.currency, budget.epsilon, budget.delta) == (

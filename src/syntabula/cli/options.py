@@ -36,8 +36,8 @@ Accounting = Annotated[
     str | None,
     typer.Option(
         "--accounting",
-        help="How the costs of steps add up: gdp buys less noise for the same epsilon and delta, zcdp is as in "
-        "most papers.",
+        help="How the costs of steps add up: gdp (the default) means less noise for the same epsilon and delta, "
+        "zcdp is as in most papers.",
         metavar="gdp|zcdp",
     ),
 ]

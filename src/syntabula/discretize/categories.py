@@ -33,7 +33,7 @@ def extract_categories(
 
     Args:
         column: The labels.
-        share: Part of the whole budget, which must be in zCDP.
+        share: Part of the whole budget, which must have a delta.
         delta: Probability, at most, with which a label of a single record comes out.
         step: What the ledger calls this spend.
 

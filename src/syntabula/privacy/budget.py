@@ -59,7 +59,7 @@ class Budget:
     selection_delta: Fraction
 
     def __init__(
-        self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "zcdp"
+        self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
     ) -> None:
         """Make an approximate budget; an infinite epsilon switches privacy off, as `Budget.none()` does.
 

@@ -19,7 +19,7 @@ class AIM(Marginal):
     McKenna, Mullins, Sheldon, Miklau (2022), "AIM: An Adaptive and Iterative Mechanism for Differentially
     Private Synthetic Data", PVLDB 15(11); compared in Chen, Li, Gong, McKenna, Wang, tab_bench, and in MargNet.
 
-    Guarantee: zCDP, composed over Gaussian measurements and exponential mechanisms (eps^2 / 8 each), whose
+    Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema and the workload. Time: seconds to minutes; memory: `Adaptive.max_model_mb` and the pairs' counts.
     Choose it for accuracy on tables of up to some 50 columns; MST is faster and coarser.

@@ -27,7 +27,7 @@ class Auto(Marginal):
 
     The release's `privacy.choice` names the method and the reason; the statement shows them.
 
-    Guarantee: that of the chosen method with what the choice left of the budget, and the choice itself: zCDP,
+    Guarantee: that of the chosen method with what the choice left of the budget, and the choice itself: GDP or zCDP,
     Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a fiftieth
     of the budget in all, and nothing where declared facts decide; neighbours differ by one record. Assumed
     public: the schema and the limits. Time and memory: those of the chosen method. The same seed may choose

@@ -24,7 +24,7 @@ class GEM(Marginal):
     NeurIPS; with the settings of tab_bench, table 8 (Chen, Li, Gong, McKenna, Wang): 1024 rows, 500 iterations
     a round, five rounds a column.
 
-    Guarantee: zCDP, composed over Gaussian measurements and exponential mechanisms (eps^2 / 8 each), whose
+    Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema. Time: minutes; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
     Choose it to compare with: MargNet learns more for the same budget.

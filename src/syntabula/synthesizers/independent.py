@@ -16,7 +16,7 @@ from syntabula.synthesizers.marginal import Marginal
 class Independent(Marginal):
     """Measure every one-way marginal and sample the columns independently.
 
-    Guarantee: zCDP through the Gaussian mechanism on all d one-way counts at once, squared sensitivity d;
+    Guarantee: GDP or zCDP through the Gaussian mechanism on all d one-way counts at once, squared sensitivity d;
     neighbours differ by one record. Time and memory grow with the number of codes only. Choose it as the
     baseline that any other method must beat, or where nothing but single columns may be learned.
 

@@ -21,7 +21,7 @@ class MargNet(Marginal):
     Synthesis", algorithms 1 to 3, with the settings of its table 7 for Adult; G30 and G50 have 1024 rows, and
     wide tables up to 1000 iterations.
 
-    Guarantee: zCDP, composed over Gaussian measurements and exponential mechanisms (eps^2 / 8 each), whose
+    Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema. Time: minutes; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
     Choose it for tables whose columns all hang together, where AIM's model grows too large; on tables with few

@@ -20,8 +20,8 @@ class MST(Marginal):
     differentially private synthetic data", Journal of Privacy and Confidentiality 11(3), section 4; compared
     in Chen, Li, Gong, McKenna, Wang, tab_bench.
 
-    Guarantee: zCDP, a third of rho each for the one-way counts (Gaussian), the d - 1 choices of an edge
-    (exponential mechanism, eps^2 / 8 each) and the d - 1 pair counts (Gaussian); neighbours differ by one
+    Guarantee: GDP or zCDP, a third of the budget each for the one-way counts (Gaussian), the d - 1 choices of an edge
+    (exponential mechanism, rho = eps^2 / 8 each) and the d - 1 pair counts (Gaussian); neighbours differ by one
     record. Assumed public: the schema. Time: all pairs are counted once; memory: the d - 1 pairs of the tree.
     Choose it as a fast, robust default; AIM is more accurate and slower.
 

@@ -23,7 +23,7 @@ class MWEM(Marginal):
     rows. Its mirror descent is the multiplicative update with every measurement replayed until the fit
     stands, at a step size found by line search.
 
-    Guarantee: zCDP, 1 % for the number of records and an equal part of the rest for each round: a tenth for the
+    Guarantee: GDP or zCDP, 1 % for the number of records and an equal part of the rest for each round: a tenth for the
     choice (exponential mechanism, eps^2 / 8), nine tenths for the counts (Gaussian); with a pure budget, Laplace
     noise as in the paper. Neighbours differ by one record. Assumed public: the schema and the workload. Time:
     seconds; memory: `WorstApproximated.max_model_mb`, and a workload of which nothing fits is refused. Choose it

@@ -30,7 +30,7 @@ class PlanStep:
     Attributes:
         name: What will be done.
         share: Part of the whole budget that it costs, 0 .. 1.
-        cost: The same in the budget's own unit (rho or epsilon); None without privacy.
+        cost: The same in the budget's own unit (mu squared, rho or epsilon); None without privacy.
         memory_mb: Upper bound on what it takes beyond the table.
         seconds: Rough time on two cores.
     """

@@ -20,7 +20,7 @@ class PrivateGSD(Marginal):
     one-shot form; so compared in Chen, Li, Gong, McKenna, Wang, tab_bench (table 5). With
     `selector=GivenWorkload(...)` it takes any workload, with `selector=Adaptive()` it chooses round by round.
 
-    Guarantee: zCDP, one Gaussian measurement of all pairs; neighbours differ by one record. Assumed public:
+    Guarantee: GDP or zCDP, one Gaussian measurement of all pairs; neighbours differ by one record. Assumed public:
     the schema. Time: seconds; memory: the counts of all pairs. Choose it where all pairs matter alike and the
     budget is ample (epsilon 5 or more): noise on all of them is the price at a small one.
 

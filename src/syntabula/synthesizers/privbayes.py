@@ -19,8 +19,8 @@ class PrivBayes(Marginal):
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian Networks",
     ACM TODS 42(4); compared in Ganev, Annamalai, Mahiou, De Cristofaro, "The Importance of Being Discrete".
 
-    Guarantee: zCDP, 1 % for the number of records (Gaussian), 30 % for the d - 1 choices (exponential mechanism,
-    eps^2 / 8 each) and the rest for the families' counts (Gaussian); with a pure budget, Laplace noise as in the
+    Guarantee: GDP or zCDP, 1 % for the number of records (Gaussian), 30 % for the d - 1 choices (exponential mechanism,
+    rho = eps^2 / 8 each) and the rest for the families' counts (Gaussian); with a pure budget, Laplace noise as in the
     paper. Neighbours differ by one record. Assumed public: the schema. Time: seconds, as thousands of families
     are counted and nothing is optimised; memory: the families' tables. Choose it where a readable model of which
     column follows which is wanted; MST is as fast and AIM more accurate.

@@ -21,7 +21,7 @@ class PrivSyn(Marginal):
     budget for dependences, a tenth for one-way marginals, the rest for the chosen ones; 501 rounds of
     consistency, 50 passes of updates), and in Du and Li, SynMeter.
 
-    Guarantee: zCDP, composed over Gaussian measurements; neighbours differ by one record. Assumed public: the
+    Guarantee: GDP or zCDP, composed over Gaussian measurements; neighbours differ by one record. Assumed public: the
     schema. Time: seconds; memory: the counts of all pairs, and the records. Choose it for speed where many
     pairs are dense: it measures and fits many marginals, where a graphical model would grow too large. Its
     records are copies of each other, so that what no measured marginal says is worse than in AIM.

@@ -32,7 +32,7 @@ class RAP(Marginal):
     Adaptive Projection", ICML, algorithm 2; used in Ganev et al., "The Importance of Being Discrete". The
     paper tries many numbers of rounds and of queries a round; here a round per column, and ten queries.
 
-    Guarantee: zCDP, composed over Gaussian measurements and exponential mechanisms (eps^2 / 8 each), whose
+    Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema. Time: a minute; memory: the rows, and the counts of all pairs. Needs torch. Choose it to compare
     with: selectors of whole marginals learn more for the same budget.
@@ -62,7 +62,7 @@ class RAPPlusPlus(Marginal):
     over the columns of numbers and dates, which the schema or their stored types tell; a selector that names
     its own columns keeps them.
 
-    Guarantee: zCDP, composed over Gaussian measurements and exponential mechanisms (eps^2 / 8 each), whose
+    Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema. Time: minutes; memory: the rows, and the counts of all pairs and thresholds. Needs torch.
 
