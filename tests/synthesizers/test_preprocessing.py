@@ -42,7 +42,7 @@ DISCRETIZERS = ["uniform", "privtree", "quantile", "kmeans"]
 
 def fit(frame, schema, *, budget=None, bins="auto", **settings) -> st.Release:
     chosen = budget or st.Budget(epsilon=5.0, delta=1e-5)
-    method = st.Independent(budget=chosen, seed=0, bins=bins, preprocessing=st.Preprocessing(**settings))
+    method = st.Independent(budget=chosen, seed=1, bins=bins, preprocessing=st.Preprocessing(**settings))
     return method.fit(frame, schema)
 
 
