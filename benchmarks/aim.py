@@ -7,6 +7,7 @@
 
 `estimation` gives both sides the same noisy pairs of a coded table, lets mbi make its 1,000 steps of mirror
 descent, and measures how long ours takes to bring the weighted squared error down to what mbi ended with.
+All seconds are processor seconds, as the machine may be shared.
 Building models, compiling and reading are outside the clocks, except mbi's compilation, which each new
 set of measurements pays for and which is shown apart.
 """
@@ -25,7 +26,9 @@ from pathlib import Path
 
 import numpy as np
 import systems
+from figures import forget_peak, peak_mb
 from harness import HERE, coded_table
+from kernels import print_kernels, timed_kernels
 
 from syntabula import Budget
 from syntabula.marginals.domain import Domain
@@ -91,7 +94,8 @@ def compare_estimation(options: argparse.Namespace) -> None:
     table = read_coded(options.table)
     domain = table.domain
     print(
-        "| pairs | tree MB | mbi: compile s | mbi: 1,000 steps s | loss | ours to that loss s | times ours |"
+        f"| pairs | tree MB | mbi: compile s | mbi: {options.iterations:,} steps s | loss | ours to that loss s "
+        "| times ours |"
     )
     print("|---|---|---|---|---|---|---|")
     for n_pairs in options.pairs:
@@ -142,13 +146,13 @@ def fit_by_mbi(
     jax.config.update("jax_enable_x64", True)
     theirs = [mbi.LinearMeasurement(m.values.ravel(), m.clique, float(m.sigma)) for m in measurements]
     their_domain = mbi.Domain(domain.columns, domain.sizes)
-    started = time.perf_counter()
+    started = time.process_time()
     MirrorDescent().estimate(their_domain, theirs, iters=1)
-    compiling = time.perf_counter() - started
-    started = time.perf_counter()
+    compiling = time.process_time() - started
+    started = time.process_time()
     model = MirrorDescent().estimate(their_domain, theirs, iters=iterations)
     tables = [np.asarray(model.project(m.clique).datavector()).reshape(m.values.shape) for m in measurements]
-    return compiling, time.perf_counter() - started, weighted_error(measurements, tables)
+    return compiling, time.process_time() - started, weighted_error(measurements, tables)
 
 
 def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, total: float) -> float:
@@ -157,11 +161,11 @@ def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, tot
     targets = join(layout, measurements)
     steps = 4
     while True:
-        started = time.perf_counter()
+        started = time.process_time()
         potentials = estimate(
             layout, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
         )
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         facts, _ = PGM(max_memory_mb=4000).over(domain).state()
         facts = {**facts, "cliques": [list(c) for c in potentials], "total": total}
         model = PGM.from_state(facts, {f"potential/{i}": p for i, p in enumerate(potentials.values())})
@@ -173,23 +177,26 @@ def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, tot
 
 
 def show_growth(epsilon: float) -> None:
-    """Print AIM's seconds and memory as a simulated table grows in rows, columns and bins."""
+    """Print AIM's processor seconds and memory as a simulated table grows in rows, columns and bins."""
     print(
-        "| rows | columns | bins | counting s | all else s | rounds | tree MB |\n|---|---|---|---|---|---|---|"
+        "| rows | columns | bins | counting s | all else s | rounds | tree MB | peak MB |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     grown = [(n, 10, 20) for n in (10**4, 10**5, 10**6, 10**7)]
     grown += [(50_000, d, 20) for d in (10, 20, 30, 50)]
     grown += [(50_000, 10, b) for b in (10, 20, 50, 100)]
     for n_rows, n_columns, n_bins in grown:
         table = simulated(n_rows, n_columns, n_bins)
+        forget_peak()
         engine = TimedEngine(table)
         curator = Curator(engine, Ledger(Budget(epsilon, 1e-5)), SeededNoise(0))
-        started = time.perf_counter()
+        started = time.process_time()
         model = Adaptive().select(curator, PGM())
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         print(
             f"| {n_rows:,} | {n_columns} | {n_bins} | {engine.seconds:.2f} | {seconds - engine.seconds:.2f} "
-            f"| {len(curator.ledger.entries) // 2} | {model._tree.cells * 8 / 2**20:.1f} |",
+            f"| {len(curator.ledger.entries) // 2} | {model._tree.cells * 8 / 2**20:.1f} "
+            f"| {peak_mb():.0f} |",
             flush=True,
         )
 
@@ -201,9 +208,9 @@ class TimedEngine(MemoryEngine):
 
     def counts(self, cliques):
         """Count and add up the time."""
-        started = time.perf_counter()
+        started = time.process_time()
         found = super().counts(cliques)
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return found
 
 
@@ -219,15 +226,19 @@ def simulated(n_rows: int, n_columns: int, n_bins: int) -> EncodedTable:
 
 
 def show_profile(table: EncodedTable, epsilon: float) -> None:
-    """Print what counting, noise, scoring, estimation and sampling take of one run."""
-    profiler = cProfile.Profile()
+    """Print what counting, scoring, estimation and sampling take of one run, and the bandwidth of its kernels.
+
+    The times are processor seconds under a profiler, which makes short calls look longer than they are; the kernels
+    are timed in another run, with the same noise.
+    """
+    profiler = cProfile.Profile(time.process_time)  # the machine may be shared
     curator = Curator(MemoryEngine(table), Ledger(Budget(epsilon, 1e-5)), SeededNoise(0))
-    started = time.perf_counter()
+    started = time.process_time()
     profiler.enable()
     model = Adaptive().select(curator, PGM())
     model.sample(table.n_rows, np.random.default_rng(0))
     profiler.disable()
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     parts = {
         "counting": "memory.py:counts",
         "noise": "mechanisms.py:noisy_counts",
@@ -240,9 +251,13 @@ def show_profile(table: EncodedTable, epsilon: float) -> None:
     }
     stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     spent = {f"{Path(file).name}:{name}": figures[3] for (file, _, name), figures in stats.items()}
-    print(json.dumps({"seconds": round(seconds, 2), "rounds": len(curator.ledger.entries) // 2}))
+    print(json.dumps({"processor_seconds": round(seconds, 2), "rounds": len(curator.ledger.entries) // 2}))
     for part, where in parts.items():
         print(f"| {part} | {spent.get(where, 0.0):.2f} s | {spent.get(where, 0.0) / seconds:.0%} |")
+    curator = Curator(MemoryEngine(table), Ledger(Budget(epsilon, 1e-5)), SeededNoise(0))
+    with timed_kernels() as kernels:
+        Adaptive().select(curator, PGM())
+    print_kernels(kernels)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,26 @@ from pathlib import Path
 def print_figures(started: float, **more: str) -> None:
     """Print seconds since a start, processor seconds and peak memory of this process, and what else there is.
 
-    The peak is that of this program alone: the process's largest size also counts the process that started it.
+    The peak is that of this program alone: what the system calls the largest size of a process also counts the
+    process that started it.
     """
     seconds = time.perf_counter() - started
     used = resource.getrusage(resource.RUSAGE_SELF)
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        peak = float(lines["VmHWM"].split()[0]) / 1024
-    else:
-        peak = used.ru_maxrss / 1024
-    figures = {"seconds": seconds, "processor_seconds": used.ru_utime + used.ru_stime, "peak_mb": peak}
+    figures = {"seconds": seconds, "processor_seconds": used.ru_utime + used.ru_stime, "peak_mb": peak_mb()}
     print(json.dumps({**figures, **more}))
+
+
+def peak_mb() -> float:
+    """Return the largest size of this process since it began, or since `forget_peak`."""
+    status = Path("/proc/self/status")
+    if not status.exists():  # elsewhere than on Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return float(lines["VmHWM"].split()[0]) / 1024
+
+
+def forget_peak() -> None:
+    """Count the largest size from now on, where the system can."""
+    references = Path("/proc/self/clear_refs")
+    if references.exists():
+        references.write_text("5")

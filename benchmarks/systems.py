@@ -8,7 +8,8 @@ and peak memory are those of the whole job. Prints, per table, epsilon and syste
 seconds, seconds and of the total variation distance (TVD) over all pairs (with its standard error) and 200
 random triples, the largest peak memory, and how many times our processor seconds a peer took (against the
 method of the same name). A peer that is not done in its limit is not tried at larger epsilons: they make
-more rounds and larger models. With --results every run is appended to a file of JSON lines, and none
+more rounds and larger models. One that used up twice its limit on the wall alone is tried again the next time.
+With --results every run is appended to a file of JSON lines, and none
 that is there is made again, so that a long study can be made in parts; --show makes none, and prints the file.
 """
 
@@ -79,6 +80,8 @@ class Runs:
         self._found: dict[tuple[str, float, str, int], Outcome] = {}
         for text in path.read_text().splitlines() if path and path.exists() else []:
             facts = json.loads(text)
+            if facts["ended"] == "wall limit":  # the machine was busy; that says nothing of the system
+                continue
             key = (facts.pop("table"), facts.pop("epsilon"), facts.pop("system"), facts.pop("seed"))
             self._found[key] = Outcome(**facts)
 
