@@ -30,11 +30,13 @@ class Kernel:
         name: What it does.
         seconds: Processor seconds of each call, without those of other kernels within.
         moved: Bytes that each call must read and write.
+        operations: Multiplications and additions of its matrix products, all calls together.
     """
 
     name: str
     seconds: list[float] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
+    operations: float = 0.0
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def timed_kernels() -> Iterator[list[Kernel]]:
     step, group = elimination_step.Step, elimination_step.Group
     places: list[tuple[str, Any, str]] = [
         ("multiply the tables of a column", group, "multiply"),
-        ("sum a column out (matrix product)", step, "contract"),
+        ("sum a column out (matrix products)", step, "contract"),
         ("joint probabilities (matrix products)", step, "spread"),
         ("marginals into the order of their tables", group, "spread"),
         ("sum marginals from joints", elimination_step, "sum_over"),
@@ -78,6 +80,9 @@ def _timed(function: Callable[..., Any], kernel: Kernel, within: list[float]) ->
         within[0] = before + spent
         # A table that is handed on as it is moves nothing.
         kernel.moved.append(0 if result is arguments[0] else _bytes(arguments) + _bytes(result))
+        if kernel.name.endswith("(matrix products)") and arguments[2] is not None:
+            one, other = arguments[1:3]
+            kernel.operations += 2.0 * one.size * other.shape[2] * (2 if len(arguments) == 4 else 1)
         return result
 
     return timed
@@ -133,6 +138,23 @@ def print_kernels(kernels: list[Kernel]) -> None:
                 f"hottest kernel: {k.name}, moves {moved.sum() / 1e9:.2f} GB in {spent.sum():.2f} s = "
                 f"{copy.sum() / spent.sum():.0%} of what copies of the same sizes reach"
             )
-            if large.any():
+            if k.operations:
+                rate, best = k.operations / spent.sum() / 1e9, _product_rate()
+                hottest += (
+                    f"; its products make {rate:.0f} GFLOP/s, moving included, "
+                    f"{rate / best:.0%} of the {best:.0f} of a product of 500 x 500"
+                )
+            elif large.any():
                 hottest += f" ({part} in calls of {LARGE // 2**10} kB or more)"
     print(f"\n{hottest}")
+
+
+def _product_rate() -> float:
+    """Return the GFLOP/s of the product of two matrices that fit the cache."""
+    matrix = np.random.default_rng(0).random((500, 500))
+    runs = []
+    for _ in range(9):
+        started = clock()
+        matrix @ matrix
+        runs.append(clock() - started)
+    return 2 * 500**3 / min(runs) / 1e9

@@ -23,7 +23,8 @@ def main() -> None:
     schema = syntabula.Schema(
         {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
     )
-    settings = {"epsilon": float(epsilon), "bins": max(sizes.values()), "rare": None}
+    budget = syntabula.Budget(float(epsilon), 1e-5, accounting="zcdp")  # as the peers count theirs
+    settings = {"budget": budget, "bins": max(sizes.values()), "rare": None}
     if "+" in method:
         synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
     else:

@@ -34,7 +34,7 @@ def main() -> None:
     frame = pd.read_parquet(table)[list(sizes)].astype("int64")
     domain = Domain(tuple(sizes), tuple(sizes.values()))
     rng = np.random.default_rng(int(seed))
-    rho = float(Budget(epsilon=float(epsilon), delta=1e-5).total)
+    rho = float(Budget(epsilon=float(epsilon), delta=1e-5, accounting="zcdp").total)
     pairs = list(combinations(sizes, 2))
     candidates = [(c,) for c in sizes] + pairs
     weight = {r: sum(len(set(r) & set(p)) for p in pairs) for r in candidates}

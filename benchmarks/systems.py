@@ -64,7 +64,7 @@ def main() -> None:
                             else:
                                 outcome = run(command, table, epsilon, seed, options.limit)
                             runs.add(name, epsilon, title, seed, outcome)
-                        if runs.hopeless(name, epsilon, title):
+                        if not all(o.done for o in runs.of(name, epsilon, title)):
                             break  # another seed would not be done either
                     outcomes = runs.of(name, epsilon, title)
                     against = runs.of(name, epsilon, f"syntabula:{method}") if library else None
@@ -102,7 +102,8 @@ class Runs:
     def hopeless(self, table: str, epsilon: float, system: str) -> bool:
         """Return whether a run at this epsilon or a smaller one was not done."""
         return any(
-            not o.done for k, o in self._found.items() if k[::2] == (table, system) and k[1] <= epsilon
+            not o.done and o.ended != "wall limit" and k[::2] == (table, system) and k[1] <= epsilon
+            for k, o in self._found.items()
         )
 
 
