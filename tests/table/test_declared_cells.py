@@ -141,6 +141,19 @@ class TestTables:
         assert "secret" not in str(caught[0].message)
         assert [shown(table, n) for n in table.columns] == [[1.0, 2.0], [None, None]]
 
+    def test_many_rows_keep_their_order_and_their_own_marks(self, tmp_path: Path) -> None:
+        # More than one row group of DuckDB, whose threads may overtake each other.
+        n = 250_000
+        numbers: list[str | None] = ["x" if i % 1000 == 7 else str(i) for i in range(n)]
+        schema = st.Schema({f"c{i}": Numeric(0, n, integer=True) for i in range(4)})
+
+        table = read(write(tmp_path / "t.csv", dict.fromkeys(schema, numbers)), schema)
+
+        for column in table.columns.values():
+            assert column.unreadable is not None
+            assert np.flatnonzero(column.unreadable).tolist() == list(range(7, n, 1000))
+            assert (np.where(column.unreadable, np.arange(n), column.values) == np.arange(n)).all()
+
     def test_json_lines_without_a_line_are_a_table_without_rows(self, tmp_path: Path) -> None:
         (tmp_path / "t.jsonl").write_text("")
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from syntabula.errors import DataError
 from syntabula.table.csv_safety import DELIMITERS
-from syntabula.table.declared_cells import read_declared
-from syntabula.table.duckdb_columns import connection, one_file, quoted, read_relation
+from syntabula.table.declared_cells import read_declared, written_cells
+from syntabula.table.duckdb_columns import connection, in_order, one_file, quoted, read_relation
 from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema import Schema
@@ -83,10 +83,12 @@ def _read(
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
     source = reader.source(found, quote='"', names=plain, header=True)
-    database.execute(f"CREATE TABLE cells AS SELECT * FROM {source}")
+    cells = "*" if schema is None else written_cells(plain, names, schema)
+    database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM {source}")
+    typed = [] if schema is not None else _types(database, len(names))
+    in_order(database)
     if schema is not None:
         return read_declared(database, names, schema)
-    typed = _types(database, len(names))
     cells = database.sql(
         "SELECT "
         + ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in enumerate(typed))

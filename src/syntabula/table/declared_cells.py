@@ -82,11 +82,26 @@ def _integers(largest: int) -> PhysicalType:
     return PhysicalType("integer", "BIGINT" if largest < 2**63 else "UBIGINT")
 
 
+def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) -> str:
+    """Return the SQL columns of the table `cells` that `read_declared` reads.
+
+    Args:
+        texts: SQL of each column's text, null where there is none.
+        names: Name of each column.
+        schema: Declares the columns.
+    """
+    columns = []
+    for i, (text, name) in enumerate(zip(texts, names, strict=True)):
+        is_text = _read_as(schema, name).kind == "text"
+        columns.append(f"{text if is_text else _stripped(text)} AS c{i}")
+    return ", ".join(columns)
+
+
 def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[dict[str, RawColumn], int]:
     """Read cells of text as a schema declares them.
 
     Args:
-        database: Connection with a table `cells` of text columns c0, c1, ...; missing cells are null.
+        database: Connection with a table `cells` of the columns that `written_cells` says.
         names: Name of each column by position. Those that the schema does not declare come as text.
         schema: Declares the columns.
 
@@ -97,7 +112,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     parsed = [_parsed(f"c{i}", physical) for i, physical in enumerate(types)]
     wide = _with_wide_numbers(database, types, parsed)
     for i in wide:
-        parsed[i] = _when(f"c{i}", _NUMBER, _trimmed(f"c{i}"))
+        parsed[i] = _when(f"c{i}", _NUMBER, f"c{i}")
     values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
     columns, n_rows = read_relation(database.sql(f"SELECT {values} FROM cells"), names)
     marks = _marks(database, types)
@@ -116,12 +131,12 @@ def _read_as(schema: Schema, name: str) -> PhysicalType:
     return declared_type(schema[name]) if learned else _TEXT
 
 
-def _trimmed(cell: str) -> str:
-    return rf"trim({cell}, e' \t\r\n')"
+def _stripped(text: str) -> str:
+    return rf"nullif(trim({text}, e' \t\r\n'), '')"
 
 
 def _matches(cell: str, pattern: str) -> str:
-    return f"regexp_full_match({_trimmed(cell)}, {quoted(pattern)})"
+    return f"regexp_full_match({cell}, {quoted(pattern)})"
 
 
 def _when(cell: str, pattern: str, value: str) -> str:
@@ -130,22 +145,21 @@ def _when(cell: str, pattern: str, value: str) -> str:
 
 def _parsed(cell: str, physical: PhysicalType) -> str:
     """Return the expression of a cell's value; null where it has none."""
-    text = _trimmed(cell)
     match physical.kind:
         case "integer":
-            return _when(cell, _WHOLE, f"TRY_CAST({text} AS {physical.name})")
+            return _when(cell, _WHOLE, f"TRY_CAST({cell} AS {physical.name})")
         case "float":
-            return _when(cell, _NUMBER, f"TRY_CAST({text} AS DOUBLE)")
+            return _when(cell, _NUMBER, f"TRY_CAST({cell} AS DOUBLE)")
         case "boolean":
-            known = f"WHEN lower({text}) IN {_TRUE} THEN true WHEN lower({text}) IN {_FALSE} THEN false"
+            known = f"WHEN lower({cell}) IN {_TRUE} THEN true WHEN lower({cell}) IN {_FALSE} THEN false"
             return f"CASE {known} END"
         case "date":
-            return _when(cell, _LOCAL, f"TRY_CAST({text} AS TIMESTAMP)::DATE")
+            return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
         case "datetime" if physical.timezone is not None:
             # Times without an offset are read as if in UTC first.
-            return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({text} AS TIMESTAMPTZ)")
+            return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({cell} AS TIMESTAMPTZ)")
         case "datetime":
-            return _when(cell, _LOCAL, f"TRY_CAST({text} AS TIMESTAMP)")
+            return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)")
     return cell
 
 
@@ -165,11 +179,8 @@ def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray
     """Return for each column which cells hold nothing, and for zoned times which have no offset."""
     marks = []
     for i, p in enumerate(physical):
-        empty = f"c{i} IS NULL"
-        if p.kind != "text":
-            nothing = "('', 'nan')" if p.kind in ("integer", "float") else "('')"
-            empty += f" OR lower({_trimmed(f'c{i}')}) IN {nothing}"
-        marks.append(f"({empty}) AS g{i}")
+        nan = f" OR lower(c{i}) = 'nan'" if p.kind in ("integer", "float") else ""
+        marks.append(f"(c{i} IS NULL{nan}) AS g{i}")
         if p.timezone is not None:
             marks.append(f"coalesce({_matches(f'c{i}', _LOCAL)}, false) AS l{i}")
     fetched = database.sql(f"SELECT {', '.join(marks)} FROM cells").fetchnumpy()

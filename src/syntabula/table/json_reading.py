@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.declared_cells import read_declared
-from syntabula.table.duckdb_columns import connection, one_file, quoted
+from syntabula.table.declared_cells import read_declared, written_cells
+from syntabula.table.duckdb_columns import connection, in_order, one_file, quoted
 from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
@@ -89,12 +89,12 @@ def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, Raw
         texts = [_text(row.get(name)) for row in rows]
         arrays[f"v{i}"] = object_array([text or "" for text in texts])
         arrays[f"m{i}"] = np.fromiter((text is None for text in texts), np.bool_, count=len(texts))
-        selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END AS c{i}")
+        selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END")
     with connection() as database:
-        # With several threads, rows that come from arrays may change places.
-        database.execute("SET threads = 1")
+        in_order(database)
         database.register("texts", arrays)
-        database.execute(f"CREATE TABLE cells AS SELECT {', '.join(selected)} FROM texts")
+        cells = written_cells(selected, [*schema], schema)
+        database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM texts")
         return interruptible(database, lambda: read_declared(database, [*schema], schema))
 
 
