@@ -26,8 +26,9 @@ def main() -> None:
         "preprocessing": syntabula.Preprocessing(discretizer=discretizer),
         "allow_observed": True,
     }
-    if "+" in method:
-        synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
+    selector, _, model = method.partition("+")
+    if model.strip("+"):  # and not a name such as rap++
+        synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
     release = synthesizer.fit(table, syntabula.Schema.from_yaml(schema))

@@ -40,15 +40,15 @@ class Prepared:
     def bins(self, epsilon: float) -> int:
         """Return the most bins of a column: 100 even ones, or so few of PrivTree that pairs stand out of the noise.
 
-        The public PrivTree of MargNet makes few bins, as it adds too much noise (algorithms of the same name
-        here make 42 to 67 of Gauss10 at epsilon 1, and then no pair of columns is worth its noise). Instead of
-        that noise, the number is bounded: six times as many records as noise in an average cell of a pair, if
-        the whole budget went to pairs that join all columns.
+        MargNet's public PrivTree makes few bins, as it adds too much noise; the exact one makes 42 to 67 of
+        Gauss10 at epsilon 1, and then no pair of columns is worth its noise. Here the number is bounded: six
+        times as many records as noise in an average cell of a pair, if the whole budget went to pairs that join
+        all columns; and 32.
         """
         if self.discretizer == "uniform":
             return BINS
         noise = math.sqrt((self.n_columns - 1) / (math.pi * rho_from_epsilon(epsilon, 1e-5)))
-        return int(np.clip(math.sqrt(self.n_rows / (6 * noise)), 4, BINS))
+        return int(np.clip(math.sqrt(self.n_rows / (6 * noise)), 4, 32))
 
 
 def prepared(name: str, folder: Path) -> Prepared:

@@ -72,7 +72,7 @@ def main() -> None:
                     for whose, command in commands.items():
                         found = _run(command, table, words, options.limit)
                         ours = found if whose == "ours" else ours
-                        print(_line([method, f"{epsilon:g}", whose], found, ours, options.limit), flush=True)
+                        print(_line([method, f"{epsilon:g}", whose], found, ours), flush=True)
 
 
 def own(every_iteration: bool) -> None:
@@ -118,29 +118,38 @@ def own(every_iteration: bool) -> None:
     print(json.dumps(cost))
 
 
-def _run(command: list[str], table: CodedTable, words: list[str], limit: float) -> dict[str, float] | str:
-    """Run one side and score what it wrote; says what went wrong if it did."""
+def _run(
+    command: list[str], table: CodedTable, words: list[str], limit: float
+) -> dict[str, float] | float | str:
+    """Run one side and score what it wrote; its processor seconds if it was not done, or what went wrong."""
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "synthetic.parquet"
+        before = _processor_seconds()
         whole = [*command, str(table.path), str(table.domain), str(out), *words]
         try:
             done = subprocess.run(whole, check=True, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
-            return f"not done in {limit:.0f}"
+            return _processor_seconds() - before
         except subprocess.CalledProcessError as error:
             return error.stderr.strip().splitlines()[-1][:200]
         pairs, triples = distances(table, out)
         return json.loads(done.stdout.splitlines()[-1]) | {"pairs": pairs, "triples": triples}
 
 
-def _line(
-    names: list[str], found: dict[str, float] | str, ours: dict[str, float] | str | None, limit: float
-) -> str:
+def _processor_seconds() -> float:
+    """Return the processor seconds of all processes that have been run."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _line(names: list[str], found: dict[str, float] | float | str, ours: object) -> str:
     start = "| " + " | ".join(names)
     known = isinstance(ours, dict) and found is not ours
     if isinstance(found, str):
-        ratio = f"> {limit / ours['processor_seconds']:.0f}" if known else ""
-        return f"{start} | {found} | | | | | {ratio} |"
+        return f"{start} | {found} | | | | | |"
+    if isinstance(found, float):
+        ratio = f"> {found / ours['processor_seconds']:.1f}" if known else ""
+        return f"{start} | not done | {found:.1f} | | | | {ratio} |"
     ratio = f"{found['processor_seconds'] / ours['processor_seconds']:.1f}" if known else ""
     return (
         f"{start} | {found['seconds']:.1f} | {found['processor_seconds']:.1f} | {found['peak_mb']:.0f} "
