@@ -58,6 +58,13 @@ def test_all_marginals_of_up_to_four_columns_are_those_of_the_joint_table(seed: 
         np.testing.assert_allclose(table, expected(domain, joint, clique), rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_holds_where_no_wider_tree_is_made(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PGM, "_tree_for", lambda self, wanted: self._tree)
+
+    test_all_marginals_of_up_to_four_columns_are_those_of_the_joint_table(seed)
+
+
 def test_pairs_are_the_same_when_codes_are_carried_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = Domain.from_sizes({f"c{i}": 3 for i in range(8)})
     rng = np.random.default_rng(0)
