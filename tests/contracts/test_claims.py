@@ -187,6 +187,10 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "synthesizers/test_killed_fit.py::test_killed_while_it_saves_it_leaves_the_old_file_or_none",
             "synthesizers/test_killed_fit.py::TestWhileSpending"
             "::test_what_was_spent_counts_and_the_rest_is_enough_or_refused",
+            "synthesizers/test_killed_fit.py::TestWhileSpending"
+            "::test_resumed_it_ends_as_if_it_had_not_been_killed",
+            "synthesizers/test_resumed_fit.py::TestBytes::test_are_those_of_a_run_that_never_broke_off",
+            "cli/test_resume.py::test_a_killed_command_is_gone_on_with",
             "privacy/test_journal.py::TestFile::test_every_cut_is_survived",
             "table/test_files.py::TestAtomicity::test_a_full_disk_leaves_the_old_file",
             "cli/test_synth.py::TestNothingPaidForIsLost"
