@@ -80,10 +80,11 @@ class Wasserstein:
         groups = _by_type({pair: pair for pair in every}, tables)
         compared = {pair for kind, pairs in groups.items() for pair in self._some(kind, pairs, rng)}
         rows = self._rows(tables)
-        axes = {name: _axis(tables, tables, name) for name in tables.columns}
         sample = tables.sampled(rows, rng)
         small = {name: _axis(sample, tables, name) for name in tables.columns}
-        parts: dict[Part, float] = {(name,): along_axis(axis) for name, axis in axes.items()}
+        parts: dict[Part, float] = {
+            (name,): along_axis(_axis(tables, tables, name)) for name in tables.columns
+        }
         for pair in (pair for pair in every if pair in compared):
             if set(pair) <= set(tables.categorical):
                 codes = [(tables.real.codes[name], tables.synthetic.codes[name]) for name in pair]

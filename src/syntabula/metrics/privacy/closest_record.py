@@ -33,8 +33,8 @@ class ClosestRecord:
     Attributes:
         percentile: Percentile, 0 to 100.
         max_rows: Rows of the synthetic table whose neighbours are searched, among all real ones; 2 billion over
-            the number of real rows if that is less, but not below 1,000. Large tables are so searched in about
-            a minute, and a percentile of 1,000 rows is known to a few percent.
+            the number of real rows if that is less, but not below 1,000. A percentile of 1,000 rows is known to
+            a few percent.
 
     Raises:
         ArgumentError: If a number is out of range.
