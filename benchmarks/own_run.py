@@ -25,8 +25,9 @@ def main() -> None:
     )
     budget = syntabula.Budget(float(epsilon), 1e-5, accounting="zcdp")  # as the peers count theirs
     settings = {"budget": budget, "bins": max(sizes.values()), "rare": None}
-    if "+" in method:
-        synthesizer = syntabula.Marginal(**syntabula.grid_parts(*method.split("+")), **settings)
+    selector, _, model = method.partition("+")
+    if model.strip("+"):  # and not a name such as rap++
+        synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
     release = synthesizer.fit(table, schema)
