@@ -84,9 +84,9 @@ def read_coded(name: str) -> EncodedTable:
 
     with tempfile.TemporaryDirectory() as folder:
         coded = coded_table(name, Path(folder))
-        frame = pd.read_parquet(coded.path)
-    codes = tuple(frame[c].to_numpy().astype(code_dtype(n)) for c, n in coded.sizes.items())
-    return EncodedTable(Domain.from_sizes(coded.sizes), codes)
+        frame, sizes = pd.read_parquet(coded.path), coded.sizes
+    codes = tuple(frame[c].to_numpy().astype(code_dtype(n)) for c, n in sizes.items())
+    return EncodedTable(Domain.from_sizes(sizes), codes)
 
 
 def compare_estimation(options: argparse.Namespace) -> None:
