@@ -42,6 +42,14 @@ class TestHappyPath:
         assert "epsilon" in ran.out
         assert "not private" not in ran.out.lower().split("what it does not cover")[0]
 
+    def test_types_are_read_off_the_cells_only_without_a_schema(self, folder, run):
+        declared = run(*WITH_SCHEMA)
+        found = run(*SYNTH, "--force", "--epsilon", "inf")
+
+        assert (declared.code, found.code) == (0, 0)
+        assert "READ OFF THE CELLS" not in declared.out
+        assert "READ OFF THE CELLS" in found.out
+
     def test_only_the_named_files_are_written(self, folder, run):
         before = set(os.listdir(folder))
 

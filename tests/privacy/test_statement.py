@@ -214,3 +214,18 @@ class TestResumption:
 
         assert PrivacyStatement.from_json(facts) == statement()
         assert "journal" not in statement().text()
+
+
+class TestTypes:
+    def test_types_that_come_from_the_cells_are_said_to_be_so(self) -> None:
+        read = statement(types_read=True)
+
+        assert "types were READ OFF THE CELLS" in read.text()
+        assert "types were READ OFF THE CELLS" not in statement().text()
+        assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
+
+    def test_an_older_file_does_not_say(self) -> None:
+        facts = statement().to_json()
+        assert facts.pop("types_read") is False
+
+        assert PrivacyStatement.from_json(facts) == statement()

@@ -22,6 +22,11 @@ from syntabula.privacy.ledger import Ledger
 
 _UNIT = "one record (one row of the table)"
 
+_TYPES_READ = (
+    "  The types were READ OFF THE CELLS, so that a single record may change them: if it is not publicly",
+    "  known which columns are numbers, dates or texts, say so in a schema.",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StatementLine:
@@ -67,6 +72,7 @@ class PrivacyStatement:
         version: Version of the library that made the release.
         choice: What `method` chose by itself; None if it leaves no choice.
         replayed: Number of answers that came from the journal of a run that broke off.
+        types_read: Whether the types of columns were read off the cells of the table.
     """
 
     method: str
@@ -80,6 +86,7 @@ class PrivacyStatement:
     version: str
     choice: MethodChoice | None = None
     replayed: int = 0
+    types_read: bool = False
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
@@ -188,6 +195,7 @@ class PrivacyStatement:
     def _public(self) -> list[str]:
         lines = [
             "  Column names and types, the schema and the options of the method.",
+            *(_TYPES_READ if self.types_read else ()),
             "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
             "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
         ]
@@ -230,6 +238,7 @@ class PrivacyStatement:
             if self.choice is None
             else {"method": self.choice.method, "reason": self.choice.reason},
             "replayed": self.replayed,
+            "types_read": self.types_read,
         }
 
     @classmethod
@@ -252,7 +261,9 @@ class PrivacyStatement:
             choice=None
             if choice is None
             else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
-            replayed=int(facts.get("replayed", 0)),  # files from before runs could be gone on with have none
+            # Earlier files do not have these.
+            replayed=int(facts.get("replayed", 0)),
+            types_read=bool(facts.get("types_read", False)),
         )
 
 

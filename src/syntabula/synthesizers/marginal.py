@@ -208,7 +208,9 @@ class Marginal:
             method=self._name,
             codec=codec,
             model=model,
-            privacy=self._statement(ledger, noise, codec.schema, choice),
+            privacy=self._statement(
+                ledger, noise, codec.schema, choice, types_read=schema is None and table.origin.types_read
+            ),
             origin=table.origin,
         )
 
@@ -260,7 +262,13 @@ class Marginal:
         )
 
     def _statement(
-        self, ledger: Ledger, noise: NoiseSource, schema: Schema, choice: MethodChoice | None
+        self,
+        ledger: Ledger,
+        noise: NoiseSource,
+        schema: Schema,
+        choice: MethodChoice | None,
+        *,
+        types_read: bool,
     ) -> PrivacyStatement:
         private = ledger.budget.kind != "none"
         return PrivacyStatement(
@@ -274,5 +282,6 @@ class Marginal:
             provenance={name: column.provenance for name, column in schema.columns.items()},
             version=__version__,
             choice=choice,
+            types_read=types_read,
             replayed=ledger.replayed,
         )

@@ -79,6 +79,13 @@ class Origin:
     container: Container
     physical: Mapping[str, PhysicalType]
 
+    @property
+    def types_read(self) -> bool:
+        """Whether the types are no property of the storage but of the cells: in texts, and in Python objects."""
+        return self.container in ("csv", "tsv", "jsonl") or any(
+            p.name == "object" for p in self.physical.values()
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return JSON-able facts."""
         return {
