@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
@@ -50,8 +51,8 @@ class Target:
         return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
 
     def margin(self, column: str, total: float) -> FloatArray:
-        """Return the measured probabilities of one column, cut off just above zero."""
-        counts = sum_over(self.mean, axes_outside(self.clique, (column,)))
+        """Return the probabilities of one column that are nearest to the measured counts, none quite zero."""
+        counts = project_simplex(sum_over(self.mean, axes_outside(self.clique, (column,))), total)
         above: FloatArray = np.maximum(counts, _LEAST_PROBABILITY * total)
         return above / total
 
