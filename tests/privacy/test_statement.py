@@ -112,7 +112,7 @@ class TestText:
             "stated by the custodian, independently of the data (1): age.",
             "found under differential privacy, paid for above (1): job.",
             "clipped to its bounds",
-            "their epsilons must be added",
+            "their epsilons must be added, and their deltas",
             "A person with several records is protected less",
             "syntabula 9.8.7, method mst",
         ):
@@ -175,6 +175,18 @@ class TestLines:
         assert choose.share == pytest.approx(2 / 8)
         assert measure.mechanism == "discrete Gaussian noise, standard deviation 2"
         assert measure.share == pytest.approx(2 / (2 * 2.0**2))
+
+    def test_a_step_whose_draws_differ_says_how_far(self) -> None:
+        ledger = Ledger(Budget.zcdp(1.0, 1e-6))
+        for sigma in (4.0, 8.0, 2.5):
+            ledger.spend(GaussianEvent(sigma=sigma, l2_sensitivity_squared=1, cells=9), step="measure")
+        ledger.spend(ExponentialEvent(epsilon=0.5, candidates=3), step="measure")
+
+        (measure,) = lines_of(ledger)
+
+        assert measure.mechanism == (
+            "3 times discrete Gaussian noise, standard deviation 2.5 to 8, and exponential mechanism, epsilon 0.5"
+        )
 
     def test_pure_and_exact_steps_are_named_too(self) -> None:
         pure, none = Ledger(Budget.pure(2.0)), Ledger(Budget.none())

@@ -211,7 +211,7 @@ class PrivacyStatement:
 
     def _limits(self) -> list[str]:
         return [
-            "  Several releases from the same table add up: their epsilons must be added.",
+            "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
             "  A person with several records is protected less, in proportion to their number.",
             "  Scores that compare the synthetic with the real table are not part of this release and are not",
             "  private. Timing and memory of the computer that made the release are not covered.",
@@ -280,24 +280,41 @@ def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
 
 
 def _in_words(events: list[Event]) -> str:
-    first = events[0]
-    times = "" if len(events) == 1 else f"{len(events)} times "
-    match first:
+    """Say what was run; where one mechanism ran with several parameters, their range."""
+    parameters: dict[str, list[float]] = {}
+    for event in events:
+        mechanism, parameter = _mechanism(event)
+        parameters.setdefault(mechanism, []).append(parameter)
+    return ", and ".join(_times(len(found)) + m + _range(found) for m, found in parameters.items())
+
+
+def _times(number: int) -> str:
+    return "" if number == 1 else f"{number} times "
+
+
+def _range(numbers: list[float]) -> str:
+    least, most = f"{min(numbers):.4g}", f"{max(numbers):.4g}"
+    if math.isnan(numbers[0]):
+        return ""
+    return f" {least}" if least == most else f" {least} to {most}"
+
+
+def _mechanism(event: Event) -> tuple[str, float]:
+    """Return a mechanism in words and the parameter to follow; NaN if there is none."""
+    match event:
         case GaussianEvent():
-            return f"{times}discrete Gaussian noise, standard deviation {first.sigma:.4g}"
+            return "discrete Gaussian noise, standard deviation", event.sigma
         case LaplaceEvent():
-            return f"{times}discrete Laplace noise, scale {first.scale:.4g}"
+            return "discrete Laplace noise, scale", event.scale
         case ExponentialEvent():
-            return f"{times}exponential mechanism, epsilon {first.epsilon:.4g}"
+            return "exponential mechanism, epsilon", event.epsilon
         case TreeEvent():
-            return f"{times}private tree, Laplace noise of scale {first.scale:.4g} on each decision"
+            return "private tree, Laplace noise on each decision, scale", event.scale
         case ThresholdEvent():
-            return (
-                f"{times}noisy counts, standard deviation {first.sigma:.4g}, kept from {first.threshold:.4g}; "
-                f"delta {first.delta:.2g}"
-            )
+            kept = f"kept from {event.threshold:.4g}; delta {event.delta:.2g}"
+            return f"noisy counts, {kept}; standard deviation", event.sigma
         case ExactEvent():
-            return f"{times}exact {first.what}, no noise"
+            return f"exact {event.what}, no noise", math.nan
 
 
 def _factor(epsilon: float | None) -> str:
