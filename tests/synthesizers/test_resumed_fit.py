@@ -269,7 +269,15 @@ class TestAnotherRun:
 
     def test_columns_in_another_order(self, path: Path) -> None:
         turned = st.Schema(dict(reversed(SCHEMA.columns.items())))
-        self.refused(path, "another query in step 'measure one-way marginals'", schema=turned)
+        self.refused(path, "its schema is .*, and here it is", schema=turned)
+
+    def test_categories_in_another_order(self, path: Path) -> None:
+        turned = SCHEMA.with_column("job", st.Categorical(("nurse", "judge", "cook"), open=True))
+        self.refused(path, "its schema is .*, and here it is", schema=turned)
+
+    def test_other_bounds(self, path: Path) -> None:
+        wider = SCHEMA.with_column("pay", st.Numeric(0.0, 999.0, decimals=2))
+        self.refused(path, "its schema is .*, and here it is", schema=wider)
 
     def test_a_journal_of_another_version_without_runs(self, path: Path) -> None:
         lines = path.read_bytes().splitlines(keepends=True)

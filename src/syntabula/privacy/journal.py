@@ -60,7 +60,8 @@ class JournalRun:
     """The beginning of a run.
 
     Attributes:
-        facts: What the run is, in words by name; nothing that depends on a table.
+        facts: What the run is, in words by name; nothing that depends on a table, but for a hash of the domains
+            where these were read off it.
         first: Number of its first spend.
     """
 

@@ -23,6 +23,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
+from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
 from syntabula.select.base import Progress, Selector
@@ -178,7 +179,7 @@ class Marginal:
         prepared = foresight.undeclared(physical) if schema is None else foresight.declared(schema)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
         budget = foresight.budget_for(physical)
-        ledger = open_ledger(budget, journal, self._facts(budget, noise), resume=self.resume)
+        ledger = open_ledger(budget, journal, self._facts(budget, noise, schema), resume=self.resume)
 
         report("preprocess", 0.0)
         codec = prepared.codec(table, schema, ledger, noise)
@@ -223,7 +224,7 @@ class Marginal:
     def _opened_journal(self) -> AbstractContextManager[Journal | None]:
         return nullcontext() if self.journal is None else Journal(self.journal, must_exist=self.resume)
 
-    def _facts(self, budget: Budget, noise: NoiseSource) -> dict[str, str]:
+    def _facts(self, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
         """Return what tells this run from others before it asks for anything; spends tell the rest."""
         return {
             "version": __version__,
@@ -231,6 +232,8 @@ class Marginal:
             "budget": json.dumps(budget.to_json(), sort_keys=True),
             "noise": noise.name,
             "seed": str(self.seed),
+            # Queries name columns alone, and would hand on counts of other values.
+            "schema": "to be found" if schema is None else fingerprint(schema.to_json()),
         }
 
     @property
