@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -19,12 +18,8 @@ _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 
 
 @contextmanager
-def connection(path: str | None = None) -> Iterator[Any]:
-    """Open a database that fetches no extension and spills nothing to disk.
-
-    Args:
-        path: File to keep its tables in while it is open, for rows that are not sensitive; memory if None.
-    """
+def connection() -> Iterator[Any]:
+    """Open a database in memory that fetches no extension and spills nothing to disk."""
     import duckdb
 
     settings: dict[str, Any] = {
@@ -33,18 +28,12 @@ def connection(path: str | None = None) -> Iterator[Any]:
         # Sensitive rows must not end up in a spill file.
         "temp_directory": "",
     }
-    if path is not None:
-        settings["memory_limit"] = "256MB"
-        settings["threads"] = 1  # see in_order
-    database = duckdb.connect(path or ":memory:", config=settings)
+    database = duckdb.connect(":memory:", config=settings)
     try:
         database.execute("SET TimeZone = 'UTC'")
         yield database
     finally:
         database.close()
-        for leftover in () if path is None else (path, f"{path}.wal"):
-            if os.path.lexists(leftover):
-                os.unlink(leftover)
 
 
 def in_order(database: Any) -> None:

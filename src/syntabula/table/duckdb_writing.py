@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain
+from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 from syntabula.errors import DataError
 from syntabula.table.conform import as_integers
 from syntabula.table.csv_safety import DELIMITERS, neutralised, neutralised_sql
-from syntabula.table.duckdb_columns import connection, identifier, quoted
+from syntabula.table.duckdb_columns import connection, identifier, in_order, one_file, quoted
 from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import object_array, to_objects
+from syntabula.table.pieces import drained, release_each
 from syntabula.table.raw import RawColumn
 
 _INTEGERS = {
@@ -80,10 +83,11 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
         return value, neutralised_sql(expression) if text else expression
 
     iterator = iter(parts)
-    first = next(iterator)
+    begun = [next(iterator)]
+    names = list(begun[0])
     # The header is a row of its own, as DuckDB would rename columns that differ in case only.
-    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(first)]
-    for name in first:
+    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
+    for name in names:
         if "\r" in name:
             raise DataError(
                 f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
@@ -91,14 +95,16 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
     # A reader may take another delimiter's character in a bare header for the file's own.
-    ambiguous = [f"c{i}" for i, name in enumerate(first) if any(c in name for c in DELIMITERS)]
+    ambiguous = [f"c{i}" for i, name in enumerate(names) if any(c in name for c in DELIMITERS)]
     if ambiguous:
         options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
-    prepared = (
-        _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(first))])
-        for columns in chain([first], iterator)
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        return _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(names))])
+
+    _copy(
+        map(prepare, drained(begun, iterator)), path, options, first=f"SELECT {', '.join(header)} UNION ALL "
     )
-    _copy(prepared, path, options, first=f"SELECT {', '.join(header)} UNION ALL ")
 
 
 @dataclass(frozen=True)
@@ -123,22 +129,46 @@ class _Prepared:
 
 
 def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
-    """Write a table's pieces; more than one are gathered in a database file, never in memory."""
-    part, following = next(parts), next(parts, None)
+    """Write a table's pieces; more than one are gathered in files of their own, never in memory.
+
+    A database file would not do: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
+    """
+    begun = list(islice(parts, 2))
     target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
-    if following is None:
+    if len(begun) == 1:
         with connection() as database:
-            database.register("cells", part.arrays)
-            _run(database, f"COPY ({first}SELECT {part.selected} FROM cells) {target}")
+            database.register("cells", begun[0].arrays)
+            _run(database, f"COPY ({first}SELECT {begun[0].selected} FROM cells) {target}")
         return
-    with connection(f"{path}.parts") as database:
-        command = "CREATE TABLE gathered AS"
-        for piece in chain([part, following], parts):
-            database.register("cells", piece.arrays)
-            _run(database, f"{command} SELECT {piece.selected} FROM cells")
-            database.unregister("cells")
-            command = "INSERT INTO gathered"
-        _run(database, f"COPY ({first}SELECT * FROM gathered) {target}")
+    folder = TemporaryDirectory(dir=os.path.dirname(path), prefix=f"{os.path.basename(path)}.")
+    with folder as gathered, connection() as database:
+        database.execute("SET enable_external_file_cache = false")
+        in_order(database)
+        selected = _gather(database, drained(begun, parts), gathered)
+        _run(database, f"COPY ({first}{selected}) {target}")
+
+
+def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
+    """Write each piece to a file of a folder, and return the query that reads them all."""
+    columns: list[tuple[str, str]] = []
+    files: list[str] = []
+
+    def keep(piece: _Prepared) -> None:
+        file = os.path.join(folder, f"{len(files)}.parquet")
+        database.register("cells", piece.arrays)
+        selected = f"SELECT {piece.selected} FROM cells"
+        if not columns:
+            columns.extend(row[:2] for row in database.execute(f"DESCRIBE {selected}").fetchall())
+        _run(database, f"COPY ({selected}) TO {quoted(file)} (FORMAT parquet)")
+        database.unregister("cells")
+        files.append(one_file(file))
+
+    release_each(keep, parts)
+    # By position and with its type: the options of the reader are names too, and Parquet knows fewer units of time.
+    aliases = [f"c{i}" for i in range(len(columns))]
+    cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
+    source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
+    return f"SELECT {', '.join(cells)} FROM {source} AS pieces({', '.join(aliases)})"
 
 
 def _run(database: Any, statement: str) -> None:

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +103,8 @@ def write_parts(
 ) -> None:
     """Write a table that comes in pieces of some rows each, as `write_table` does.
 
-    Pieces are gathered in a file beside the target, so that memory is that of one piece; an Arrow file alone
-    is made in memory, as its categories must be known before its first row.
+    Two pieces or more are gathered beside the target, so that memory is that of a few pieces, however many
+    there are.
 
     Args:
         parts: At least one piece; all have the same columns and types.
@@ -114,7 +115,9 @@ def write_parts(
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
     with _whole_file(path) as temporary:
-        _write((_conformed(part, physical) for part in parts), temporary, kind, neutralise_formulas)
+        # Not a generator expression, which would hold a piece while the next is made.
+        conformed = map(partial(_conformed, physical=physical), parts)
+        _write(conformed, temporary, kind, neutralise_formulas)
 
 
 def _conformed(
@@ -130,12 +133,9 @@ def _conformed(
 
 def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
     if kind.container == "arrow":
-        from syntabula.table.arrow_columns import make_array
+        from syntabula.table.arrow_writing import write_arrow
 
-        arrow = require("pyarrow", "arrow")
-        tables = [arrow.table({n: make_array(c) for n, c in columns.items()}) for columns in parts]
-        table = tables[0] if len(tables) == 1 else arrow.concat_tables(tables).unify_dictionaries()
-        require("pyarrow.feather", "arrow").write_feather(table, path, compression="lz4")
+        write_arrow(parts, path)
         return
     from syntabula.table import duckdb_writing
 
