@@ -103,8 +103,8 @@ def write_parts(
 ) -> None:
     """Write a table that comes in pieces of some rows each, as `write_table` does.
 
-    Two pieces or more are gathered beside the target, so that memory is that of a few pieces, however many
-    there are.
+    Two pieces or more are gathered in files beside the target, so that memory is that of a few pieces, however
+    many there are. A killed process leaves these files behind: pieces are for rows that are not sensitive.
 
     Args:
         parts: At least one piece; all have the same columns and types.
