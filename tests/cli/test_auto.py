@@ -14,7 +14,7 @@ class TestAuto:
 
         assert made.code == 0, made.err
         choice = json.loads(facts.out)["statement"]["choice"]
-        assert choice["method"] in ("aim", "independent", "margnet", "mst")
+        assert choice["method"] in ("aim", "independent", "margnet", "mst", "private-gsd")
         for ran in (made, shown):
             assert f"{choice['method']}, because {choice['reason']}." in " ".join(ran.out.split())
 

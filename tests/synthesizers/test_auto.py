@@ -13,6 +13,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
+from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
@@ -23,6 +24,9 @@ from syntabula.select.doubling import FirstTimeDoubling
 
 NETWORK = NeuralRows(n_rows=32, units=8, iterations=5)
 ROUNDS = FirstTimeDoubling(rounds_per_column=2)
+RECORDS = Genetic(max_rows=2000, generations=50)
+NEVER_AMPLE = {"ample_pair_noise": 1e-9}
+SMALL = {"network": NETWORK, "dense": ROUNDS, "evolved": RECORDS} | NEVER_AMPLE
 EVEN = st.Preprocessing(discretizer="uniform")
 BUDGETS = {
     "approximate": st.Budget(epsilon=1.0, delta=1e-6),
@@ -53,7 +57,7 @@ def sparse(n: int = 12_000, columns: int = 6) -> pd.DataFrame:
 
 
 def auto(choice: dict[str, Any] | None = None, **options: Any) -> st.Auto:
-    selector = Automatic(**({"network": NETWORK, "dense": ROUNDS} | (choice or {})))
+    selector = Automatic(**(SMALL | (choice or {})))
     return st.Auto(**({"epsilon": 2.0, "seed": 1, "preprocessing": EVEN, "selector": selector} | options))
 
 
@@ -70,7 +74,7 @@ def model_of(release: st.Release) -> object:
 
 
 class TestChoice:
-    @pytest.mark.parametrize("epsilon", [1.0, 5.0, math.inf])
+    @pytest.mark.parametrize("epsilon", [1.0, 5.0])
     def test_dense_correlations_get_margnet(self, epsilon: float) -> None:
         release = auto(epsilon=epsilon).fit(dense(columns=4), schema(4))
 
@@ -78,13 +82,23 @@ class TestChoice:
         assert "dense" in release.privacy.choice.reason
         assert isinstance(model_of(release), NeuralRows)
 
-    @pytest.mark.parametrize("epsilon", [1.0, 5.0, math.inf])
+    @pytest.mark.parametrize("epsilon", [1.0, 5.0])
     def test_sparse_correlations_get_aim(self, epsilon: float) -> None:
         release = auto(epsilon=epsilon).fit(sparse(columns=4), schema(4))
 
         assert chosen(release) == "aim"
         assert "sparse" in release.privacy.choice.reason
         assert isinstance(model_of(release), PGM)
+
+    @pytest.mark.parametrize("frame", [dense, sparse])
+    @pytest.mark.parametrize("epsilon", [5.0, math.inf])
+    def test_an_ample_budget_gets_private_gsd(self, frame: Any, epsilon: float) -> None:
+        release = auto({"ample_pair_noise": 0.04}, epsilon=epsilon).fit(frame(columns=4), schema(4))
+
+        assert chosen(release) == "private-gsd"
+        assert "if all were measured, at most 4.0%" in release.privacy.choice.reason
+        assert WEIGH not in [line.step for line in release.privacy.lines]
+        assert isinstance(model_of(release), Genetic)
 
     @pytest.mark.parametrize("frame", [dense, sparse])
     def test_next_to_no_budget_or_records_get_single_columns(self, frame: Any) -> None:
@@ -95,23 +109,31 @@ class TestChoice:
             assert chosen(release) == "independent"
             assert WEIGH not in [line.step for line in release.privacy.lines]
 
-    def test_without_torch_others_are_chosen_from_and_the_reason_says_so(
+    def test_dense_correlations_get_private_gsd_without_torch_and_the_reason_says_so(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(automatic, "is_installed", lambda module: False)
 
         release = auto().fit(dense(), schema())
 
-        assert chosen(release) == "aim"
+        assert chosen(release) == "private-gsd"
+        assert "dense" in release.privacy.choice.reason
         assert "torch" in release.privacy.choice.reason
-        assert WEIGH not in [line.step for line in release.privacy.lines]
+
+    def test_dense_correlations_get_private_gsd_where_margnet_takes_too_long(self) -> None:
+        release = auto({"max_seconds": 2.0, "network": NeuralRows()}).fit(dense(), schema())
+
+        assert chosen(release) == "private-gsd"
+        assert "margnet was left out, as it may take" in release.privacy.choice.reason
 
     def test_haste_gets_mst(self) -> None:
-        release = auto({"max_seconds": 5.0}).fit(sparse(), schema())
-        slow_network = auto({"max_seconds": 1.0, "network": NeuralRows()}).fit(dense(), schema())
+        records = {"evolved": Genetic(max_rows=50_000)}
+        release = auto({"max_seconds": 5.0} | records).fit(sparse(), schema())
+        slow_network = auto({"max_seconds": 1.0, "network": NeuralRows()} | records).fit(dense(), schema())
 
         assert "aim was left out, as it may take" in release.privacy.choice.reason
         assert "margnet was left out, as it may take" in slow_network.privacy.choice.reason
+        assert "private-gsd was left out, as it may take" in slow_network.privacy.choice.reason
         assert [chosen(release), chosen(slow_network)] == ["mst", "mst"]
 
     def test_little_memory_leaves_out_aim(self) -> None:
@@ -121,10 +143,10 @@ class TestChoice:
         assert "aim was left out, as it may take 48" in release.privacy.choice.reason
 
     def test_the_chosen_method_learns(self) -> None:
-        for frame in (dense(), sparse()):
-            release = auto(
-                {"network": NeuralRows(n_rows=256, units=64, iterations=150), "dense": FirstTimeDoubling()}
-            ).fit(frame, schema())
+        network = {"network": NeuralRows(n_rows=256, units=64, iterations=150), "dense": FirstTimeDoubling()}
+        records = {"evolved": Automatic().evolved, "ample_pair_noise": 1.0}
+        for frame, choice in ((dense(), network), (sparse(), {}), (sparse(), records)):
+            release = auto(choice).fit(frame, schema())
             made = release.sample(12_000, seed=0).corr().to_numpy()
 
             assert np.abs(made - frame.corr().to_numpy()).max() < 0.2
@@ -134,7 +156,14 @@ class TestChoice:
             st.Auto(selector=ROUNDS)
 
     @pytest.mark.parametrize(
-        "choice", [{"choice_share": 0}, {"dense_from": -1}, {"max_seconds": 0}, {"memory_mb": math.inf}]
+        "choice",
+        [
+            {"choice_share": 0},
+            {"dense_from": -1},
+            {"ample_pair_noise": 0},
+            {"max_seconds": 0},
+            {"memory_mb": math.inf},
+        ],
     )
     def test_a_senseless_option_is_refused(self, choice: dict[str, Any]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(choice))):
@@ -183,15 +212,24 @@ class TestCost:
         assert planned.memory_mb >= max(plan.memory_mb for plan in alone)
         assert planned.seconds >= max(plan.seconds for plan in alone)
         assert sum(step.share for step in planned.steps) == pytest.approx(1.0)
-        assert {"or margnet instead", "or mst instead"} <= {step.name for step in planned.steps}
+        instead = {"or margnet instead", "or private-gsd instead", "or mst instead"}
+        assert instead <= {step.name for step in planned.steps}
 
     def test_the_plan_names_no_way_that_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(automatic, "is_installed", lambda module: False)
 
         names = [step.name for step in auto().plan(schema()).steps]
 
-        assert WEIGH not in names
+        assert "or private-gsd instead" in names
         assert "or margnet instead" not in names
+
+    def test_where_no_way_is_for_dense_tables_none_are_weighed(self) -> None:
+        release = auto({"evolved": Genetic(), "network": NeuralRows(), "max_seconds": 0.5}).fit(
+            sparse(), schema()
+        )
+
+        assert chosen(release) == "mst"
+        assert WEIGH not in [line.step for line in release.privacy.lines]
 
 
 class TestExplanation:

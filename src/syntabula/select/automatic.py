@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import median
@@ -13,6 +13,7 @@ from syntabula._arguments import check_part, check_positive
 from syntabula._extras import is_installed
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
+from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
@@ -21,6 +22,7 @@ from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import PlannedStep, Progress, Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
+from syntabula.select.given import AllPairs
 from syntabula.select.one_way import OneWay
 from syntabula.select.rounds import HALF_NORMAL, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
@@ -32,96 +34,81 @@ _FEWEST_COLUMNS = 3
 _SURE = 2.0  # standard deviations of the mean of all pairs
 _HIDDEN = 0.3  # standard deviations of one pair: so much denser may a tree look that noise hides
 _DENSEST = 0.25  # about what equal correlations of 0.8 come to
+_ANY_NUMBER = 10**9  # of records: it is private, so a model says what it takes at most
 
 
 class Way(NamedTuple):
-    """One way of learning: what selects, and what it takes.
+    """One way of learning: what selects, what it takes, and what is fitted.
 
     Attributes:
         selector: Decides which marginals are measured.
         steps: What it plans, for the domain at hand.
+        model: Is fitted to them; None for the one that the caller brings.
     """
 
     selector: Selector
     steps: tuple[PlannedStep, ...]
+    model: NeuralRows | Genetic | None = None
+
+
+def _persistent() -> Genetic:
+    return Genetic(max_rows=50_000, stop_at_noise=False, tolerance=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Automatic:
-    """Choose MargNet for dense correlations, AIM for sparse ones, MST in haste, single columns for next to no budget.
+    """Choose among MargNet, Private-GSD, AIM, MST and single columns.
 
     Chen, Gong, Wang, "Beyond One-Size-Fits-All: Neural Networks for Differentially Private Tabular Data
-    Synthesis" (MargNet), section 6, find AIM ahead on sparse tables and MargNet on dense ones. The rules, in
-    this order:
+    Synthesis" (MargNet), section 6, find AIM ahead on sparse tables and MargNet on dense ones. Where all pairs
+    can be measured with little noise, nothing has to be selected (Private-GSD: Liu, Tang, Vietri, Wu 2023, in
+    its one-shot form). The rules, in this order:
 
-    1. A way that may need more memory or time than allowed is left out, and MargNet where torch is missing or
-       there are fewer than three columns. If one way is left, nothing is spent.
+    1. A way that may need more memory or time than allowed is left out, MargNet where torch is missing, and it
+       and Private-GSD where there are fewer than three columns. If one way is left, nothing is spent.
     2. A tenth of the choice's share counts the records.
-    3. If MargNet is open, the rest of that share releases how much all pairs depend on each other, and MargNet
-       is chosen if their density (see `density`) is at least `dense_from`, and more where noise may feign it:
-       by two standard deviations of the mean, and 0.3 of one pair. Nothing is released where the noise would
-       be too large to show the density of any table.
-    4. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
+    3. If the noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
+       all records, Private-GSD.
+    4. If MargNet or Private-GSD is open, the rest of that share releases how much all pairs depend on each other,
+       and MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, and
+       more where noise may feign it: by two standard deviations of the mean, and 0.3 of one pair. Nothing is
+       released where the noise would be too large to show the density of any table.
+    5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
        records, columns are learned one by one.
-    5. Else AIM; MST where AIM was left out.
+    6. Else AIM; MST where AIM was left out.
 
-    Share that is not needed goes to learning. The thresholds rest on simulated tables of normal columns in 16
-    codes: 10,000 records, delta 1e-5, one seed, usual options (MargNet with 100 iterations at epsilon 5, and 50
-    for 20 columns). Mean total variation distance of all pairs:
-
-    =======  =======  ================  =======  =====  =====  =======  ===============
-    epsilon  columns  correlations      columns  MST    AIM    MargNet  noise on a pair
-    =======  =======  ================  =======  =====  =====  =======  ===============
-    0.1      10       a tree of 0.7     0.192    0.229  0.220  -        1.0
-    0.2      10       a tree of 0.7     0.170    -      0.184  0.227    0.5
-    0.2      10       0.8 everywhere    0.381    -      0.383  0.294    0.5
-    0.3      10       a tree of 0.7     0.163    -      0.166  -        0.4
-    0.5      20       a tree of 0.7     0.123    -      0.124  -        0.4
-    1        10       a tree of 0.7     -        0.088  0.079  0.099    0.1
-    1        20       a tree of 0.7     0.117    0.087  0.080  0.134    0.2
-    1        20       a tree of 0.9     -        -      0.135  0.151    0.2
-    1        10       0.3 everywhere    -        -      0.108  0.095    0.1
-    1        10       0.5 everywhere    0.183    0.157  0.157  0.074    0.1
-    1        5        0.8 everywhere    -        -      0.105  0.057    0.1
-    1        10       0.8 everywhere    0.373    0.253  0.106  0.084    0.1
-    1        20       0.8 everywhere    0.374    0.290  0.289  0.114    0.2
-    5        10       a tree of 0.7     -        0.045  0.040  0.038    0.03
-    5        10       0.3 everywhere    -        -      0.041  0.037    0.03
-    5        10       0.8 everywhere    -        0.197  0.046  0.034    0.03
-    5        20       0.8 everywhere    -        -      0.085  0.049    0.04
-    =======  =======  ================  =======  =====  =====  =======  ===============
-
-    With 5 codes and 10 columns in a tree of 0.7, AIM and single columns came to 0.076 and 0.115 at a noise of
-    0.1, 0.171 and 0.142 at 0.3. Of public tables in 16 codes, the readings of a robot (12 columns, dense) came
-    to 0.314 with AIM and 0.244 with MargNet at epsilon 1, 0.104 and 0.079 at 5. Sparse ones did so at epsilon
-    1: magic (11 columns) 0.045 and 0.075, bean (12 columns) 0.064 and 0.079, abalone (9 columns) 0.154 and
-    0.240, though bean's pairs depend on each other as much as those of equal correlations of 0.8. PrivSyn was
-    behind AIM or level with it (0.160 and 0.158 for 0.8 and 0.5 at epsilon 1), so it is none of the ways.
+    Share that is not needed goes to learning. The thresholds rest on simulated and public tables:
+    benchmarks/results/auto.md has the figures.
 
     Attributes:
         choice_share: Part of the budget for the choice.
-        dense_from: Density from which MargNet is chosen.
-        max_pair_noise: Noise on a pair, in parts of all records, above which a table that is not shown to be
-            dense is learned by single columns.
+        dense_from: Density from which MargNet or Private-GSD is chosen.
+        ample_pair_noise: Noise on a pair of all, in parts of all records, up to which Private-GSD is chosen.
+        max_pair_noise: Noise on a pair of d - 1, in parts of all records, above which a table that is not shown
+            to be dense is learned by single columns.
         max_seconds: Ways that may take longer by a rough estimate for two cores are left out; None for no limit.
         memory_mb: Ways that may need more are left out.
         sparse: Chooses marginals of sparse tables, as in AIM.
         dense: Chooses pairs of dense tables, as in MargNet.
         network: Is fitted to dense tables.
+        evolved: Is fitted to all pairs, as in Private-GSD. By default it has more records than usual, without which
+            triples are coarse, and goes on where noise would explain the error: it stops near independence else.
     """
 
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
+    ample_pair_noise: float = 0.04
     max_pair_noise: float = 0.3
     max_seconds: float | None = None
     memory_mb: float = 4000.0
     sparse: Adaptive = field(default_factory=Adaptive)
     dense: FirstTimeDoubling = field(default_factory=FirstTimeDoubling)
     network: NeuralRows = field(default_factory=NeuralRows)
+    evolved: Genetic = field(default_factory=_persistent)
 
     def __post_init__(self) -> None:
         check_part("choice_share", self.choice_share)
-        for name in ("dense_from", "max_pair_noise", "max_seconds", "memory_mb"):
+        for name in ("dense_from", "ample_pair_noise", "max_pair_noise", "max_seconds", "memory_mb"):
             value = getattr(self, name)
             if value is None and name == "max_seconds":
                 continue
@@ -137,7 +124,7 @@ class Automatic:
         usual = _statistical(ways)
         if len(ways) == 1:
             return list(ways[usual].steps)
-        steps = self._choice_steps(domain, weighed="margnet" in ways)
+        steps = self._choice_steps(domain, weighed=_for_dense(ways) is not None)
         learning = 1 - sum(s.share for s in steps)
         steps += [replace(s, share=s.share * learning) for s in ways[usual].steps]
         for name, way in ways.items():
@@ -158,7 +145,7 @@ class Automatic:
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Choose a way and follow it; the model is fitted unless the network is."""
+        """Choose a way and follow it; the model is fitted unless the way has its own."""
         return self.learn(curator, model, share=share, progress=progress)[0]
 
     def learn(
@@ -174,8 +161,8 @@ class Automatic:
             progress(COUNT, 0.0)
         ways, left_out = self._ways(curator.domain)
         name, reason, spent = self._chosen(curator, ways, share)
-        learner = self.network if name == "margnet" else model
-        fitted = ways[name].selector.select(curator, learner, share=share - spent, progress=progress)
+        way = ways[name]
+        fitted = way.selector.select(curator, way.model or model, share=share - spent, progress=progress)
         return fitted, MethodChoice(method=name, reason="; ".join([reason, *left_out]))
 
     def _chosen(
@@ -193,9 +180,17 @@ class Automatic:
         (counted,) = curator.measure([()], share=spent, step=COUNT)
         n_records = max(1.0, float(counted.values))
 
+        pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
+        # Is the budget enough for all pairs?
+        if "private-gsd" in ways:
+            noise = self._pair_noise(curator, len(pairs_of(domain)), share) / n_records
+            if noise <= self.ample_pair_noise:
+                ample = f"noise would move {noise:.1%} {pair} if all were measured"
+                return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
+
         # Do pairs depend on each other beyond what a tree of them explains?
-        reason = ""
-        if "margnet" in ways:
+        reason, for_dense = "", _for_dense(ways)
+        if for_dense is not None:
             pairs, rest = self._weighed(domain), choice - spent
             sigma = curator.noise_sigma(len(pairs), rest) * SENSITIVITY_STEPS / STEPS_PER_RECORD
             doubt = _SURE / math.sqrt(len(pairs)) + _HIDDEN
@@ -211,16 +206,20 @@ class Automatic:
                     "what a tree explains"
                 )
                 if found >= least:
-                    return "margnet", f"correlations are dense: {beyond}, at least {least:.3f}", spent
+                    return for_dense, f"correlations are dense: {beyond}, at least {least:.3f}", spent
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        cells = median(domain.cells(p) for p in pairs_of(domain))
-        noise = HALF_NORMAL * curator.noise_sigma(len(domain) - 1, share) * cells / (2 * n_records)
-        moved = f"noise would move {noise:.0%} of about {n_records:,.0f} records (a noisy count) in a pair of columns"
+        noise = self._pair_noise(curator, len(domain) - 1, share) / n_records
+        moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
-            return "independent", f"{reason}{moved}, above {self.max_pair_noise:.0%}", spent
-        return usual, f"{reason}{moved}, at most {self.max_pair_noise:.0%}", spent
+            return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
+        return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
+
+    def _pair_noise(self, curator: Curator, measured: int, share: Fraction) -> float:
+        """Return how many records noise moves in a usual pair if so many are measured."""
+        cells = median(curator.domain.cells(p) for p in pairs_of(curator.domain))
+        return HALF_NORMAL * curator.noise_sigma(measured, share) * cells / 2
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
         """Return the ways that are open, and why others are not, by declared facts alone."""
@@ -228,15 +227,17 @@ class Automatic:
         left_out: list[str] = []
         if len(domain) > 1:
             selectors |= {"mst": SpanningTree(), "aim": self.sparse}
+        models: dict[str, NeuralRows | Genetic] = {}
         if len(domain) >= _FEWEST_COLUMNS and self._weighed(domain):
+            selectors["private-gsd"], models["private-gsd"] = AllPairs(), self.evolved
             if is_installed("torch"):
-                selectors["margnet"] = self.dense
+                selectors["margnet"], models["margnet"] = self.dense, self.network
             else:
                 left_out.append("margnet was left out, as the extra 'neural' (torch) is not installed")
         ways = {}
         for name, selector in selectors.items():
-            steps = self._network_steps(domain) if name == "margnet" else selector.plan(domain)
-            way = Way(selector, tuple(steps))
+            model, steps = models.get(name), selector.plan(domain)
+            way = Way(selector, tuple(_sized(steps, model, domain) if model else steps), model)
             reason = "" if name == "independent" else self._too_large(way)
             if reason:
                 left_out.append(f"{name} was left out, as it may take {reason}")
@@ -252,24 +253,6 @@ class Automatic:
         if self.max_seconds is not None and seconds > self.max_seconds:
             return f"{seconds:,.0f} s, above {self.max_seconds:,.0f}"
         return ""
-
-    def _network_steps(self, domain: Domain) -> list[PlannedStep]:
-        """Return MargNet's plan with the size of the network, and the time to train it in every round."""
-        bound, sized = self.network.over(domain), []
-        for step in self.dense.plan(domain):
-            cost = bound.fit_cost(step.cliques, 0)
-            seconds = step.fits * cost.seconds
-            sized.append(
-                replace(
-                    step,
-                    cliques=(),
-                    candidates=(),
-                    model_cells=0,
-                    fit_mb=cost.memory_mb,
-                    work_seconds=seconds,
-                )
-            )
-        return sized
 
     def _choice_steps(self, domain: Domain, *, weighed: bool) -> list[PlannedStep]:
         share = Fraction(self.choice_share)
@@ -291,3 +274,22 @@ class Automatic:
 def _statistical(ways: Mapping[str, Way]) -> str:
     """Return the best way that is open without a network."""
     return next(name for name in ("aim", "mst", "independent") if name in ways)
+
+
+def _for_dense(ways: Mapping[str, Way]) -> str | None:
+    """Return the best way that is open for dense correlations; None if there is none of its own."""
+    return next((name for name in ("margnet", "private-gsd") if name in ways), None)
+
+
+def _sized(steps: Sequence[PlannedStep], model: NeuralRows | Genetic, domain: Domain) -> list[PlannedStep]:
+    """Return steps with the size of the model that a way brings, and the time to fit it in every one."""
+    bound, sized = model.over(domain), []
+    for step in steps:
+        cost = bound.fit_cost(step.cliques, _ANY_NUMBER)
+        seconds = step.fits * cost.seconds
+        sized.append(
+            replace(
+                step, cliques=(), candidates=(), model_cells=0, fit_mb=cost.memory_mb, work_seconds=seconds
+            )
+        )
+    return sized

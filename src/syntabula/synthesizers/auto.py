@@ -18,10 +18,11 @@ from syntabula.synthesizers.marginal import Marginal
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Marginal):
-    """Choose MargNet, AIM, MST or single columns by what may be known of the table, and say why.
+    """Choose MargNet, Private-GSD, AIM, MST or single columns by what may be known of the table, and say why.
 
     MargNet's finding (Chen, Gong, Wang, section 6): AIM is ahead where correlations are sparse, a network
-    where all columns hang together. The choice rests on declared facts (columns and their sizes, budget, limits
+    where all columns hang together; Private-GSD takes its place where it cannot be had, and that of AIM where
+    the budget suffices for all pairs. The choice rests on declared facts (columns and their sizes, budget, limits
     of memory and time, whether torch is installed) and, where these leave it open, on two released values:
     a noisy number of records, and noisy dependences of all pairs. See Automatic for the rules.
 
@@ -34,13 +35,13 @@ class Auto(Marginal):
     otherwise on a machine with other extras.
 
     Attributes:
-        model: Is fitted unless the network is chosen.
+        model: Is fitted unless MargNet or Private-GSD is chosen, which bring their own.
 
     Examples:
         >>> import syntabula
         >>> frame = syntabula.datasets.census(n_rows=500)
         >>> release = syntabula.Auto(epsilon=1.0).fit(frame, syntabula.datasets.schema_of("census"))
-        >>> release.privacy.choice.method in ("margnet", "aim", "mst", "independent")
+        >>> release.privacy.choice.method in ("margnet", "private-gsd", "aim", "mst", "independent")
         True
     """
 
