@@ -232,8 +232,10 @@ class TestTypes:
     def test_types_that_come_from_the_cells_are_said_to_be_so(self) -> None:
         read = statement(types_read=True)
 
-        assert "types were READ OFF THE CELLS" in read.text()
-        assert "types were READ OFF THE CELLS" not in statement().text()
+        assert not read.is_private
+        assert "WARNING: not end-to-end private: which columns are numbers" in read.text()
+        assert "Column names, the schema" in read.text()
+        assert "Column names and types, the schema" in statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
 
     def test_an_older_file_does_not_say(self) -> None:

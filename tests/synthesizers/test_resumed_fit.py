@@ -263,9 +263,10 @@ class TestAnotherRun:
         self.refused(path, "its version is .*, and here it is 99.0")
 
     def test_other_bins(self, path: Path) -> None:
-        self.refused(
-            path, "spend 1 is for step 'count the records'.*another draw in step 'measure one", bins=3
-        )
+        self.refused(path, "its options is .*, and here it is", bins=3)
+
+    def test_another_setting_of_the_model(self, path: Path) -> None:
+        self.refused(path, "its options is .*, and here it is", model=st.MST().model.__class__(iterations=5))
 
     def test_columns_in_another_order(self, path: Path) -> None:
         turned = st.Schema(dict(reversed(SCHEMA.columns.items())))

@@ -26,6 +26,9 @@ from syntabula.privacy.sensitive import Sensitive
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
 
+_ROUNDED = 1 + 2.0**-20
+"""A bound with room for the rounding of scores."""
+
 
 class Curator:
     """Holds a sensitive table and a ledger; measures marginals and selects cliques under privacy.
@@ -119,7 +122,9 @@ class Curator:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
         The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty);
-        its sensitivity is the largest weight.
+        its sensitivity is the largest weight. Estimates and penalties are rounded to a grid on which their
+        differences to counts are exact; the rounding of the product, for distances below 2^31 records, is
+        within the millionth by which the sensitivity is raised.
 
         Args:
             candidates: At least one clique.
@@ -152,8 +157,9 @@ class Curator:
                 np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
                 for c, e in zip(candidates, estimates, strict=True)
             ]
-            scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - penalty))
-            return np.asarray([choose(token, self._source, scores, score_sensitivity=float(weight.max()))])
+            scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - _on_grid(penalty)))
+            most = float(weight.max()) * _ROUNDED
+            return np.asarray([choose(token, self._source, scores, score_sensitivity=most)])
 
         return int(self._answer(self._choice(len(candidates), share), step, candidates, draw)[0])
 

@@ -22,11 +22,6 @@ from syntabula.privacy.ledger import Ledger
 
 _UNIT = "one record (one row of the table)"
 
-_TYPES_READ = (
-    "  The types were READ OFF THE CELLS, so that a single record may change them: if it is not publicly",
-    "  known which columns are numbers, dates or texts, say so in a schema.",
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class StatementLine:
@@ -112,6 +107,11 @@ class PrivacyStatement:
                 "not end-to-end private: bounds or categories were read off the sensitive table for "
                 f"{len(self.observed_columns)} of {len(self.provenance)} columns ({names})"
             )
+        if self.types_read:
+            reasons.append(
+                "not end-to-end private: which columns are numbers, dates or texts was read off the cells, which a "
+                "single record may change; a schema says so, or a file with typed columns such as Parquet"
+            )
         return tuple(reasons)
 
     def text(self) -> str:
@@ -164,7 +164,7 @@ class PrivacyStatement:
             f"  Steps add up {self.budget.composition()}.",
             f"  Noise: {self.noise}.",
         ]
-        if not self.noise_is_private or self.observed_columns:
+        if self.reasons_against:
             lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
         return lines
 
@@ -194,8 +194,7 @@ class PrivacyStatement:
 
     def _public(self) -> list[str]:
         lines = [
-            "  Column names and types, the schema and the options of the method.",
-            *(_TYPES_READ if self.types_read else ()),
+            f"  Column names{'' if self.types_read else ' and types'}, the schema and the options of the method.",
             "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
             "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
         ]

@@ -232,6 +232,10 @@ class Marginal:
             "budget": json.dumps(budget.to_json(), sort_keys=True),
             "noise": noise.name,
             "seed": str(self.seed),
+            # Parts without a lasting repr of their own make each run another one.
+            "options": fingerprint(
+                repr((self.selector, self.model, self.preprocessing, self.rare, self.bins))
+            ),
             # Queries name columns alone, and would hand on counts of other values.
             "schema": "to be found" if schema is None else fingerprint(schema.to_json()),
         }
