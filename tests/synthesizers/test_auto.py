@@ -96,7 +96,7 @@ class TestChoice:
         release = auto({"ample_pair_noise": 0.04}, epsilon=epsilon).fit(frame(columns=4), schema(4))
 
         assert chosen(release) == "private-gsd"
-        assert "if all were measured, at most 4.0%" in release.privacy.choice.reason
+        assert "on average if all were measured, at most 4.0%" in release.privacy.choice.reason
         assert WEIGH not in [line.step for line in release.privacy.lines]
         assert isinstance(model_of(release), Genetic)
 

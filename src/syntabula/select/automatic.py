@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from syntabula._arguments import check_part, check_positive
@@ -67,7 +67,7 @@ class Automatic:
     1. A way that may need more memory or time than allowed is left out, MargNet where torch is missing, and it
        and Private-GSD where there are fewer than three columns. If one way is left, nothing is spent.
     2. A tenth of the choice's share counts the records.
-    3. If the noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
+    3. If the mean noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
        all records, Private-GSD.
     4. If MargNet or Private-GSD is open, the rest of that share releases how much all pairs depend on each other,
        and MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, and
@@ -83,7 +83,7 @@ class Automatic:
     Attributes:
         choice_share: Part of the budget for the choice.
         dense_from: Density from which MargNet or Private-GSD is chosen.
-        ample_pair_noise: Noise on a pair of all, in parts of all records, up to which Private-GSD is chosen.
+        ample_pair_noise: Mean noise on all pairs, in parts of all records, up to which Private-GSD is chosen.
         max_pair_noise: Noise on a pair of d - 1, in parts of all records, above which a table that is not shown
             to be dense is learned by single columns.
         max_seconds: Ways that may take longer by a rough estimate for two cores are left out; None for no limit.
@@ -181,11 +181,13 @@ class Automatic:
         n_records = max(1.0, float(counted.values))
 
         pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
-        # Is the budget enough for all pairs?
+        sizes = [domain.cells(p) for p in pairs_of(domain)]
+        # Is the budget enough for all pairs? A few large ones count, as they are measured too.
         if "private-gsd" in ways:
-            noise = self._pair_noise(curator, len(pairs_of(domain)), share) / n_records
+            cells = fmean(sizes)
+            noise = HALF_NORMAL * curator.noise_sigma(len(sizes), share) * cells / (2 * n_records)
             if noise <= self.ample_pair_noise:
-                ample = f"noise would move {noise:.1%} {pair} if all were measured"
+                ample = f"noise would move {noise:.1%} {pair} on average if all were measured"
                 return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
 
         # Do pairs depend on each other beyond what a tree of them explains?
@@ -210,16 +212,11 @@ class Automatic:
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        noise = self._pair_noise(curator, len(domain) - 1, share) / n_records
+        noise = HALF_NORMAL * curator.noise_sigma(len(domain) - 1, share) * median(sizes) / (2 * n_records)
         moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
             return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
         return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
-
-    def _pair_noise(self, curator: Curator, measured: int, share: Fraction) -> float:
-        """Return how many records noise moves in a usual pair if so many are measured."""
-        cells = median(curator.domain.cells(p) for p in pairs_of(curator.domain))
-        return HALF_NORMAL * curator.noise_sigma(measured, share) * cells / 2
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
         """Return the ways that are open, and why others are not, by declared facts alone."""
