@@ -128,6 +128,15 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return environment
 
 
+_SCHEMA = """\
+version: 1
+columns:
+  age: {kind: numeric, lower: 18, upper: 65, integer: true}
+  job: {kind: categorical, categories: [cook, nurse]}
+  pay: {kind: numeric, lower: 0, upper: 99, decimals: 2}
+"""
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     rng = random.Random(0)
@@ -184,9 +193,12 @@ class TestBase:
 
     def test_the_main_job_runs_from_file_to_file(self, base: Environment, table: Path) -> None:
         made, release = table.with_name("out.csv"), table.with_name("x.syn")
+        schema = table.with_name("schema.yaml")
+        schema.write_text(_SCHEMA)
         base.run("syntabula", "plan", table)
+        words = ("-e", 8, "-o", made, "--save", release, "--rows", 500)
 
-        ran = base.run("syntabula", "synth", table, "-e", 8, "-o", made, "--save", release, "--rows", 500)
+        ran = base.run("syntabula", "synth", table, "--schema", schema, *words)
 
         assert "This release is differentially private: epsilon = " in ran.stdout
         with made.open(newline="") as file:
