@@ -40,12 +40,31 @@ class TestScore:
         x = (x - x.min()) / (x.max() - x.min())
 
         found = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, n_shadows=6, n_draws=1)
+        score = attacks.membership_disclosure(
+            table(), attacks.Self(), SCHEMA, n_shadows=6, n_draws=1, baselines=False
+        )
 
+        assert score.value == found.max()
         for record in range(60):
             # A record that was in has distance 0; two axes of the categories differ at once, hence the 2.
             distances = np.sqrt(((x - x[record]) ** 2 + 2 * (c != c[record])) / 2)
             outside = [distances[half].min() for half in game.members() if not half[record]]
             assert found[record] == pytest.approx(np.mean(outside), abs=1e-6)
+            if record == found.argmax():
+                # The distances inside are all 0, so that they add no error.
+                error = np.std(outside, ddof=1) / np.sqrt(len(outside))
+                assert score.facts["standard_error"] == pytest.approx(error, abs=1e-6)
+
+    def test_some_records_can_be_scored_while_shadow_models_learn_all(self):
+        given = {"n_shadows": 4, "n_draws": 1}
+        every = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, **given)
+
+        some = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, max_records=20, **given)
+        all_of_few = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, max_records=99, **given)
+
+        assert some.size == 20
+        assert set(some) <= set(every)
+        assert np.array_equal(all_of_few, every)
 
     def test_a_table_too_small_for_halves_is_refused(self):
         with pytest.raises(ArgumentError, match="too few records"):

@@ -38,6 +38,7 @@ def membership_disclosure(
     *,
     n_shadows: int = 20,
     n_draws: int = 10,
+    max_records: int | None = None,
     workers: int = 1,
     folder: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -62,6 +63,9 @@ def membership_disclosure(
         schema: Passed to the fits.
         n_shadows: Number of shadow models, even.
         n_draws: Synthetic tables per shadow model, each as large as its half; closeness is their mean.
+        max_records: Records whose disclosure is found, drawn at random where there are more; shadow models
+            learn all in any case. Time grows with the records times the synthetic ones, so that a long table
+            needs this; the largest of fewer records is smaller. None for all.
         workers: Processes.
         folder: Where shadow models are kept, so that an interrupted run can go on.
         seed: Seed of everything random.
@@ -70,7 +74,8 @@ def membership_disclosure(
         progress: Called with a step and the part that is done.
 
     Returns:
-        The score; its facts hold the mean and the 99th percentile over records.
+        The score; its facts hold the mean and the 99th percentile over records, and the standard error of the
+        largest, over shadow models (0 of two models, which do not show it).
 
     Raises:
         ArgumentError: If a number is out of range, or the folder holds something else.
@@ -78,8 +83,8 @@ def membership_disclosure(
         SchemaError: If the schema does not fit the table.
         MissingExtraError: If scikit-learn is not installed.
     """
-    game = _game(table, synthesizer, schema, n_shadows, n_draws, seed)
-    records, seconds = _disclosures(game, workers, folder, progress)
+    game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
+    records, errors, seconds = _disclosures(game, workers, folder, progress)
     scale: dict[Baseline, float] = {}
     if baselines:
         names: tuple[Baseline, ...] = ("SELF", "HALF", "HISTOGRAM")
@@ -96,6 +101,7 @@ def membership_disclosure(
             "records": records.size,
             "mean": float(records.mean()),
             "percentile_99": float(np.percentile(records, 99)),
+            "standard_error": float(errors[records.argmax()]),
             "seconds_per_shadow": seconds,
         },
         baselines=scale,
@@ -109,22 +115,23 @@ def record_disclosures(
     *,
     n_shadows: int = 20,
     n_draws: int = 10,
+    max_records: int | None = None,
     workers: int = 1,
     folder: str | os.PathLike[str] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return the disclosure of every distinct record [records], in the order of first occurrence.
+    """Return the disclosure of every distinct record, or of `max_records`, in the order of first occurrence.
 
     Arguments and errors are those of `membership_disclosure`.
     """
-    game = _game(table, synthesizer, schema, n_shadows, n_draws, seed)
+    game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
     return _disclosures(game, workers, folder, progress)[0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DisclosureGame:
-    """One shadow model: called with its number, it gives each record's closeness.
+    """One shadow model: called with its number, it gives the closeness of each record that is scored.
 
     Attributes:
         knowledge: The distinct records.
@@ -132,6 +139,7 @@ class DisclosureGame:
         synthesizer: What is scored.
         n_shadows: Number of shadow models.
         n_draws: Synthetic tables per shadow model.
+        max_records: Number of records that are scored at most; None for all.
         seed: Seed of all shadow models together.
     """
 
@@ -140,6 +148,7 @@ class DisclosureGame:
     synthesizer: Synthesizer
     n_shadows: int
     n_draws: int
+    max_records: int | None
     seed: int
 
     def members(self) -> Any:
@@ -148,13 +157,21 @@ class DisclosureGame:
         ranks = rng.random((self.n_shadows, self.knowledge.table.n_rows)).argsort(axis=0)
         return ranks < self.n_shadows // 2
 
+    def scored(self) -> Any:
+        """Return the rows of the records that are scored [records], ascending."""
+        n_rows = self.knowledge.table.n_rows
+        if self.max_records is None or self.max_records >= n_rows:
+            return np.arange(n_rows)
+        rng = np.random.default_rng([self.seed, self.n_shadows, self.max_records])
+        return np.sort(rng.choice(n_rows, size=self.max_records, replace=False))
+
     def __call__(self, number: int) -> Floats:
         """Fit, sample and return the mean distance of each record to the nearest synthetic one [records]."""
         noise_seed, sample_seed, _ = seeds_of(self.seed, number)
         raw, rows = self.knowledge.raw, np.flatnonzero(self.members()[number])
         release = fitted(self.synthesizer, take_rows(raw, rows), self.schema, noise_seed)
         axes = Coordinates(self.knowledge.bounds, self.knowledge.sizes)
-        records = axes.of(self.knowledge.table)
+        records = axes.of(self.knowledge.table.take(self.scored()))
         closeness = np.zeros(records.shape[0])
         for draw in range(self.n_draws):
             synthetic = drawn(release, raw, rows.size, (sample_seed + draw) % 2**32)
@@ -163,15 +180,24 @@ class DisclosureGame:
 
     def identity(self) -> str:
         """Return a digest of all that closeness depends on."""
-        settings = (seeded(self.synthesizer, self.seed), self.n_shadows, self.n_draws, self.seed)
+        chosen = () if self.max_records is None else (self.max_records,)
+        settings = (seeded(self.synthesizer, self.seed), self.n_shadows, self.n_draws, self.seed, *chosen)
         return identity_of(self.knowledge.raw, self.schema, *settings)
 
 
 def _game(
-    table: Any, synthesizer: Synthesizer, schema: Schema | None, n_shadows: int, n_draws: int, seed: int
+    table: Any,
+    synthesizer: Synthesizer,
+    schema: Schema | None,
+    n_shadows: int,
+    n_draws: int,
+    seed: int,
+    max_records: int | None = None,
 ) -> DisclosureGame:
     if n_shadows < 2 or n_shadows % 2 or n_draws < 1:
         raise ArgumentError("n_shadows must be even and at least 2, and n_draws at least 1")
+    if max_records is not None and max_records < 1:
+        raise ArgumentError("max_records must be at least 1, or None for all records")
     raw = read(table, schema)
     if schema is not None:
         schema.check_table(raw)
@@ -183,6 +209,7 @@ def _game(
         synthesizer=synthesizer,
         n_shadows=n_shadows,
         n_draws=n_draws,
+        max_records=max_records,
         seed=seed,
     )
     if not game.members().any(axis=1).all():
@@ -195,15 +222,20 @@ def _disclosures(
     workers: int,
     folder: str | os.PathLike[str] | None,
     progress: Progress | None,
-) -> tuple[Floats, float]:
+) -> tuple[Floats, Floats, float]:
+    """Return each record's disclosure and its standard error, and the seconds of a shadow model."""
     shadows = run_shadows(
         game, game.n_shadows, workers=workers, folder=folder, identity=game.identity, progress=progress
     )
-    members = game.members()
+    members = game.members()[:, game.scored()]
     half = game.n_shadows / 2
-    inside = np.where(members, shadows.values, 0).sum(axis=0) / half
-    outside = np.where(members, 0, shadows.values).sum(axis=0) / half
-    return np.abs(inside - outside), float(np.median(shadows.seconds))
+    means, variances = [], []
+    for chosen in (members, ~members):
+        mean = np.where(chosen, shadows.values, 0).sum(axis=0) / half
+        squares = np.where(chosen, (shadows.values - mean) ** 2, 0).sum(axis=0)
+        means.append(mean)
+        variances.append(squares / max(half - 1, 1) / half)
+    return np.abs(means[0] - means[1]), np.sqrt(sum(variances)), float(np.median(shadows.seconds))
 
 
 def _distinct(knowledge: Knowledge) -> RawTable:
