@@ -133,6 +133,23 @@ class TestOpenLedger:
             with pytest.raises(ResumeError, match=match):
                 open_ledger(BUDGET, broken_off(1), facts, resume=True)
 
+    def test_of_fingerprints_the_names_are_said_and_words_go_first(self) -> None:
+        journal = MemoryJournal()
+        first = FACTS | {"option a": fingerprint(1), "option b": fingerprint(2)}
+        open_ledger(BUDGET, journal, first, resume=False)
+
+        for changes, match in (
+            ({"option a": fingerprint(3)}, "another option a; nothing"),
+            (
+                {"option a": fingerprint(3), "option b": fingerprint(3)},
+                "another option a, another option b; n",
+            ),
+            ({"option a": fingerprint(3), "method": "aim"}, "its method is mst, and here it is aim; nothing"),
+            ({"method": fingerprint(1)}, "its method is mst, and here it is another one; nothing"),
+        ):
+            with pytest.raises(ResumeError, match=match):
+                open_ledger(BUDGET, journal, first | changes, resume=True)
+
     def test_spends_of_an_unknown_run_are_not_replayed(self) -> None:
         journal = MemoryJournal()
         journal.record_spend("x", EVENT)
@@ -214,3 +231,11 @@ def test_fingerprints_tell_queries_apart() -> None:
     queries = [None, [], [("a",)], [("a", "b")], [("a",), ("b",)], [1, 2], [1.0, 2.5], [12], Fraction(1, 3)]
     assert len({fingerprint(q) for q in queries}) == len(queries)
     assert fingerprint([("a",)]) == fingerprint([["a"]])
+
+
+def test_fingerprints_tell_long_arrays_apart() -> None:
+    arrays = [np.zeros(5000), np.zeros(5000, np.int64), np.zeros((2, 2500)), np.zeros(5001)]
+    arrays += [np.where(np.arange(5000) == 2500, 1.0, 0.0)]
+    assert len({fingerprint([a]) for a in arrays}) == len(arrays)
+    assert fingerprint([np.arange(9.0)]) == fingerprint([np.arange(18.0)[::2] / 2])
+    assert fingerprint([np.int64(3)]) == fingerprint([3])

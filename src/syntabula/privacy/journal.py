@@ -6,10 +6,10 @@ spent, and an answered one is read back and never drawn again: two draws under o
 All values are noisy, so the file tells no more than the release does; it is readable by its owner only all the
 same. Where privacy was switched off the values are exact, and the file is as sensitive as the table.
 
-A spend without an outcome was never answered: its one draw may still be made (`privacy.replay`), unless a lost
-line follows. That is written where an outcome cannot be, for want of room say, and its length is not fixed by
-the event: whether it fits then tells of the answer, and a draw that is repeated until it fits is another
-mechanism than the one that was paid for.
+A spend without an outcome was never answered: its one draw may still be made (`privacy.replay`), unless a drawn
+line follows. That is forced to disk before an outcome whose length the event does not fix, that of a tree say.
+Whether such an outcome fits on the disk tells of the answer, and a draw that is repeated until it fits is
+another mechanism than the one that was paid for. Whether the drawn line fits tells nothing: its length is fixed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ from syntabula.privacy.file_lock import lock_exclusively
 
 NoisyArray = NDArray[Any]
 
-_ROOM = 64
-"""Bytes that are held at the end of the file, so that a lost line can be written where nothing else can."""
-
 
 @dataclass(frozen=True, eq=False)
 class JournalRecord:
@@ -45,14 +42,19 @@ class JournalRecord:
         event: What was drawn.
         outcome: The noisy answer, or None if none was written; the spend counts either way.
         query: What was asked, as `privacy.replay.fingerprint` writes it; None if that was not said.
-        lost: Whether an answer was drawn that could not be written, so that another must not be.
+        drawn: Whether an answer of no fixed length was drawn, so that another must not be.
     """
 
     step: str
     event: Event
     outcome: NoisyArray | None = None
     query: str | None = None
-    lost: bool = False
+    drawn: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether an answer was drawn and not written."""
+        return self.drawn and self.outcome is None
 
 
 @dataclass(frozen=True)
@@ -132,15 +134,15 @@ class MemoryJournal:
             self._require_open(number)
             self._records[number] = replace(self._records[number], outcome=_plain(values).copy())
 
-    def _record_lost(self, number: int) -> None:
-        """Keep that a spend's answer could not be written."""
+    def _record_drawn(self, number: int) -> None:
+        """Keep that a spend's answer was drawn, before it is known whether it can be written."""
         self._require_open(number)
-        self._records[number] = replace(self._records[number], lost=True)
+        self._records[number] = replace(self._records[number], drawn=True)
 
     def _require_open(self, number: int) -> None:
         if not 0 <= number < len(self._records):
             raise ArgumentError(f"the journal has no spend of number {number}")
-        if self._records[number].outcome is not None or self._records[number].lost:
+        if self._records[number].outcome is not None:
             raise ArgumentError(f"spend {number} already has an outcome; each spend pays for one draw")
 
 
@@ -225,20 +227,18 @@ class Journal(MemoryJournal):
             plain = _plain(values)
             encoded = base64.b64encode(plain.tobytes()).decode("ascii")
             line = {"outcome": encoded, "of": number, "dtype": plain.dtype.str, "shape": list(plain.shape)}
-            try:
-                self._append(line)
-            except OSError:
-                if isinstance(self._records[number].event, TreeEvent | ThresholdEvent):
-                    self._append({"lost": number})
-                    self._record_lost(number)
-                raise
+            if self._records[number].drawn:
+                raise ArgumentError(f"the answer of spend {number} is lost; each spend pays for one draw")
+            if isinstance(self._records[number].event, TreeEvent | ThresholdEvent):
+                self._append({"drawn": number})
+                self._record_drawn(number)
+            self._append(line)
             super().record_outcome(number, plain)
 
     def close(self) -> None:
         """Close the file; a closed journal refuses to be written."""
         with self._lock:
             if self._descriptor >= 0:
-                os.ftruncate(self._descriptor, self._end)
                 os.close(self._descriptor)
                 self._descriptor = -1
 
@@ -252,9 +252,7 @@ class Journal(MemoryJournal):
         if self._descriptor < 0:
             raise ArgumentError("the journal is closed; open it again to go on")
         text = json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n"
-        os.ftruncate(self._descriptor, self._end)
-        # A lost line takes room that was held, and holds none. Blanks without a line end are no line.
-        data = memoryview(text if "lost" in line else text + b" " * _ROOM)
+        data = memoryview(text)
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
@@ -293,8 +291,8 @@ def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
         MemoryJournal.record_spend(
             memory, str(line["spend"]), event_from_json(line["event"]), line.get("query")
         )
-    elif "lost" in line:
-        memory._record_lost(line["lost"])
+    elif "drawn" in line:
+        memory._record_drawn(line["drawn"])
     else:
         raw = base64.b64decode(line["outcome"], validate=True)
         values = np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])

@@ -23,8 +23,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from syntabula.errors import ResumeError
 from syntabula.privacy.events import Event
@@ -34,6 +37,7 @@ REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
     "resume, which makes do with what is left of the budget"
 )
+_LENGTH = 32
 
 
 class Replay:
@@ -83,6 +87,24 @@ class Replay:
 
 
 def fingerprint(query: Any) -> str:
-    """Return a short text that tells one query from another; it must rest on public facts and released values."""
-    text = json.dumps(query, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    """Return a short text that tells one query from another; it must rest on public facts and released values.
+
+    Args:
+        query: Anything that JSON holds, arrays of numbers, and other objects, which are told apart by their text.
+    """
+    text = json.dumps(query, default=_written)
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def is_fingerprint(text: str) -> bool:
+    """Say whether a text looks like a fingerprint, which tells a reader nothing."""
+    return re.fullmatch(f"[0-9a-f]{{{_LENGTH}}}", text) is not None
+
+
+def _written(part: object) -> object:
+    """Return what tells an object apart where JSON does not hold it."""
+    if isinstance(part, np.ndarray) and part.dtype != object:
+        # Its text leaves out the middle.
+        content = hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()
+        return [part.dtype.str, part.shape, content]
+    return part.tolist() if isinstance(part, np.ndarray | np.generic) else str(part)

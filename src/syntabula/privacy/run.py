@@ -11,7 +11,10 @@ from syntabula.privacy.events import Event
 from syntabula.privacy.journal import JournalProtocol, NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.replay import REMEDY, fingerprint
+from syntabula.privacy.replay import REMEDY, fingerprint, is_fingerprint
+
+_MOST_NAMED = 5
+"""Differences that a message names."""
 
 
 def open_ledger(
@@ -46,13 +49,22 @@ def _is_begun(journal: JournalProtocol, facts: Mapping[str, str]) -> bool:
             )
         return False
     recorded = journal.runs[-1].facts
-    for name in sorted(facts.keys() | recorded.keys()):
-        there, here = recorded.get(name, "not stated"), facts.get(name, "not stated")
-        if there != here:
-            raise ResumeError(
-                f"the journal belongs to another run: its {name} is {there}, and here it is {here}; {REMEDY}"
-            )
-    return True
+    differ = sorted(name for name in facts.keys() | recorded.keys() if recorded.get(name) != facts.get(name))
+    if not differ:
+        return True
+    # Another method has other options, so that what is said in words is all there is to say.
+    if named := [name for name in differ if not is_fingerprint(recorded.get(name, facts.get(name, "")))]:
+        there, here = (_in_words(f.get(named[0])) for f in (recorded, facts))
+        difference = f"its {named[0]} is {there}, and here it is {here}"
+    else:
+        difference = f"this one has another {', another '.join(differ[:_MOST_NAMED])}"
+    raise ResumeError(f"the journal belongs to another run: {difference}; {REMEDY}")
+
+
+def _in_words(fact: str | None) -> str:
+    if fact is None:
+        return "not stated"
+    return "another one" if is_fingerprint(fact) else fact
 
 
 def answer(

@@ -23,7 +23,6 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
 from syntabula.select.base import Progress, Selector
@@ -35,6 +34,7 @@ from syntabula.synthesizers.preprocessing import (
     Preprocessing,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.synthesizers.run_facts import option_facts, schema_facts
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
@@ -138,8 +138,9 @@ class Marginal:
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file are
-                read as the schema declares; without a schema, their types are read off the cells.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
+                and Python objects, are read as the schema declares; without a schema, their types are read off
+                the cells.
             schema: Columns and their domains. Without one, domains are found under differential privacy from
                 the names and stored types of the columns alone; or, if `allow_observed`, read off the table,
                 which taints the statement.
@@ -226,19 +227,15 @@ class Marginal:
 
     def _facts(self, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
         """Return what tells this run from others before it asks for anything; spends tell the rest."""
-        return {
+        said = {
             "version": __version__,
             "method": self._name,
             "budget": json.dumps(budget.to_json(), sort_keys=True),
             "noise": noise.name,
             "seed": str(self.seed),
-            # Parts without a lasting repr of their own make each run another one.
-            "options": fingerprint(
-                repr((self.selector, self.model, self.preprocessing, self.rare, self.bins))
-            ),
-            # Queries name columns alone, and would hand on counts of other values.
-            "schema": "to be found" if schema is None else fingerprint(schema.to_json()),
         }
+        learning = ("selector", "model", "preprocessing", "rare", "bins")
+        return said | option_facts({n: getattr(self, n) for n in learning}) | schema_facts(schema)
 
     @property
     def _name(self) -> str:

@@ -24,7 +24,7 @@ def from_frame(frame: Any) -> RawTable:
 
     Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
     to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which no schema reads.
+    kind "other", which no schema reads unless they are Python objects (see `untyped`).
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other

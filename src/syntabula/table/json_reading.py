@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.declared_cells import read_declared, written_cells
-from syntabula.table.duckdb_columns import connection, in_order, one_file, quoted
+from syntabula.table.declared_texts import read_texts
+from syntabula.table.duckdb_columns import connection, one_file, quoted
 from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
@@ -84,18 +84,7 @@ def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, Raw
             CoercionWarning("some records have keys that the schema does not declare; they are ignored"),
             stacklevel=2,
         )
-    arrays, selected = {}, []
-    for i, name in enumerate(schema):
-        texts = [_text(row.get(name)) for row in rows]
-        arrays[f"v{i}"] = object_array([text or "" for text in texts])
-        arrays[f"m{i}"] = np.fromiter((text is None for text in texts), np.bool_, count=len(texts))
-        selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END")
-    with connection() as database:
-        in_order(database)
-        database.register("texts", arrays)
-        cells = written_cells(selected, [*schema], schema)
-        database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM texts")
-        return interruptible(database, lambda: read_declared(database, [*schema], schema))
+    return read_texts({name: [_text(row.get(name)) for row in rows] for name in schema}, schema)
 
 
 def _text(cell: msgspec.Raw | None) -> str | None:

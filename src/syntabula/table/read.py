@@ -21,8 +21,8 @@ def read(source: Any, schema: Schema | None = None) -> RawTable:
     Args:
         source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
             table.
-        schema: Declares the types of what stores none: the cells of text files, and columns of Python objects
-            without any value. Without it, these are read off the cells. Whether the table fits the schema is
+        schema: Declares the types of what stores none: the cells of text files, and columns of Python objects.
+            Without it, these are read off the cells. Whether the table fits the schema is
             not checked here.
 
     Returns:
