@@ -73,6 +73,23 @@ class TestExactAnswers:
 
         assert chosen == [250, 500]
 
+    def test_quantiles_ascend_however_much_noise_there_is(self):
+        column, _ = curator(np.arange(50), Budget.pure(0.01))
+        fractions = [Fraction(i, 20) for i in range(1, 20)]
+
+        chosen = column.quantiles(list(range(0, 1001, 5)), fractions, share=WHOLE, step="s")
+
+        assert chosen == sorted(chosen)
+        assert 0 <= chosen[0] < chosen[-1] < 200
+
+    def test_fractions_that_do_not_ascend_are_refused_and_cost_nothing(self):
+        column, ledger = curator(np.arange(50), Budget.pure(1.0))
+
+        with pytest.raises(ArgumentError, match="ascend"):
+            column.quantiles([0, 50], [Fraction(1, 2), Fraction(1, 4)], share=WHOLE, step="s")
+
+        assert not ledger.entries
+
     def test_a_tree_without_privacy_splits_where_more_than_the_threshold_lies(self):
         column, _ = curator([0, 0, 0, 1, 7])
 

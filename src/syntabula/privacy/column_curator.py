@@ -19,6 +19,7 @@ from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
@@ -150,43 +151,73 @@ class ColumnCurator:
         is Smith (2011) over cells. With the fraction i / b the score is a whole number, -|b * rank - i * n|,
         of sensitivity max(i, b - i), so that no rounding adds to it.
 
+        The middle fraction is drawn first, then the middles of what lies to either side of it, among the
+        cells up to the one that was drawn: the cells of a draw are released values, so that each is an
+        exponential mechanism as before, the choices ascend, and most draws look at few cells.
+
         Args:
             edges: k + 1 ascending edges of the candidate cells.
-            fractions: Each between 0 and 1, both excluded, with a small denominator.
+            fractions: Ascending, each between 0 and 1, both excluded, with a small denominator.
             share: Part of the whole budget, for all of them together.
             step: What the ledger calls these spends.
 
         Returns:
             The position of the chosen cell, for each fraction.
         """
-        if any(not 0 < f < 1 for f in fractions):
-            raise ArgumentError("the fraction of a quantile lies between 0 and 1, both excluded")
-        event: Event = ExactEvent("quantile")
-        scale = 0.0
+        if any(not 0 < f < 1 for f in fractions) or list(fractions) != sorted(fractions):
+            raise ArgumentError("the fractions of quantiles ascend between 0 and 1, both excluded")
         ranks = self._starts(edges)[:-1].astype(np.float64)
         widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
         log_widths = np.log(widths / widths.max())
-        chosen = []
-        for fraction in fractions:
-            if self.is_private:
-                cost = cost_of_share(self._ledger, Fraction(share) / len(fractions))
-                epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
-                event = ExponentialEvent(epsilon=epsilon, candidates=len(edges) - 1)
-                scale = 2 / epsilon
-            i, b = fraction.numerator, fraction.denominator
-            sensitivity = float(max(i, b - i))
-            # Whole numbers, so that the sum is exact.
-            scores = Sensitive(
-                np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._size())
+        cells = fingerprint(list(edges))
+        chosen = [0] * len(fractions)
+        # Positions of fractions from first to end, whose cells lie from low to high.
+        open_parts = [(0, len(fractions), 0, len(edges) - 2)]
+        while open_parts:
+            first, end, low, high = open_parts.pop()
+            if first == end:
+                continue
+            middle = (first + end) // 2
+            within = slice(low, high + 1)
+            chosen[middle] = low + self._quantile(
+                ranks[within],
+                log_widths[within],
+                fractions[middle],
+                share=Fraction(share) / len(fractions),
+                step=step,
+                query=[cells, low, high, fractions[middle]],
             )
-
-            def draw(
-                token: Token, scores: Sensitive[NDArray[np.float64]] = scores, bound: float = sensitivity
-            ) -> NoisyArray:
-                return np.asarray([choose(token, self._source, scores, score_sensitivity=bound)])
-
-            chosen.append(int(self._answer(event, step, [*edges, fraction], draw)[0]))
+            open_parts.append((middle + 1, end, chosen[middle], high))
+            open_parts.append((first, middle, low, chosen[middle]))
         return chosen
+
+    def _quantile(
+        self,
+        ranks: NDArray[np.float64],
+        log_widths: NDArray[np.float64],
+        fraction: Fraction,
+        *,
+        share: Fraction,
+        step: str,
+        query: Sequence[Any],
+    ) -> int:
+        """Choose one of some cells by the rank of their lower edges and their widths."""
+        event: Event = ExactEvent("quantile")
+        scale = 0.0
+        if self.is_private:
+            cost = cost_of_share(self._ledger, share)
+            epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
+            event = ExponentialEvent(epsilon=epsilon, candidates=ranks.size)
+            scale = 2 / epsilon
+        i, b = fraction.numerator, fraction.denominator
+        sensitivity = float(max(i, b - i))
+        # Whole numbers, so that the sum is exact.
+        scores = Sensitive(np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._size()))
+
+        def draw(token: Token) -> NoisyArray:
+            return np.asarray([choose(token, self._source, scores, score_sensitivity=sensitivity)])
+
+        return int(self._answer(event, step, query, draw)[0])
 
     def tree(
         self,
