@@ -1,15 +1,20 @@
-"""Seconds and peak memory of each metric on real tables, without baselines.
+"""Seconds and peak memory of each metric on a real table and on a million rows, without baselines.
 
-    python benchmarks/metrics.py
-    python benchmarks/metrics.py --table adult --rows 1000000 --metrics tvd-2 wasserstein ks
+    python benchmarks/metrics.py [--rows 1000000] [--metrics tvd-2 wasserstein ks] [--limit 600]
+    python benchmarks/metrics.py --show
 
-Four fifths of the rows are the real table, the rest is the holdout; the synthetic table has the columns of the
-real one, each resampled on its own. With --rows, all are resampled to that length, a fifth of it for the holdout,
-with a little noise on numbers, so that they stay as finely resolved as a table of that length would be. Each
-metric runs in a process of its own, forked after the tables are read, so that peak memory is what the metric
-takes beyond the tables and imported libraries. Seconds are the least of --repeats; "processor" leaves out the
-time that the process waited for others. A metric that takes --limit seconds of processor time is given up.
-Prints a table in Markdown.
+Needs SYNTABULA_DATA. Four fifths of the rows are the real table, the rest is the holdout; the synthetic table has
+the columns of the real one, each resampled on its own. With --rows, all are resampled to that length, a fifth of
+it for the holdout, with a little noise on numbers, so that they stay as finely resolved as a table of that length
+would be. Each metric runs in a process of its own, forked after the tables are read, so that peak memory is what
+it takes beyond the tables and imported libraries. Seconds are the processor's. A metric that takes --limit of them
+is given up. Each measurement is a line of results/metrics.jsonl and is not made again, unless it was given up
+under a smaller limit; --show prints them as tables in Markdown.
+
+Three rows need a word. "efficacy-rmse" predicts a number, which the target of adult is not, so it predicts age.
+"affinity-tuned" searches 2 settings of each model instead of 50, as each takes as long; no cache is read. "mds", the
+membership disclosure score, is timed for 2 shadow models of MST with 10 draws each instead of 20, and at 2,000
+records of a longer table than --records allows.
 """
 
 from __future__ import annotations
@@ -18,98 +23,144 @@ import argparse
 import json
 import os
 import resource
+import signal
+import tempfile
 import time
+import traceback
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import syntabula as st
 from syntabula import datasets, list_metrics
-from syntabula.metrics import Comparison, MetricInfo, View, compare
+from syntabula.metrics import Comparison, compare
+from syntabula.metrics.utility.affinity import Affinity
+
+FOUND = Path(__file__).parent / "results" / "metrics.jsonl"
+LIBRARIES = (
+    "ot",
+    "scipy.sparse",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.metrics",
+)
+LIBRARIES += ("sklearn.model_selection", "sklearn.neighbors", "sklearn.neural_network", "sklearn.svm")
+LIBRARIES += ("sklearn.tree", "xgboost", "catboost", "torch")
+NUMBER = "age"
+TRIALS, SHADOWS, DRAWS, SCORED = 2, 2, 10, 2_000
+
+Line = dict[str, Any]
+Job = Callable[[], float]
 
 
 def main() -> None:
-    """Parse arguments, run everything, print the table."""
-    usual = [info.key for info in list_metrics() if info.key not in ("efficacy-rmse", "affinity-tuned")]
+    """Parse arguments, then measure or show."""
+    known = [*(info.key for info in list_metrics()), "mds"]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--table", default="adult")
     parser.add_argument("--rows", type=int, default=None)
-    parser.add_argument("--metrics", nargs="+", default=usual)
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=120)
+    parser.add_argument("--metrics", nargs="+", choices=known, default=known, metavar="METRIC")
+    parser.add_argument("--limit", type=int, default=600)
+    parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
+    if options.show:
+        show(known)
+        return
 
+    done = {line["metric"]: line for line in found() if is_of(line, options.table, options.rows)}
+    missing = [
+        key
+        for key in options.metrics
+        if key not in done or ("seconds" not in done[key] and done[key]["limit"] < options.limit)
+    ]
+    if not missing:
+        return
+    frame, tables = tables_of(options.table, options.rows)
+    for library in LIBRARIES:
+        import_module(library)
+    for key in missing:
+        line = {"table": options.table, "rows": options.rows, "metric": key, "limit": options.limit}
+        line |= apart(job_of(key, frame, tables), options.limit)
+        with FOUND.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(line) + "\n")
+        print(line, flush=True)
+
+
+def tables_of(name: str, n_rows: int | None) -> tuple[Any, Comparison]:
+    """Return the real table, as a frame, and the comparison with one of independent columns."""
     rng = np.random.default_rng(0)
-    frame = datasets.load(options.table).frame.sample(frac=1, random_state=0)
-    schema = datasets.schema_of(options.table) if options.table == "adult" else None
-    target = datasets.describe(options.table).label
-    real, holdout = (p.reset_index(drop=True) for p in (frame[len(frame) // 5 :], frame[: len(frame) // 5]))
-    tables = compare(real, real, holdout=holdout, target=target, schema=schema)
-    if options.rows is not None:
-        tables = lengthened(tables, options.rows, rng)
-    tables = tables.histogram(rng)
-    for library in ("ot", "scipy.sparse", "sklearn.ensemble", "sklearn.linear_model", "sklearn.metrics"):
-        import_module(library)
-    for library in ("sklearn.neural_network", "sklearn.svm", "xgboost", "catboost", "torch"):
-        import_module(library)
-
-    print(f"{options.table}: {tables.real.n_rows} rows, {len(tables.columns)} columns\n")
-    print("| metric | value | seconds | processor | peak MB |\n|---|---|---|---|---|")
-    for info in list_metrics():
-        if info.key in options.metrics:
-            runs = [apart(info, tables, options.limit) for _ in range(options.repeats)]
-            if not all(runs):
-                print(f"| {info.key} | | | not done in {options.limit} | |", flush=True)
-                continue
-            seconds, processor = (min(run[name] for run in runs) for name in ("seconds", "processor"))
-            peak = max(run["megabytes"] for run in runs)
-            print(
-                f"| {info.key} | {runs[0]['value']:.4f} | {seconds:.2f} | {processor:.2f} | {peak:.0f} |",
-                flush=True,
-            )
+    frame = datasets.load(name).frame.sample(frac=1, random_state=0).reset_index(drop=True)
+    if n_rows is not None:
+        frame = lengthened(frame, n_rows * 5 // 4, rng)
+    n_holdout = len(frame) // 5
+    real, holdout = (part.reset_index(drop=True) for part in (frame[n_holdout:], frame[:n_holdout]))
+    schema = datasets.schema_of(name) if name == "adult" else None
+    target = datasets.describe(name).label
+    return real, compare(real, real, holdout=holdout, target=target, schema=schema).histogram(rng)
 
 
-def lengthened(tables: Comparison, n: int, rng: np.random.Generator) -> Comparison:
-    """Return tables of n resampled rows, numbers moved by up to a thousandth of their range."""
-
-    def longer(view: View, n: int) -> View:
-        taken = view.take(rng.integers(view.n_rows, size=n))
-        numbers = {}
-        for name, values in taken.numbers.items():
-            low, high = tables.bounds[name]
-            numbers[name] = values + rng.uniform(-1e-3, 1e-3, size=n) * (high - low)
-        return View(numbers, taken.codes, n)
-
-    real = longer(tables.real, n)
-    return replace(tables, real=real, synthetic=real, holdout=longer(tables.holdout, n // 5))
+def lengthened(frame: Any, n_rows: int, rng: np.random.Generator) -> Any:
+    """Return n resampled rows, numbers moved by up to a thousandth of their range."""
+    longer = frame.iloc[rng.integers(len(frame), size=n_rows)].reset_index(drop=True)
+    for column in longer.select_dtypes("number"):
+        reach = 1e-3 * float(frame[column].max() - frame[column].min())
+        longer[column] = longer[column] + rng.uniform(-reach, reach, size=n_rows)
+    return longer
 
 
-def apart(info: MetricInfo, tables: Comparison, limit: int) -> dict[str, float]:
-    """Run a metric in a fork; return its value, seconds, processor seconds and peak megabytes, or nothing."""
+def job_of(key: str, frame: Any, tables: Comparison) -> Job:
+    """Return what computes a metric."""
+    if key == "mds":
+        most = None if len(frame) < 100_000 else SCORED
+        given: dict[str, Any] = {
+            "n_shadows": SHADOWS,
+            "n_draws": DRAWS,
+            "max_records": most,
+            "baselines": False,
+        }
+        mst = st.MST(epsilon=1.0, allow_observed=True)
+        return lambda: st.membership_disclosure(frame, mst, **given).value
+    if key == "affinity-tuned":
+        affinity = Affinity(tuned=True, n_trials=TRIALS, cache=tempfile.mkdtemp())
+        return lambda: affinity(tables, np.random.default_rng(0)).value
+    seen = replace(tables, target=NUMBER) if key == "efficacy-rmse" else tables
+    metric = next(info for info in list_metrics() if info.key == key).make()
+    return lambda: metric(seen, np.random.default_rng(0)).value
+
+
+def apart(job: Job, limit: int) -> Line:
+    """Run a job in a fork; return its value, processor seconds and peak megabytes, or nothing if it is given up."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        warnings.simplefilter("ignore")
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
-        before = resident("VmRSS")
-        wall, processor = time.perf_counter(), time.process_time()
-        score = info.make()(tables, np.random.default_rng(0))
-        facts = {
-            "value": score.value,
-            "seconds": time.perf_counter() - wall,
-            "processor": time.process_time() - processor,
-            "megabytes": resident("VmHWM") - before,
-        }
-        os.write(writing, json.dumps(facts).encode())
-        os._exit(0)
+        before, started = resident("VmRSS"), time.process_time()
+        try:
+            value = job()
+            seconds, megabytes = time.process_time() - started, resident("VmHWM") - before
+            facts = {"value": value, "seconds": seconds, "megabytes": megabytes}
+            os.write(writing, json.dumps(facts).encode())
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        found: dict[str, float] = json.loads(stream.read() or b"{}")
-    os.waitpid(child, 0)
-    return found
+        measured: Line = json.loads(stream.read() or b"{}")
+    _, status = os.waitpid(child, 0)
+    if status and not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
+        raise RuntimeError("a metric ended in an error")
+    return measured
 
 
 def resident(what: str) -> float:
@@ -118,6 +169,32 @@ def resident(what: str) -> float:
         if line.startswith(what + ":"):
             return int(line.split()[1]) / 1024
     raise RuntimeError(f"this system does not say {what}")
+
+
+def found() -> list[Line]:
+    """Return all measurements; a later one of the same thing follows an earlier one."""
+    if not FOUND.exists():
+        return []
+    return [json.loads(line) for line in FOUND.read_text(encoding="utf-8").splitlines()]
+
+
+def is_of(line: Line, table: str, n_rows: int | None) -> bool:
+    """Return whether a measurement is of a table of that name and length."""
+    return bool(line["table"] == table and line["rows"] == n_rows)
+
+
+def show(known: list[str]) -> None:
+    """Print a table in Markdown for each table that was measured."""
+    for table, n_rows in dict.fromkeys((line["table"], line["rows"]) for line in found()):
+        done = {line["metric"]: line for line in found() if is_of(line, table, n_rows)}
+        print(f"\n{table}, {'as it is' if n_rows is None else f'{n_rows:,} rows'}\n")
+        print("| metric | value | processor seconds | peak MB |\n|---|---|---|---|")
+        for key in (key for key in known if key in done):
+            line = done[key]
+            if "seconds" not in line:
+                print(f"| {key} | | not done in {line['limit']} | |")
+            else:
+                print(f"| {key} | {line['value']:.4f} | {line['seconds']:.2f} | {line['megabytes']:.0f} |")
 
 
 if __name__ == "__main__":
