@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -312,6 +312,16 @@ class TestResult:
         assert facts["epsilon"] is None
         assert facts["auc_ceiling"] == 1.0
         assert found["groundhog"].score().direction == "lower"
+
+    def test_it_says_which_bound_so_many_shadow_models_can_show(self):
+        found = st.attack(table(), st.Independent(epsilon=1.0), SCHEMA, n_shadows=8)["groundhog"]
+        guessed = replace(found, with_target=np.ones(100), without_target=np.zeros(100), n_shadows=400)
+
+        # Without an error in 100 runs, a rate is below 1 - 0.025^(1/100) with confidence 0.975.
+        rate = 1 - 0.025**0.01
+        assert guessed.reach == pytest.approx(math.log((1 - found.delta - rate) / rate), abs=1e-9)
+        assert f"400 shadow models can show {guessed.reach:.2f} at most" in str(guessed)
+        assert found.to_json()["epsilon_reach"] == found.reach < guessed.reach
 
     def test_every_attack_is_listed_with_a_sentence(self):
         assert set(st.attacks.list_attacks()) == set(ALL)

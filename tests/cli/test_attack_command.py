@@ -96,11 +96,20 @@ class TestAttack:
         assert set(score["baselines"]) == {"SELF", "HALF", "HISTOGRAM"}
         assert score["facts"]["shadows"] == 4
 
+    def test_disclosure_of_some_records_says_how_many_and_which_baseline_it_is_at(self, folder, run):
+        words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--records", "7", "--json")
+        ran = run("attack", "people.csv", "-a", "disclosure", *words)
+
+        assert ran.code == 0, ran.err
+        assert json.loads(ran.out)["disclosure"]["facts"]["records"] == 7
+        assert "shadow models of the baseline HALF" in ran.err
+
     @pytest.mark.parametrize(
         ("words", "code", "message"),
         [
             (("-a", "grounhog"), 2, "did you mean 'groundhog'"),
             (("-a", "disclosure", "-a", "range"), 2, "a run without other attacks"),
+            (("-a", "disclosure", "--target", "3"), 2, "leave out --target"),
             (("--target", "first"), 2, "--target must be"),
             (("--target", "300"), 2, "number of a row"),
             (("--shadows", "9"), 2, "even"),

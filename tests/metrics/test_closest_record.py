@@ -47,7 +47,8 @@ class TestClosestRecord:
         assert ClosestRecord()(tables, rng()) == whole
 
     def test_the_longer_the_real_table_the_fewer_rows_are_searched(self, monkeypatch):
-        monkeypatch.setattr(closest_record, "_MOST_DISTANCES", 6000)
+        # One axis of the number, three of the category: two values, and that of missing cells.
+        monkeypatch.setattr(closest_record, "_MOST_PRODUCTS", 4 * 6000)
         monkeypatch.setattr(closest_record, "_LEAST_ROWS", 20)
 
         rows = [

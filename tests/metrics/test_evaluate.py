@@ -121,9 +121,17 @@ class TestChoice:
         needy = replace(room.describe_metric("tvd-1"), key="needy", needs=("target",))
         monkeypatch.setattr(room.registry, "BUILT_IN", (needy,))
 
-        with pytest.raises(ArgumentError, match="'needy' needs a target"):
+        with pytest.raises(ArgumentError, match=r"'needy' needs target \(the column to predict\)$"):
             choose_metrics("needy", has_target=False, has_holdout=True)
         assert choose_metrics(None, has_target=False, has_holdout=True) == []
+
+    def test_all_that_a_metric_lacks_is_named_at_once(self):
+        with pytest.raises(ArgumentError, match=r"needs target \(.*\) and holdout \(real records"):
+            choose_metrics("efficacy", has_target=False, has_holdout=False)
+
+    def test_a_target_that_is_no_column_is_told_apart_from_its_neighbour(self):
+        with pytest.raises(ArgumentError, match="did you mean 'job'"):
+            syntabula.evaluate(people(50, 1), people(50, 2), target="jop", metrics="tvd-1")
 
     def test_a_missing_file_is_an_error_of_data(self):
         with pytest.raises(DataError, match="no file"):
@@ -189,6 +197,14 @@ class TestForms:
         assert "lower is better; HALF" in shown
         assert "Worst: job" in shown
         assert "tvd-1 (holdout)" in shown
+
+    def test_text_says_the_best_value_where_no_baseline_gives_a_scale(self):
+        with_scale = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
+        without = evaluate(people(50, 1), people(50, 2), metrics="tvd-1", baselines=())
+
+        assert "lower is better; best 0\n" in without.text()
+        assert "best 0" not in with_scale.text()
+        assert without.to_json()["scores"][0]["best"] == 0.0
 
     def test_each_group_is_one_block_whatever_was_named_first(self):
         found = evaluate(

@@ -90,7 +90,7 @@ def membership_disclosure(
         names: tuple[Baseline, ...] = ("SELF", "HALF", "HISTOGRAM")
         for name in names:
             known = replace(game, synthesizer=BASELINES[name]())
-            scale[name] = float(_disclosures(known, workers, None, progress)[0].max())
+            scale[name] = float(_disclosures(known, workers, None, _named(progress, name))[0].max())
     return Score(
         metric="mds",
         value=float(records.max()),
@@ -236,6 +236,11 @@ def _disclosures(
         means.append(mean)
         variances.append(squares / max(half - 1, 1) / half)
     return np.abs(means[0] - means[1]), np.sqrt(sum(variances)), float(np.median(shadows.seconds))
+
+
+def _named(progress: Progress | None, name: str) -> Progress | None:
+    """Return progress that says which baseline is computed."""
+    return None if progress is None else lambda step, done: progress(f"{step} of the baseline {name}", done)
 
 
 def _distinct(knowledge: Knowledge) -> RawTable:

@@ -73,6 +73,12 @@ class AttackResult:
         return None if self.epsilon is None else auc_ceiling(self.epsilon, self.delta)
 
     @property
+    def reach(self) -> float:
+        """Largest lower bound on epsilon that as many shadow models can show: that of guesses all right."""
+        sizes = self.without_target.size, self.with_target.size
+        return epsilon_lower_bound(0, sizes[0], 0, sizes[1], delta=self.delta, confidence=self.confidence)
+
+    @property
     def refutes_claim(self) -> bool:
         """Whether the synthesizer cannot be as private as it claims, with probability `confidence`."""
         return self.epsilon is not None and self.epsilon_lower > self.epsilon
@@ -100,6 +106,7 @@ class AttackResult:
             "success": self.success,
             "tpr_at_fpr": {f"{rate:g}": value for rate, value in self.tpr_at_fpr.items()},
             "epsilon_lower": self.epsilon_lower,
+            "epsilon_reach": self.reach,
             "confidence": self.confidence,
             "delta": self.delta,
             "epsilon": claimed,
@@ -113,7 +120,8 @@ class AttackResult:
         verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
         return (
             f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses right where chance is 50%; "
-            f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence.{verdict}"
+            f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence, where "
+            f"{self.n_shadows} shadow models can show {self.reach:.2f} at most.{verdict}"
         )
 
 

@@ -84,12 +84,13 @@ def _bar() -> Iterator[Progress]:
 
 
 def _plain_lines() -> Progress:
-    last = None
+    last, shown = "", 0.0
 
     def show(step: str, fraction: float) -> None:
-        nonlocal last
-        if step != last:
-            last = step
+        nonlocal last, shown
+        # Of a long step, every tenth part: a log must not look as if nothing went on.
+        if step != last or fraction >= shown + 0.1:
+            last, shown = step, fraction
             print(f"{fraction:4.0%}  {step}", file=sys.stderr, flush=True)
 
     return show

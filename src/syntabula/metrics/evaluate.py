@@ -16,7 +16,7 @@ import numpy as np
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
-from syntabula.metrics.metric import Group, Metric, MetricInfo
+from syntabula.metrics.metric import Group, Metric, MetricInfo, Need
 from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Baseline, Score
@@ -24,6 +24,11 @@ from syntabula.table.read import read
 from syntabula.table.schema import Schema
 
 Progress = Callable[[str, float], None]
+
+_NEEDED: Mapping[Need, str] = {
+    "target": "the column to predict",
+    "holdout": "real records that the synthesizer has not seen",
+}
 
 _SPLIT_ANEW: tuple[Group, ...] = ("fidelity", "queries")
 """Groups whose metrics also compare the synthetic table with the holdout; the others use it in their own way."""
@@ -138,9 +143,8 @@ def choose_metrics(
     groups = get_args(Group)
     chosen.sort(key=lambda pair: groups.index(pair[0].group))
     for info, _ in chosen:
-        for need in info.needs:
-            if not given[need]:
-                raise ArgumentError(f"the metric {info.key!r} needs a {need}; give one")
+        if lacking := [f"{need} ({_NEEDED[need]})" for need in info.needs if not given[need]]:
+            raise ArgumentError(f"the metric {info.key!r} needs {' and '.join(lacking)}")
     return chosen
 
 

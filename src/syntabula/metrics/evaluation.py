@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -132,6 +133,7 @@ class Evaluation:
                     "group": result.info.group,
                     "against": result.against,
                     "seconds": round(result.seconds, 3),
+                    "best": result.info.best,
                     **result.score.to_json(),
                 }
                 for result in self.results
@@ -147,7 +149,7 @@ class Evaluation:
         for group, results in itertools.groupby(self.results, key=lambda r: r.info.group):
             lines += ["", _heading(group)]
             for result in results:
-                lines.append(f"  {_title(result):<{width}}  {result.score}")
+                lines.append(f"  {_title(result):<{width}}  {result.score}{_best(result)}")
                 lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
         return "\n".join([*lines[1:], "", f"warning: {NOT_PRIVATE}."])
 
@@ -157,6 +159,12 @@ class Evaluation:
 
 def _title(result: Result) -> str:
     return result.score.metric + (" (holdout)" if result.against == "holdout" else "")
+
+
+def _best(result: Result) -> str:
+    """Say the best value where no baseline gives the score its scale."""
+    best, score = result.info.best, result.score
+    return "" if best is None or score.baselines or math.isnan(score.value) else f"; best {best:g}"
 
 
 def _heading(group: Group) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,7 +65,9 @@ def compare(
     if not columns:
         raise SchemaError("no column is left to compare; declare some that are no identifiers in a schema")
     if target is not None and target not in columns:
-        raise ArgumentError(f"target is {target!r}; it must be one of the columns {', '.join(columns)}")
+        near = difflib.get_close_matches(str(target), columns, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"target is {target!r}; it must be one of the columns {', '.join(columns)}{hint}")
 
     numbers: dict[str, dict[str, Floats]] = {role: {} for role in tables}
     codes: dict[str, dict[str, Codes]] = {role: {} for role in tables}

@@ -43,12 +43,17 @@ def attack(
     ] = None,
     target: Annotated[
         str,
-        typer.Option("--target", help="Row to attack, counted from 0, or outlier: the most remote record."),
+        typer.Option(
+            "--target",
+            help="Row to attack, counted from 0, or outlier: the most remote record. Disclosure looks at all.",
+        ),
     ] = "outlier",
     records: Annotated[
         int | None,
         typer.Option(
-            "--records", help="Other records that each shadow model gets, at random; all by default."
+            "--records",
+            help="Other records that each shadow model gets, at random; for disclosure, records that are scored. "
+            "All by default.",
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes that train shadow models.")] = 1,
@@ -73,6 +78,8 @@ def attack(
             Exit.ARGUMENTS,
         )
     row = _row(target)
+    if DISCLOSURE in chosen and row != "outlier":
+        raise CommandError("disclosure looks at all records; leave out --target", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table, request.schema_file), force=force)
     warnings.warn(
         PrivacyWarning(
@@ -85,7 +92,8 @@ def attack(
     shared |= {} if shadows is None else {"n_shadows": shadows}
     synthesizer, declared = request.synthesizer(), request.schema()
     if chosen == [DISCLOSURE]:
-        text, facts = _disclosure(console, table, synthesizer, declared, shared)
+        given = {"max_records": records, **shared}
+        text, facts = _disclosure(console, table, synthesizer, declared, given)
     else:
         given = {"attacks": chosen, "target": row, "n_records": records, **shared}
         text, facts = _membership(console, table, synthesizer, declared, given)

@@ -15,7 +15,9 @@ from syntabula.metrics.score import Score
 _PIECE = 100_000
 """Rows of the searched table that are laid out at a time, which bounds memory."""
 
-_MOST_DISTANCES = 2_000_000_000
+_MOST_PRODUCTS = 100_000_000_000
+"""Of an axis of one record with that of another, which distances are made of: some seconds of one core."""
+
 _LEAST_ROWS = 1000
 
 
@@ -32,9 +34,9 @@ class ClosestRecord:
 
     Attributes:
         percentile: Percentile, 0 to 100.
-        max_rows: Rows of the synthetic table whose neighbours are searched, among all real ones; 2 billion over
-            the number of real rows if that is less, but not below 1,000. A percentile of 1,000 rows is known to
-            a few percent.
+        max_rows: Rows of the synthetic table whose neighbours are searched, among all real ones; fewer, but not
+            below 1,000, where the real rows times the axes (numbers and categories) exceed 10 million. A
+            percentile of 1,000 rows is known to a few percent.
 
     Raises:
         ArgumentError: If a number is out of range.
@@ -57,7 +59,7 @@ class ClosestRecord:
         """Score the synthetic table; the generator draws the rows."""
         axes = Coordinates(tables.bounds, {name: tables.size(name) for name in tables.categorical})
         n_rows = tables.synthetic.n_rows
-        most = min(self.max_rows, max(_LEAST_ROWS, _MOST_DISTANCES // tables.real.n_rows))
+        most = min(self.max_rows, max(_LEAST_ROWS, _MOST_PRODUCTS // (tables.real.n_rows * axes.n_axes)))
         rows = rng.permutation(n_rows)[:most] if n_rows > most else np.arange(n_rows)
         points = axes.of(tables.synthetic.take(rows))
         distances = _distances(points, axes, tables.real)

@@ -29,10 +29,15 @@ class Coordinates:
     bounds: Mapping[str, tuple[float, float]]
     sizes: Mapping[str, int]
 
+    @property
+    def n_axes(self) -> int:
+        """Number of axes."""
+        return len(self.bounds) + sum(self.sizes.values())
+
     def of(self, view: View) -> Points:
         """Return the points [rows, axes] of a table."""
         n_columns = len(self.bounds) + len(self.sizes)
-        points = np.zeros((view.n_rows, len(self.bounds) + sum(self.sizes.values())), np.float32)
+        points = np.zeros((view.n_rows, self.n_axes), np.float32)
         for axis, (name, (low, high)) in enumerate(self.bounds.items()):
             scaled = (view.numbers[name] - low) / ((high - low) or 1.0)
             points[:, axis] = np.where(np.isnan(scaled), -0.5, scaled)

@@ -111,4 +111,5 @@ def _objection(tables: Comparison, wanted: Literal["class", "number"]) -> str:
     if tables.target is None or tables.holdout is None:
         return NO_TARGET
     kind = "class" if tables.target in tables.categories else "number"
-    return "" if kind == wanted else f"the target is a {kind}, which another metric is for"
+    other = "efficacy" if kind == "class" else "efficacy-rmse"
+    return "" if kind == wanted else f"the target is a {kind}, which the metric {other!r} is for"
