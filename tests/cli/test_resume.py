@@ -70,7 +70,7 @@ class TestRefusals:
             (("--method", "aim"), "its method is mst, and here it is aim"),
             (("--epsilon", 2), "its budget is"),
             (("--seed", 4), "its seed is 3, and here it is 4"),
-            (("--bins", 7), "its options is"),
+            (("--bins", 7), "another option bins"),
         ],
     )
     def test_another_run_is_refused_and_nothing_is_drawn(self, journal, run, words, differs: str) -> None:

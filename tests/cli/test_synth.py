@@ -4,6 +4,7 @@ import csv
 import json
 import os
 
+import pandas
 import pytest
 
 from syntabula.synthesizers.release import Release
@@ -42,13 +43,16 @@ class TestHappyPath:
         assert "epsilon" in ran.out
         assert "not private" not in ran.out.lower().split("what it does not cover")[0]
 
-    def test_types_are_read_off_the_cells_only_without_a_schema(self, folder, run):
+    def test_types_are_read_off_the_cells_only_if_that_is_allowed(self, folder, run):
         declared = run(*WITH_SCHEMA)
-        found = run(*SYNTH, "--force", "--epsilon", "inf")
+        found = run(*SYNTH, "--force", "--epsilon", 50)
+        observed = run(*SYNTH, "--force", "--observed-domain")
 
-        assert (declared.code, found.code) == (0, 0)
-        assert "read off the cells" not in declared.out
-        assert "read off the cells" in found.out
+        assert (declared.code, found.code, observed.code) == (0, 0, 0)
+        assert "type" not in declared.out.split("What is taken")[0]
+        assert "find the type of 'age'" in found.out
+        assert "WARNING" not in found.out
+        assert "bounds or categories were read off" in observed.out
 
     def test_only_the_named_files_are_written(self, folder, run):
         before = set(os.listdir(folder))
@@ -136,6 +140,14 @@ class TestDomains:
         assert ran.code == 0, ran.err
         assert "find the domain of 'age'" in ran.out
         assert "Domains found under differential privacy, paid for above (3): age, sex, job." in ran.out
+        assert "This release is differentially private" in ran.out
+
+    def test_types_of_json_are_read_off_the_cells_and_the_statement_warns(self, folder, run):
+        pandas.read_csv("people.csv").to_json("people.jsonl", orient="records", lines=True)
+
+        ran = run("synth", "people.jsonl", "-o", "out.csv", "--epsilon", 50, "--quiet")
+
+        assert ran.code == 0, ran.err
         assert ran.out.count("WARNING") == 1
         assert "WARNING: not end-to-end private: which columns are numbers" in ran.out
 
@@ -143,7 +155,8 @@ class TestDomains:
         ran = run(*SYNTH, "--epsilon", 0.01)
 
         assert ran.code == 4
-        assert "schema" in ran.err
+        assert "noise hides what kind of values it holds" in ran.err
+        assert "no domain of any column was found" in ran.err
         assert not (folder / "out.csv").exists()
 
     def test_text_without_a_schema_needs_a_delta(self, folder, run):

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from syntabula.privacy.budget import Budget, shown_above
 from syntabula.privacy.events import ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import RELATION, Ledger
-from syntabula.privacy.statement import PrivacyStatement, StatementLine, lines_of
+from syntabula.privacy.statement import PrivacyStatement
+from syntabula.privacy.statement_lines import StatementLine, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -235,7 +236,7 @@ class TestTypes:
         assert not read.is_private
         assert "WARNING: not end-to-end private: which columns are numbers" in read.text()
         assert "Column names, the schema" in read.text()
-        assert "Column names and types, the schema" in statement().text()
+        assert "Column names, stored types, the schema" in statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
 
     def test_an_older_file_does_not_say(self) -> None:

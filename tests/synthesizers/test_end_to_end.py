@@ -66,7 +66,7 @@ def as_pandas(columns: dict[str, list[Any]]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "age": pd.array(columns["age"], dtype="Int32"),
-            "pay": pd.Series(columns["pay"], dtype=object),
+            "pay": pd.Series(columns["pay"], dtype=pd.ArrowDtype(pa.decimal128(8, 2))),
             "job": pd.Categorical(columns["job"], categories=JOBS),
             "member": pd.array(columns["member"], dtype="boolean"),
             "born": pd.Series(columns["born"], dtype=object),

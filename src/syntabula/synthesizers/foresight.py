@@ -13,13 +13,8 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.budget import Budget
 from syntabula.select.base import PlannedStep, Selector
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, make_plan, with_model
-from syntabula.synthesizers.preprocessing import (
-    BinCount,
-    Preparation,
-    Preprocessing,
-    prepare_declared,
-    prepare_undeclared,
-)
+from syntabula.synthesizers.preparation import Preparation, prepare_declared, prepare_undeclared
+from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Categorical
 from syntabula.table.raw import PhysicalType
@@ -56,9 +51,9 @@ class Foresight:
             self.preprocessing, self.bins, schema, n_large=len(large), rare_share=rare_share
         )
 
-    def undeclared(self, physical: Mapping[str, PhysicalType]) -> Preparation:
-        """Return the preprocessing of a table of which only names and stored types are known."""
-        return prepare_undeclared(self.preprocessing, self.bins, physical)
+    def undeclared(self, physical: Mapping[str, PhysicalType], *, types_found: bool = False) -> Preparation:
+        """Return the preprocessing of a table of which only names and stored types are known, or names alone."""
+        return prepare_undeclared(self.preprocessing, self.bins, physical, types_found=types_found)
 
     def budget_for(self, physical: Mapping[str, PhysicalType]) -> Budget:
         """Return the budget, with part of delta set aside if the categories of a text have to be found."""

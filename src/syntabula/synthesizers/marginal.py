@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 from syntabula._arguments import check_count, check_positive
 from syntabula._version import __version__
 from syntabula.discretize.rare import RareCategories
-from syntabula.errors import ArgumentError, CoercionWarning, ObservedDomainError, SchemaError
+from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
@@ -24,7 +23,8 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.run import open_ledger
-from syntabula.privacy.statement import MethodChoice, PrivacyStatement, lines_of
+from syntabula.privacy.statement import MethodChoice, PrivacyStatement
+from syntabula.privacy.statement_lines import lines_of
 from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
@@ -34,11 +34,14 @@ from syntabula.synthesizers.preprocessing import (
     Preprocessing,
 )
 from syntabula.synthesizers.release import Release
-from syntabula.synthesizers.run_facts import option_facts, schema_facts
+from syntabula.synthesizers.run_facts import run_facts
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, check_declared
+from syntabula.table.untyped_file import UntypedFile, is_untyped, untyped_file
+
+_LEARNING_OPTIONS = ("selector", "model", "preprocessing", "rare", "bins")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ class Marginal:
         n_rows: int | None = None,
         *,
         physical: Mapping[str, PhysicalType] | None = None,
+        types_found: bool = False,
     ) -> Plan:
         """Say what memory, time and budget each step will take, before any value is read.
 
@@ -120,6 +124,7 @@ class Marginal:
             schema: Columns and domains; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
             physical: Stored type of each column, where there is no schema. Domains are then guessed.
+            types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
         if n_rows is not None:
             check_count("n_rows", n_rows, 0)
@@ -128,7 +133,7 @@ class Marginal:
             if not physical:
                 raise ArgumentError("a plan needs a schema, or the stored types of the columns")
             schema = guessed_schema(physical)
-            prepared = foresight.undeclared(physical)
+            prepared = foresight.undeclared(physical, types_found=types_found)
             budget = foresight.budget_for(physical)
         else:
             prepared, budget = foresight.declared(schema), foresight.budget_for({})
@@ -139,11 +144,11 @@ class Marginal:
 
         Args:
             source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
-                and Python objects, are read as the schema declares; without a schema, their types are read off
-                the cells.
+                and Python objects, are read as the schema declares. Without a schema, the types of objects and of
+                JSON are read off the cells, which the statement warns of.
             schema: Columns and their domains. Without one, domains are found under differential privacy from
-                the names and stored types of the columns alone; or, if `allow_observed`, read off the table,
-                which taints the statement.
+                the names and stored types of the columns alone, and the types of delimited text likewise; or, if
+                `allow_observed`, both are read off the table, which taints the statement.
             strict: Raise DataError on values outside the schema instead of coercing them. That failure is
                 visible to whoever sees it and is not covered by the guarantee.
 
@@ -160,29 +165,50 @@ class Marginal:
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
-        self._check_domains(schema)
         if schema is not None:
+            check_declared(schema, allow_observed=self.allow_observed)
             self._foresight.check(schema, self.memory_mb)
-        table = read(source, schema)
-        if schema is None and self.allow_observed:
-            schema, _ = draft_schema(table)
-        if schema is not None:
-            schema.check_table(table)
-            self._foresight.check(schema, self.memory_mb)
-        with self._opened_journal() as journal:
+        with self._opened(source, schema) as table, self._opened_journal() as journal:
+            if isinstance(table, RawTable):
+                if schema is None and self.allow_observed:
+                    schema, _ = draft_schema(table)
+                if schema is not None:
+                    schema.check_table(table)
+                    self._foresight.check(schema, self.memory_mb)
             return self._fit(table, schema, journal, strict=strict)
 
+    def _opened(self, source: Any, schema: Schema | None) -> AbstractContextManager[RawTable | UntypedFile]:
+        if schema is None and not self.allow_observed and is_untyped(source):
+            return untyped_file(source)
+        return nullcontext(read(source, schema))
+
     def _fit(
-        self, table: RawTable, schema: Schema | None, journal: Journal | None, *, strict: bool
+        self,
+        source: RawTable | UntypedFile,
+        schema: Schema | None,
+        journal: Journal | None,
+        *,
+        strict: bool,
     ) -> Release:
         foresight, report = self._foresight, self.progress or (lambda step, done: None)
-        physical = {} if schema is not None else {n: c.physical for n, c in table.columns.items()}
-        prepared = foresight.undeclared(physical) if schema is None else foresight.declared(schema)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
-        budget = foresight.budget_for(physical)
-        ledger = open_ledger(budget, journal, self._facts(budget, noise, schema), resume=self.resume)
+        budget = foresight.budget_for({} if schema is not None else _physical(source))
+        options = {name: getattr(self, name) for name in _LEARNING_OPTIONS}
+        facts = run_facts(self._name, budget, noise, self.seed, options, schema)
+        ledger = open_ledger(budget, journal, facts, resume=self.resume)
 
         report("preprocess", 0.0)
+        types_found = isinstance(source, UntypedFile)
+        if isinstance(source, UntypedFile):
+            table = foresight.undeclared(source.physical, types_found=True).typed(source, ledger, noise)
+        else:
+            table = source
+        informed = self._informed(table, schema)
+        foresight = informed._foresight
+        if schema is None:
+            prepared = foresight.undeclared(_physical(table), types_found=types_found)
+        else:
+            prepared = foresight.declared(schema)
         codec = prepared.codec(table, schema, ledger, noise)
         if schema is None:
             foresight.plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
@@ -197,7 +223,7 @@ class Marginal:
         recoding = rare.fit(curator, foresight.large_columns(codec.schema)) if rare else None
         inner = curator.recoded(recoding) if recoding else curator
 
-        model, choice = self._learn(
+        model, choice = informed._learn(
             inner,
             # Also what preprocessing turned out not to need.
             share=ledger.remaining_share,
@@ -206,15 +232,19 @@ class Marginal:
         ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
+        types_read = schema is None and not types_found and table.origin.types_read
         return Release(
             method=self._name,
             codec=codec,
             model=model,
-            privacy=self._statement(
-                ledger, noise, codec.schema, choice, types_read=schema is None and table.origin.types_read
-            ),
+            privacy=self._statement(ledger, noise, codec.schema, choice, types_read=types_read),
             origin=table.origin,
         )
+
+    def _informed(self, table: RawTable, schema: Schema | None) -> Marginal:
+        """Return this method with what it needs to know of the columns' types."""
+        del table, schema
+        return self
 
     def _learn(
         self, curator: Curator, *, share: Fraction, progress: Progress
@@ -225,32 +255,10 @@ class Marginal:
     def _opened_journal(self) -> AbstractContextManager[Journal | None]:
         return nullcontext() if self.journal is None else Journal(self.journal, must_exist=self.resume)
 
-    def _facts(self, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
-        """Return what tells this run from others before it asks for anything; spends tell the rest."""
-        said = {
-            "version": __version__,
-            "method": self._name,
-            "budget": json.dumps(budget.to_json(), sort_keys=True),
-            "noise": noise.name,
-            "seed": str(self.seed),
-        }
-        learning = ("selector", "model", "preprocessing", "rare", "bins")
-        return said | option_facts({n: getattr(self, n) for n in learning}) | schema_facts(schema)
-
     @property
     def _name(self) -> str:
         """Key of the method; of a free pair, the keys of its parts."""
         return self.key if self.key != Marginal.key else pair_name(self.selector, self.model)
-
-    def _check_domains(self, schema: Schema | None) -> None:
-        if schema is not None and not isinstance(schema, Schema):
-            raise SchemaError("schema must be a syntabula.Schema; read a file with Schema.from_yaml(path)")
-        if schema is not None and schema.observed_columns and not self.allow_observed:
-            names = ", ".join(map(repr, schema.observed_columns))
-            raise ObservedDomainError(
-                f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
-                "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
-            )
 
     @property
     def _foresight(self) -> Foresight:
@@ -289,3 +297,7 @@ class Marginal:
             types_read=types_read,
             replayed=ledger.replayed,
         )
+
+
+def _physical(source: RawTable | UntypedFile) -> Mapping[str, PhysicalType]:
+    return source.physical if isinstance(source, UntypedFile) else source.origin.physical

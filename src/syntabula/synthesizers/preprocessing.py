@@ -1,41 +1,21 @@
-"""How raw columns become codes: which discretiser, how many bins, and what all of it may cost."""
+"""Options of how raw columns become codes: which discretiser, and what all of it may cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-import numpy as np
-
-from syntabula.discretize.bin_count import LEAST_BINS, budget_rice
-from syntabula.discretize.fitted import FittedDiscretizer, is_worth_fitting
+from syntabula.discretize.fitted import FittedDiscretizer
 from syntabula.discretize.kmeans import KMeansBins
 from syntabula.discretize.privtree import PrivTreeBins
 from syntabula.discretize.quantile import QuantileBins
-from syntabula.discretize.spread import Spread, fit_spread
-from syntabula.discretize.uniform import Bins, UniformBins
 from syntabula.errors import ArgumentError
-from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import NoiseSource
-from syntabula.select.base import PlannedStep
-from syntabula.table.codec import Codec
-from syntabula.table.column_codes import span
-from syntabula.table.columns import Column, Date, Datetime, Numeric
-from syntabula.table.encoding import ordered_points
-from syntabula.table.private_domain import ORDERED, check_extractable, domain_step, extract_column
-from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.schema import Schema
 
 DiscretizerName = Literal["uniform", "quantile", "kmeans", "privtree"]
 BinCount = int | Literal["auto"]
 
 _FITTED: dict[str, FittedDiscretizer] = {d.key: d for d in (QuantileBins(), KMeansBins(), PrivTreeBins())}
-_COUNT_STEP = "count the records"
-_CELLS_PER_COLUMN = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +25,8 @@ class Preprocessing:
     The share is divided equally among the columns that need some (tab_bench; Ganev et al., "The Importance of
     Being Discrete", section 3.5), after a twentieth of it that counts the records where a rule needs their
     number. A column whose domain is not declared spends half on the domain and half on its bins, or all on
-    the domain where bins are uniform. If no column needs any, nothing is withheld from the model.
+    the domain where bins are uniform; before that an eighth on its type, where a text file stores none. If no
+    column needs any, nothing is withheld from the model.
 
     Attributes:
         discretizer: "privtree", best on average in the paper and, at epsilon 1, here (at 10 even bins are:
@@ -91,205 +72,3 @@ class Preprocessing:
     def costs_bins(self) -> bool:
         """Whether bins, or values within them, cost budget."""
         return self.fitted is not None or self.within == "normal"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preparation:
-    """What each column's preprocessing may spend, decided by names, types and declared domains alone.
-
-    Attributes:
-        settings: The options.
-        bins: Largest number of bins of a column, or "auto" for the rule of `budget_rice`.
-        count: Share for counting the records; 0 if their number is not needed.
-        domains: Share of each column whose domain has to be found.
-        refinements: Share of each ordered column for its bins and the values within.
-        rare: Share for merging rare categories; 0 if there is no large column.
-    """
-
-    settings: Preprocessing
-    bins: BinCount
-    count: Fraction
-    domains: Mapping[str, Fraction]
-    refinements: Mapping[str, Fraction]
-    rare: Fraction
-
-    @property
-    def share(self) -> Fraction:
-        """Part of the whole budget that all of it may spend."""
-        return self.count + self.rare + sum(self.domains.values()) + sum(self.refinements.values())
-
-    def planned_steps(self) -> list[PlannedStep]:
-        """Return the steps but rare merging, which its own code plans, in the order that they are taken."""
-        steps = [(_COUNT_STEP, self.count)] if self.count else []
-        steps += [(domain_step(name), share) for name, share in self.domains.items()]
-        steps += [(_bins_step(name), share) for name, share in self.refinements.items()]
-        return [
-            PlannedStep(
-                name=step,
-                share=share,
-                cells=_CELLS_PER_COLUMN,
-                noisy_cells=_CELLS_PER_COLUMN,
-                model_cells=0,
-            )
-            for step, share in steps
-        ]
-
-    def most_bins(self, budget: Budget, n_rows: float) -> int:
-        """Return the number of bins of columns that do not state their own."""
-        return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
-
-    def codec(self, table: RawTable, schema: Schema | None, ledger: Ledger, noise: NoiseSource) -> Codec:
-        """Find the domains that are not declared, then the bins, and return the codec.
-
-        Raises:
-            PrivateDomainError: If noise hides the bounds of a column.
-        """
-        n_estimated = 0.0
-        if self.count:
-            # Every record counts once, whatever it holds.
-            everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
-            answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
-            n_estimated = max(float(answer.values[0]), 1.0)
-        if schema is None:
-            schema = self._schema(table, ledger, noise)
-        most_bins = self.most_bins(ledger.budget, n_estimated)
-        bins: dict[str, Bins] = {}
-        spreads: dict[str, Spread] = {}
-        for name, share in self.refinements.items():
-            column = schema[name]
-            if not isinstance(column, Numeric | Date | Datetime):
-                continue
-            refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
-            bins[name] = refined[0]
-            if refined[1] is not None:
-                spreads[name] = refined[1]
-        return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads)
-
-    def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource) -> Schema:
-        texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
-        delta = ledger.selection_allowance / max(len(texts), 1)
-        return Schema(
-            {
-                name: extract_column(
-                    name, table.columns[name], share=share, delta=delta, ledger=ledger, noise=noise
-                )
-                for name, share in self.domains.items()
-            }
-        )
-
-    def _refine(
-        self,
-        name: str,
-        column: Numeric | Date | Datetime,
-        table: RawTable,
-        most_bins: int,
-        n_estimated: float,
-        share: Fraction,
-        ledger: Ledger,
-        noise: NoiseSource,
-    ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = span(column)
-        count = most_bins if column.bins is None else column.bins
-        worth = is_worth_fitting(lower, upper, integer=integer, count=count)
-        discretizer = self.settings.fitted
-        if not worth:
-            return UniformBins(count).bins(lower, upper, integer=integer), None
-        points, _ = ordered_points(column, table.columns[name])
-        curator = ColumnCurator(points, ledger, noise)
-        if discretizer is None:
-            bins = UniformBins(count).bins(lower, upper, integer=integer)
-        else:
-            part = share if self.settings.within == "even" else share / 2
-            bins = discretizer.fit(
-                curator,
-                lower,
-                upper,
-                count=count,
-                n_estimated=n_estimated,
-                share=part,
-                step=_bins_step(name),
-            )
-            share -= part
-        if self.settings.within == "even":
-            return bins, None
-        return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
-
-
-def prepare_declared(
-    settings: Preprocessing, bins: BinCount, schema: Schema, *, n_large: int, rare_share: Fraction
-) -> Preparation:
-    """Divide the budget of preprocessing for a table whose domains are declared.
-
-    Args:
-        settings: The options.
-        bins: Number of bins, or "auto".
-        schema: Declared columns.
-        n_large: Number of columns whose rare categories are merged.
-        rare_share: What merging gets if nothing else needs budget.
-    """
-    wide = [
-        name
-        for name, column in schema.columns.items()
-        if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
-    ]
-    ordered = wide if settings.costs_bins else []
-    if not ordered and not (wide and bins == "auto"):
-        return Preparation(
-            settings=settings,
-            bins=bins,
-            count=Fraction(0),
-            domains={},
-            refinements={},
-            rare=rare_share if n_large else Fraction(0),
-        )
-    count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(ordered) + n_large, 1)
-    return Preparation(
-        settings=settings,
-        bins=bins,
-        count=count,
-        domains={},
-        refinements=dict.fromkeys(ordered, each),
-        rare=each * n_large,
-    )
-
-
-def prepare_undeclared(
-    settings: Preprocessing, bins: BinCount, physical: Mapping[str, PhysicalType]
-) -> Preparation:
-    """Divide the budget of preprocessing for a table of which only names and stored types are public.
-
-    Raises:
-        SchemaError: If a stored type has no domain to find.
-    """
-    for name, stored in physical.items():
-        check_extractable(name, stored)
-    count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(physical), 1)
-    ordered = [n for n, p in physical.items() if p.kind in ORDERED] if settings.costs_bins else []
-    return Preparation(
-        settings=settings,
-        bins=bins,
-        count=count,
-        domains={n: each / 2 if n in ordered else each for n in physical},
-        refinements=dict.fromkeys(ordered, each / 2),
-        rare=Fraction(0),
-    )
-
-
-def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
-    needed = bins == "auto" or (settings.fitted is not None and settings.fitted.needs_count)
-    return settings.share / 20 if needed else Fraction(0)
-
-
-def _is_worth(column: Column, bins: BinCount) -> bool:
-    assert isinstance(column, Numeric | Date | Datetime)
-    lower, upper, integer = span(column)
-    stated = column.bins if column.bins is not None else bins
-    # A rule's number is not known yet, but its least is.
-    count = LEAST_BINS if stated == "auto" else stated
-    return is_worth_fitting(lower, upper, integer=integer, count=count)
-
-
-def _bins_step(name: str) -> str:
-    return f"fit the bins of {name!r}"

@@ -7,12 +7,10 @@ from typing import ClassVar
 
 from syntabula.models.base import MarginalModel
 from syntabula.models.relaxed_projection import RelaxedProjection
-from syntabula.privacy.journal import Journal
 from syntabula.select.base import Selector
 from syntabula.select.cell_queries import CellQueries
 from syntabula.select.top_q import TopQ
 from syntabula.synthesizers.marginal import Marginal
-from syntabula.synthesizers.release import Release
 from syntabula.table.columns import Boolean, Categorical, Identifier
 from syntabula.table.raw import RawTable
 from syntabula.table.schema import Schema
@@ -76,13 +74,11 @@ class RAPPlusPlus(Marginal):
     selector: Selector = field(default_factory=TopQ)
     model: MarginalModel = field(default_factory=_sparse)
 
-    def _fit(
-        self, table: RawTable, schema: Schema | None, journal: Journal | None, *, strict: bool
-    ) -> Release:
+    def _informed(self, table: RawTable, schema: Schema | None) -> Marginal:
         chosen = self.selector
-        if isinstance(chosen, TopQ) and not chosen.ordered:
-            chosen = replace(chosen, ordered=_ordered(table, schema))
-        return super(RAPPlusPlus, replace(self, selector=chosen))._fit(table, schema, journal, strict=strict)
+        if not isinstance(chosen, TopQ) or chosen.ordered:
+            return self
+        return replace(self, selector=replace(chosen, ordered=_ordered(table, schema)))
 
 
 def _ordered(table: RawTable, schema: Schema | None) -> tuple[str, ...]:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
 import numpy as np
 
+from syntabula._version import __version__
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import fingerprint
 from syntabula.table.schema import Schema
 
 
-def option_facts(options: Mapping[str, object]) -> dict[str, str]:
+def run_facts(
+    method: str,
+    budget: Budget,
+    noise: NoiseSource,
+    seed: int | None,
+    options: Mapping[str, object],
+    schema: Schema | None,
+) -> dict[str, str]:
+    """Return what tells a run from others before it asks for anything; spends tell the rest."""
+    said = {
+        "version": __version__,
+        "method": method,
+        "budget": json.dumps(budget.to_json(), sort_keys=True),
+        "noise": noise.name,
+        "seed": str(seed),
+    }
+    return said | _option_facts(options) | _schema_facts(schema)
+
+
+def _option_facts(options: Mapping[str, object]) -> dict[str, str]:
     """Return fingerprints of options; those of an option that is a dataclass, such as a model, one by one.
 
     Objects without a lasting repr of their own make each run another one.
@@ -19,7 +42,7 @@ def option_facts(options: Mapping[str, object]) -> dict[str, str]:
     return {f"option {name}": text for name, value in options.items() for name, text in _facts(name, value)}
 
 
-def schema_facts(schema: Schema | None) -> dict[str, str]:
+def _schema_facts(schema: Schema | None) -> dict[str, str]:
     """Return fingerprints of the declarations of columns, and of their order; None is to be found."""
     if schema is None:
         return {"schema": "to be found"}

@@ -33,7 +33,7 @@ _REAL = (
     r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
     r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
 )
-_PATTERNS = {
+PATTERNS = {
     "BOOLEAN": "true|false|True|False|TRUE|FALSE",
     "BIGINT": _WHOLE,
     "UBIGINT": _WHOLE,
@@ -73,6 +73,41 @@ def read_delimited(
             raise DataError(_explained(path, str(error))) from None
 
 
+def load_texts(database: Any, path: str, compression: str, delimiter: str | None) -> list[str]:
+    """Load all cells of a delimited file, as they are written, into a table `written` of columns c0, c1, and so on.
+
+    Nothing but the header says what the delimiter is, so that no record changes how the others are read.
+
+    Args:
+        database: Connection that gets the table.
+        path: File to read.
+        compression: "none", "gzip" or "zstd".
+        delimiter: Character between cells; the one of , ; tab and | that makes most names of the header if None.
+
+    Returns:
+        The names of the columns.
+
+    Raises:
+        DataError: As `read_delimited`.
+    """
+    import duckdb
+
+    from syntabula.table.frames import check_names
+
+    def load() -> list[str]:
+        reader = _Reader(database, path, compression)
+        names, found = _header(reader, path, delimiter, None, by_header=True)
+        check_names(names)
+        source = reader.source(found, quote='"', names=[f"c{i}" for i in range(len(names))], header=True)
+        database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
+        return names
+
+    try:
+        return interruptible(database, load)
+    except duckdb.Error as error:
+        raise DataError(_explained(path, str(error))) from None
+
+
 def _read(
     database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None
 ) -> tuple[dict[str, RawColumn], int]:
@@ -98,7 +133,7 @@ def _read(
 
 
 def _header(
-    reader: _Reader, path: str, delimiter: str | None, schema: Schema | None
+    reader: _Reader, path: str, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
 ) -> tuple[list[str], str]:
     """Return the column names and the delimiter, found if it is not given: by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
@@ -112,7 +147,7 @@ def _header(
             return names, mark
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that only the header has belongs to a name.
-    likely = [d for d, w in widths.items() if w[0] > 1 and 2 * w[1:].count(w[0]) >= len(w) - 1]
+    likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
     names = [name or "" for name in record]
@@ -159,7 +194,7 @@ class _Reader:
 def _types(database: Any, n_columns: int) -> list[str]:
     """Return the type of each column: guessed on the first rows, then proven on all."""
     sample = f"(SELECT * FROM cells LIMIT {SAMPLE_ROWS})"
-    tests = [(i, kind) for i in range(n_columns) for kind in _PATTERNS]
+    tests = [(i, kind) for i in range(n_columns) for kind in PATTERNS]
     fits = _proven(database, sample, tests)
     candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in range(n_columns)}
     types = ["VARCHAR"] * n_columns
@@ -188,7 +223,7 @@ def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ..
 
 
 def _test(column: str, kind: str) -> str:
-    matches = f"regexp_full_match({column}, {quoted(_PATTERNS[kind])})"
+    matches = f"regexp_full_match({column}, {quoted(PATTERNS[kind])})"
     if kind in ("BOOLEAN", "DOUBLE"):
         return matches
     return f"({matches} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"

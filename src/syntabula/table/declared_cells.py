@@ -43,7 +43,7 @@ from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema import Schema
 
 _WHOLE = r"[+-]?[0-9]+"
-_NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))"
+NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LOCAL = _DAY + r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?"
 _ZONED = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -93,7 +93,7 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
         is_text = _read_as(schema, name).kind == "text"
-        columns.append(f"{text if is_text else _stripped(text)} AS c{i}")
+        columns.append(f"{text if is_text else stripped(text)} AS c{i}")
     return ", ".join(columns)
 
 
@@ -109,10 +109,10 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
         The columns, and the number of rows. Cells that cannot be read are missing, and marked as unreadable.
     """
     types = [_read_as(schema, name) for name in names]
-    parsed = [_parsed(f"c{i}", physical) for i, physical in enumerate(types)]
+    parsed = [parsed_as(f"c{i}", physical) for i, physical in enumerate(types)]
     wide = _with_wide_numbers(database, types, parsed)
     for i in wide:
-        parsed[i] = _when(f"c{i}", _NUMBER, f"c{i}")
+        parsed[i] = _when(f"c{i}", NUMBER, f"c{i}")
     values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
     columns, n_rows = read_relation(database.sql(f"SELECT {values} FROM cells"), names)
     marks = _marks(database, types)
@@ -131,25 +131,27 @@ def _read_as(schema: Schema, name: str) -> PhysicalType:
     return declared_type(schema[name]) if learned else _TEXT
 
 
-def _stripped(text: str) -> str:
+def stripped(text: str) -> str:
+    """Return the SQL of a text without white space around it; null if nothing is left."""
     return rf"nullif(trim({text}, e' \t\r\n'), '')"
 
 
-def _matches(cell: str, pattern: str) -> str:
+def matches(cell: str, pattern: str) -> str:
+    """Return the SQL that says whether a whole text is of a pattern."""
     return f"regexp_full_match({cell}, {quoted(pattern)})"
 
 
 def _when(cell: str, pattern: str, value: str) -> str:
-    return f"CASE WHEN {_matches(cell, pattern)} THEN {value} END"
+    return f"CASE WHEN {matches(cell, pattern)} THEN {value} END"
 
 
-def _parsed(cell: str, physical: PhysicalType) -> str:
-    """Return the expression of a cell's value; null where it has none."""
+def parsed_as(cell: str, physical: PhysicalType) -> str:
+    """Return the SQL of a cell's value; null where it has none."""
     match physical.kind:
         case "integer":
             return _when(cell, _WHOLE, f"TRY_CAST({cell} AS {physical.name})")
         case "float":
-            return _when(cell, _NUMBER, f"TRY_CAST({cell} AS DOUBLE)")
+            return _when(cell, NUMBER, f"TRY_CAST({cell} AS DOUBLE)")
         case "boolean":
             known = f"WHEN lower({cell}) IN {_TRUE} THEN true WHEN lower({cell}) IN {_FALSE} THEN false"
             return f"CASE {known} END"
@@ -168,9 +170,7 @@ def _with_wide_numbers(database: Any, physical: Sequence[PhysicalType], parsed: 
     whole = [i for i, p in enumerate(physical) if p.kind == "integer"]
     if not whole:
         return set()
-    counts = [
-        f"count(*) FILTER (WHERE ({parsed[i]}) IS NULL AND {_matches(f'c{i}', _NUMBER)})" for i in whole
-    ]
+    counts = [f"count(*) FILTER (WHERE ({parsed[i]}) IS NULL AND {matches(f'c{i}', NUMBER)})" for i in whole]
     row = database.execute(f"SELECT {', '.join(counts)} FROM cells").fetchall()[0]
     return {i for i, count in zip(whole, row, strict=True) if count}
 
@@ -182,7 +182,7 @@ def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray
         nan = f" OR lower(c{i}) = 'nan'" if p.kind in ("integer", "float") else ""
         marks.append(f"(c{i} IS NULL{nan}) AS g{i}")
         if p.timezone is not None:
-            marks.append(f"coalesce({_matches(f'c{i}', _LOCAL)}, false) AS l{i}")
+            marks.append(f"coalesce({matches(f'c{i}', _LOCAL)}, false) AS l{i}")
     fetched = database.sql(f"SELECT {', '.join(marks)} FROM cells").fetchnumpy()
     return {name: np.ma.getdata(mark).astype(np.bool_) for name, mark in fetched.items()}
 

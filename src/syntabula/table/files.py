@@ -44,7 +44,7 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
     """
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
-    _check_readable(place)
+    check_readable(place)
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
@@ -189,7 +189,8 @@ def _reason(error: Exception) -> str:
     return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
 
 
-def _check_readable(path: str) -> None:
+def check_readable(path: str) -> None:
+    """Refuse the path of a file that cannot be opened; raises DataError."""
     if os.path.isdir(path):
         raise DataError(f"{path!r} is a folder; give the path of a file in it")
     if not os.path.exists(path):

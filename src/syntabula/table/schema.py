@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
-from syntabula.errors import SchemaError
+from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.columns import Column, ColumnBase, Provenance
 
 if TYPE_CHECKING:
@@ -152,6 +152,23 @@ class Schema:
         from syntabula.table.schema_file import schema_to_document
 
         return schema_to_document(self)
+
+
+def check_declared(schema: object, *, allow_observed: bool) -> None:
+    """Refuse what is no schema, and domains that were read off the data without leave.
+
+    Raises:
+        SchemaError: If it is no schema.
+        ObservedDomainError: If the domain of a column was read off the data and that is not allowed.
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError("schema must be a syntabula.Schema; read a file with Schema.from_yaml(path)")
+    if schema.observed_columns and not allow_observed:
+        names = ", ".join(map(repr, schema.observed_columns))
+        raise ObservedDomainError(
+            f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
+            "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
+        )
 
 
 def _check_name(name: object) -> None:

@@ -60,7 +60,8 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None) -> P
         return planned
     # Only the names and stored types of the columns are used.
     from syntabula.table.read import read
+    from syntabula.table.untyped_file import is_untyped
 
-    physical = {name: column.physical for name, column in read(table).columns.items()}
-    guessed: Plan = synthesizer.plan(None, assume_rows, physical=physical)
+    physical = read(table).origin.physical
+    guessed: Plan = synthesizer.plan(None, assume_rows, physical=physical, types_found=is_untyped(table))
     return guessed

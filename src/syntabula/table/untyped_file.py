@@ -1,0 +1,125 @@
+"""A delimited file read as texts: single cells have kinds, its columns have none yet.
+
+What a cell is follows from that cell alone, so that a column's type can be found from the kinds of its cells
+under differential privacy (`found_types`), and no cell decides about the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.csv_reading import PATTERNS, load_texts
+from syntabula.table.declared_cells import NUMBER, matches, parsed_as, stripped
+from syntabula.table.duckdb_columns import connection, in_order, read_relation
+from syntabula.table.files import check_readable
+from syntabula.table.formats import file_format
+from syntabula.table.interrupts import interruptible
+from syntabula.table.raw import Container, Origin, PhysicalType, RawTable
+
+CELL_KINDS = ("true or false", "whole", "long whole", "real", "day", "local time", "zoned time", "text")
+"""What a cell can be; the first of these that it is. Long whole numbers have 16 digits or more, within 64 bits."""
+
+_SHORT = "-?(0|[1-9][0-9]{0,14})"
+_TEXT = PhysicalType("text", "VARCHAR")
+
+
+class UntypedFile:
+    """The cells of a delimited file, as they are written.
+
+    Attributes:
+        names: Names of the columns, in order.
+        container: Format of the file.
+        n_rows: Number of rows (sensitive).
+    """
+
+    def __init__(self, database: Any, names: list[str], container: Container) -> None:
+        self._database = database
+        self.names = tuple(names)
+        self.container = container
+        self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
+
+    @property
+    def physical(self) -> dict[str, PhysicalType]:
+        """Stored type of each column: text."""
+        return dict.fromkeys(self.names, _TEXT)
+
+    def cell_kinds(self, name: str) -> NDArray[np.int64]:
+        """Return the position in `CELL_KINDS` of each cell of a column that holds something; sensitive."""
+        text = stripped(f"c{self.names.index(name)}")
+        # Each distinct text is looked at once.
+        texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
+        query = f"SELECT {_kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
+        counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
+        kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(kinds, numbers)
+
+    def typed(self, physical: Mapping[str, PhysicalType]) -> RawTable:
+        """Return the table with columns of these types; cells that a type does not read are missing.
+
+        Where numbers are whole, fractions are rounded, and numbers beyond 64 bits are not read.
+        """
+        in_order(self._database)
+        columns = ", ".join(f"{_value(f'c{i}', physical[name])} AS c{i}" for i, name in enumerate(self.names))
+        relation = self._database.sql(f"SELECT {columns} FROM written")
+        read, n_rows = interruptible(self._database, lambda: read_relation(relation, self.names))
+        return RawTable(read, n_rows, Origin(self.container, dict(physical)))
+
+    def __repr__(self) -> str:
+        return f"UntypedFile({len(self.names)} columns)"
+
+
+@contextmanager
+def untyped_file(path: str | os.PathLike[str]) -> Iterator[UntypedFile]:
+    """Read a delimited file and hold it in memory until the end of the context.
+
+    Raises:
+        DataError: If the file cannot be read; names file and line, never a cell's value.
+    """
+    kind = file_format(path)
+    place = os.path.abspath(os.fspath(path))
+    check_readable(place)
+    with connection() as database:
+        delimiter = "\t" if kind.container == "tsv" else None
+        yield UntypedFile(database, load_texts(database, place, kind.compression, delimiter), kind.container)
+
+
+def is_untyped(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Say whether a table to be read is the path of a delimited file."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    return file_format(source).container in ("csv", "tsv")
+
+
+def _kind_of(cell: str) -> str:
+    """Return the SQL of the position of a text in `CELL_KINDS`."""
+
+    def reads(name: str) -> str:
+        return f"{matches(cell, PATTERNS[name])} AND TRY_CAST({cell} AS {name}) IS NOT NULL"
+
+    tests = (
+        matches(cell, PATTERNS["BOOLEAN"]),
+        matches(cell, _SHORT),
+        reads("BIGINT"),
+        matches(cell, PATTERNS["DOUBLE"]),
+        reads("DATE"),
+        reads("TIMESTAMP"),
+        reads("TIMESTAMPTZ"),
+    )
+    cases = " ".join(f"WHEN {test} THEN {kind}" for kind, test in enumerate(tests))
+    return f"(CASE {cases} ELSE {len(tests)} END)::TINYINT"
+
+
+def _value(column: str, physical: PhysicalType) -> str:
+    """Return the SQL of a cell's value; null where the type does not read it."""
+    if physical.kind == "text":
+        return column
+    cell = stripped(column)
+    if physical.kind == "integer":
+        return f"CASE WHEN {matches(cell, NUMBER)} THEN TRY_CAST({cell} AS BIGINT) END"
+    return parsed_as(cell, physical)

@@ -1,0 +1,70 @@
+"""Record and replay for a text file without a schema: no cell decides what kind of values a column holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recording import RecordingNoise
+from test_preprocessing_replay import LOOSE, ReplayingLabels, Run, check
+
+import syntabula as st
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table import found_types
+
+HEADER = "age,pay,job,day,flag,code"
+STRANGE = [
+    "forty,12.5,cook,2020-01-03,true,1234567890123456789",
+    "41,much,7,2020-01-03 10:00,maybe,007",
+    "41.5,,cook,someday,1,",
+    ",,,,,",
+]
+
+
+def lines(seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [
+        f"{rng.integers(18, 90)},{rng.normal(20, 5):.2f},{rng.choice(['cook', 'judge'])},"
+        f"2020-02-{rng.integers(1, 28):02d},{rng.choice(['true', 'false'])},{rng.integers(0, 99)}"
+        for _ in range(120)
+    ]
+
+
+def write(path: Path, rows: list[str]) -> Path:
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def compare(folder: Path, discretizer: str = "privtree") -> Run:
+    rows = [*lines(0), *STRANGE]
+    options = {"preprocessing": st.Preprocessing(discretizer=discretizer), "bins": 8, "budget": LOOSE}
+    path = folder / "t.csv"
+    first = Run(write(path, rows), None, RecordingNoise(SeededNoise(0)), folder, **options)
+    calls = [call for spent in first.spends for call in spent.calls]
+    for gone in (0, *range(len(rows) - len(STRANGE), len(rows))):
+        replay = ReplayingLabels(SeededNoise(0), script=calls)
+        check(first, Run(write(path, rows[:gone] + rows[gone + 1 :]), None, replay, folder, **options))
+    return first
+
+
+@pytest.mark.parametrize("discretizer", ["privtree", "uniform"])
+def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str, tmp_path: Path) -> None:
+    run = compare(tmp_path, discretizer)
+
+    assert [s.step for s in run.spends[:6]] == [f"find the type of {name!r}" for name in HEADER.split(",")]
+    assert run.released is not None
+    assert "which columns are numbers" not in run.released[1]
+
+
+def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = found_types.find_type
+
+    def observed(name: str, kinds: np.ndarray, **options: object) -> object:
+        physical = right(name, kinds, **options)
+        return physical if (kinds != len(found_types.CELL_KINDS) - 1).all() else found_types._TEXT
+
+    monkeypatch.setattr("syntabula.synthesizers.preparation.find_type", observed)
+
+    with pytest.raises(AssertionError):
+        compare(tmp_path)
