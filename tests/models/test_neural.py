@@ -12,8 +12,9 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.models import model_from_state, model_state
 from syntabula.models.neural import NeuralRows
+from syntabula.models.neural.network import Input, Network, first_arrays, network_of
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 3, "c": 5})
 PAIRS = list(combinations("abc", 2))
@@ -39,6 +40,45 @@ def measured(cliques: list[tuple[str, ...]], sigma: float, seed: int = 1) -> lis
 def distance(model: NeuralRows, cliques: list[tuple[str, ...]]) -> float:
     found = model.marginals(cliques)
     return max(np.abs(f - e).sum() / 20_000 for f, e in zip(found, exact(cliques), strict=True))
+
+
+class TestDerivative:
+    @pytest.mark.parametrize("start", ["codes", "gaussian"])
+    def test_is_that_of_the_network_as_the_papers_write_it(
+        self, start: Input, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Products of rounded numbers would differ.
+        monkeypatch.setattr("syntabula.models.neural.network.multiplies_bfloat16", lambda device: False)
+        rng = np.random.default_rng(0)
+        arrays = first_arrays(DOMAIN, rows=30, units=5, start=start, rng=rng)
+        network = network_of(DOMAIN, arrays, device=torch.device("cpu"), draw=None)
+        network.scales[0].add_(torch.tensor(rng.normal(size=(2, 5)), dtype=torch.float32))
+        slope = torch.tensor(rng.normal(size=(30, 12)), dtype=torch.float32)
+        parameters = [p.requires_grad_() for p in network.parameters]
+
+        expected = table_as_written(network, arrays["input"])
+        slopes = torch.autograd.grad(expected, parameters, slope)
+        table = network.table()
+        found = torch.autograd.grad(table, parameters, slope)
+
+        assert torch.allclose(table, expected, atol=1e-6)
+        for own, other in zip(found, slopes, strict=True):
+            assert torch.allclose(own, other, atol=1e-4)
+
+
+def table_as_written(network: Network, start: np.ndarray) -> torch.Tensor:
+    """Return what two residual blocks and a softmax per column make of an input."""
+    inputs = np.eye(12)[start].sum(axis=1) if start.dtype == np.int64 else start
+    by_input = network.from_input.split([5, 5, 12], dim=1)
+    seen, before = torch.tensor(inputs, dtype=torch.float32), None
+    for layer, (scale, shift) in enumerate(network.scales):
+        numbers = seen @ by_input[layer]
+        if layer:
+            numbers = numbers + before @ network.from_blocks[layer - 1]
+        block = torch.relu(torch.nn.functional.batch_norm(numbers, None, None, scale, shift, training=True))
+        before = torch.cat([block, before], dim=1) if layer else block
+    logits = seen @ by_input[2] + before @ network.from_blocks[-1] + network.bias
+    return torch.cat([p.softmax(dim=1) for p in logits.split(DOMAIN.sizes, dim=1)], dim=1)
 
 
 class TestFit:

@@ -20,8 +20,9 @@ from syntabula.marginals.measurement import FloatArray, Measurement, check_measu
 from syntabula.models.base import FitCost, bound
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.pgm.mirror_descent import join
-from syntabula.models.row_fitting import Loss, SoftRows, Star, fit_rows, make_stars, star_numbers
+from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
 from syntabula.models.rows import Rows, even_rows
+from syntabula.models.stars import Star, make_stars, star_numbers
 
 _USUAL_PART = 0.3
 """Part of the steps that a fit usually takes before noise explains what is left."""

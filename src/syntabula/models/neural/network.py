@@ -12,6 +12,7 @@ import numpy as np
 from syntabula._extras import require
 from syntabula.marginals.domain import Domain
 from syntabula.models.devices import multiplies_bfloat16
+from syntabula.models.neural.passes import Codes, Numbers, network_pass
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,8 +37,7 @@ class Network:
 
     Attributes:
         sizes: Number of codes of each column.
-        draw: Returns the input of one step: int64 [rows, columns], positions of codes among those of all
-            columns, or float32 [rows, numbers].
+        draw: Returns the input of one step.
         from_input: Weights of the input in all layers side by side, [numbers, outputs].
         from_blocks: Weights of the blocks before in each layer but the first, [units before, outputs].
         scales: Scale and shift of each block's normalisation, [2, units].
@@ -46,7 +46,7 @@ class Network:
     """
 
     sizes: tuple[int, ...]
-    draw: Callable[[], Tensor]
+    draw: Callable[[], Codes | Numbers]
     from_input: Tensor
     from_blocks: tuple[Tensor, ...]
     scales: tuple[Tensor, ...]
@@ -60,33 +60,11 @@ class Network:
 
     def table(self) -> Tensor:
         """Return the distributions of all columns side by side [rows, codes], float32."""
-        torch = require("torch", "neural")
-        functional = torch.nn.functional
-        rows = self.draw()
-        if rows.dtype == torch.int64:
-            inputs = functional.embedding_bag(rows, self.from_input, mode="sum")
-        else:
-            inputs = self._product(rows, self.from_input)
-        *widths, last = inputs.split([*(len(s[0]) for s in self.scales), len(self.bias)], dim=1)
-        hidden: Any = None
-        for layer, (units, (scale, shift)) in enumerate(zip(widths, self.scales, strict=True)):
-            units = units.contiguous()  # a normalisation takes several times longer over parts of rows
-            if layer:
-                units = units + self._product(hidden, self.from_blocks[layer - 1])
-            units = functional.relu(functional.batch_norm(units, None, None, scale, shift, training=True))
-            hidden = torch.cat([units, hidden], dim=1) if layer else units
-        logits: Any = last + self._product(hidden, self.from_blocks[-1]) + self.bias
-        table: Tensor = torch.cat([part.softmax(dim=1) for part in logits.split(self.sizes, dim=1)], dim=1)
+        table: Tensor = network_pass().apply(self, *self.parameters)
         return table
 
     def settle(self) -> None:
         """Do nothing: every weight is allowed."""
-
-    def _product(self, left: Tensor, right: Tensor) -> Tensor:
-        if not self.fast:
-            return left @ right
-        torch = require("torch", "neural")
-        return (left.to(torch.bfloat16) @ right.to(torch.bfloat16)).float()
 
 
 def shapes_of(domain: Domain, *, units: int) -> dict[str, tuple[int, ...]]:
@@ -152,15 +130,22 @@ def network_of(
         names = sorted(n for n in arrays if n.startswith(prefix))
         return tuple(torch.tensor(arrays[n], device=device) for n in names)
 
-    fixed = torch.tensor(arrays["input"], device=device)
+    fast = multiplies_bfloat16(device)
+
+    def source(array: np.ndarray) -> Codes | Numbers:
+        if array.dtype == np.int64:
+            return Codes.of(torch.tensor(array, device=device), sum(domain.sizes))
+        return Numbers(torch.tensor(array, device=device, dtype=torch.bfloat16 if fast else torch.float32))
+
+    fixed = source(arrays["input"])
     return Network(
         sizes=domain.sizes,
-        draw=(lambda: fixed) if draw is None else (lambda: torch.tensor(draw(), device=device)),
+        draw=(lambda: fixed) if draw is None else (lambda: source(draw())),
         from_input=torch.tensor(arrays["from_input"], device=device),
         from_blocks=tensors("from_blocks/"),
         scales=tensors("scale/"),
         bias=torch.tensor(arrays["bias"], device=device),
-        fast=multiplies_bfloat16(device),
+        fast=fast,
     )
 
 

@@ -1,0 +1,220 @@
+"""Pairs of columns as targets of soft rows: few matrix products find all their marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.pgm.mirror_descent import Target
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_CELLS_PER_BLOCK = 6000
+_CELLS_PER_CODE = 40
+"""What a block, and each code at its edges, takes beside the product itself: the time of so many cells."""
+
+Pair = tuple[int, int]
+"""Positions of two columns, the smaller first."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairBlock:
+    """Targets that pair some columns side by side with others, or the same, side by side.
+
+    Soft rows answer a pair by the product of two columns' distributions, summed over rows: so one product of
+    matrices answers all pairs of such columns, wanted or not, and two more give the gradient.
+
+    Attributes:
+        head_codes: Where the codes of the one columns lie in a row.
+        tail_codes: Where the codes of the others lie.
+        wanted: Probabilities to reach [head codes, tail codes].
+        precision: One over the standard deviation of each; 0 where nothing was measured.
+        weight: What a squared difference counts.
+        explained: Sum of squared standardised differences that noise explains [head columns, tail columns].
+        head_of: Number among the head columns of each head code.
+        tail_of: Number among the tail columns of each tail code.
+    """
+
+    head_codes: slice
+    tail_codes: slice
+    wanted: Tensor
+    precision: Tensor
+    weight: Tensor
+    explained: Tensor
+    head_of: Tensor
+    tail_of: Tensor
+
+    def difference(self, table: Tensor) -> Tensor:
+        """Return how far rows are from what is wanted, one number for each cell."""
+        torch = require("torch", "neural")
+        heads, tails = table[:, self.head_codes], table[:, self.tail_codes]
+        difference: Tensor = torch.addmm(self.wanted, heads.T, tails, beta=-1.0, alpha=1.0 / len(table))
+        return difference
+
+    def is_explained(self, difference: Tensor) -> bool:
+        """Return whether noise explains the differences of all targets."""
+        errors = (difference * self.precision).square_()
+        n_heads, n_tails = self.explained.shape
+        by_tail = errors.new_zeros((len(errors), n_tails)).index_add_(1, self.tail_of, errors)
+        sums = errors.new_zeros((n_heads, n_tails)).index_add_(0, self.head_of, by_tail)
+        return bool((sums <= self.explained).all())
+
+    def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
+        """Add to a gradient by the table what a gradient by the differences gives, times the number of rows.
+
+        Args:
+            gradient: [rows, codes]; changed in place.
+            table: The rows, in the type in which products are taken.
+            slope: The derivative by each of the differences, in the same type.
+        """
+        gradient[:, self.tail_codes] += table[:, self.head_codes] @ slope
+        gradient[:, self.head_codes] += table[:, self.tail_codes] @ slope.T
+
+
+def make_pair_blocks(
+    domain: Domain,
+    targets: Sequence[Target],
+    total: float,
+    *,
+    importance: Callable[[Clique], float],
+    device: Any,
+) -> list[PairBlock]:
+    """Arrange targets of two columns each into blocks.
+
+    Args:
+        domain: The columns.
+        targets: Counts to reach, with cliques in the order of the domain.
+        total: Number of records.
+        importance: What a target of this clique counts, over the precision of its cells.
+        device: Where the rows are.
+    """
+    torch = require("torch", "neural")
+    starts = [0, *accumulate(domain.sizes)]
+    by_pair = {(domain.index(t.clique[0]), domain.index(t.clique[1])): t for t in targets}
+
+    def tensor(values: np.ndarray) -> Any:
+        return torch.tensor(values, device=device)
+
+    blocks = []
+    for members in _blocks(domain.sizes, by_pair):
+        heads, tails = _spans(members)
+        shape = (starts[heads[1]] - starts[heads[0]], starts[tails[1]] - starts[tails[0]])
+        wanted, precision, weight = (np.zeros(shape, dtype=np.float32) for _ in range(3))
+        explained = np.zeros((heads[1] - heads[0], tails[1] - tails[0]), dtype=np.float32)
+        for head, tail in members:
+            target = by_pair[head, tail]
+            own = (
+                slice(starts[head] - starts[heads[0]], starts[head + 1] - starts[heads[0]]),
+                slice(starts[tail] - starts[tails[0]], starts[tail + 1] - starts[tails[0]]),
+            )
+            sharp = sharpness(target)
+            wanted[own] = target.mean / total
+            precision[own] = sharp * total
+            weight[own] = sharp * importance(target.clique)
+            explained[head - heads[0], tail - tails[0]] = explained_sum(target, sharp)
+        blocks.append(
+            PairBlock(
+                head_codes=slice(starts[heads[0]], starts[heads[1]]),
+                tail_codes=slice(starts[tails[0]], starts[tails[1]]),
+                wanted=tensor(wanted),
+                precision=tensor(precision),
+                weight=tensor(weight),
+                explained=tensor(explained),
+                head_of=tensor(np.repeat(np.arange(len(explained)), domain.sizes[slice(*heads)])),
+                tail_of=tensor(np.repeat(np.arange(explained.shape[1]), domain.sizes[slice(*tails)])),
+            )
+        )
+    return blocks
+
+
+_UNKNOWN = 1e-6
+"""Cells with less than this part of their table's largest precision were not measured."""
+
+
+def sharpness(target: Target) -> np.ndarray:
+    """Return one over the standard deviation of each count; 0 where nothing was measured."""
+    sharp: np.ndarray = np.sqrt(target.weight)
+    sharp[sharp <= _UNKNOWN * sharp.max()] = 0
+    return sharp
+
+
+def explained_sum(target: Target, sharp: np.ndarray) -> float:
+    """Return the sum of squared standardised differences that noise explains, two deviations above its mean."""
+    cells = np.count_nonzero(sharp) if target.noise else 0
+    return cells + 2 * math.sqrt(2 * cells)
+
+
+def pair_numbers(sizes: Sequence[int], pairs: Collection[Pair]) -> int:
+    """Bound how many cells the blocks of some pairs have."""
+    # Whatever is measured: no arrangement is dearer than one block of everything, or than a block for each.
+    width = sum(sizes)
+    alone = sum(_cost(sizes[i], sizes[j]) for i, j in pairs)
+    return min(alone, _cost(width, width))
+
+
+def _blocks(sizes: Sequence[int], pairs: Collection[Pair]) -> list[list[Pair]]:
+    """Divide pairs into blocks that are quick together.
+
+    Heads are cut into runs, the best of all ways to do so, and in each run tails that lie far apart are parted.
+    """
+    if not pairs:
+        return []
+    starts = np.cumsum([0, *sizes])
+    heads, tails = (np.unique(part) for part in zip(*pairs, strict=True))
+    wanted = np.zeros((len(heads), len(tails)), dtype=bool)
+    for head, tail in pairs:
+        wanted[np.searchsorted(heads, head), np.searchsorted(tails, tail)] = True
+    first, after = starts[tails], starts[tails + 1]
+    least, begins = [0], [0]
+    for end in range(1, len(heads) + 1):
+        ways = []
+        touched = np.zeros(len(tails), dtype=bool)
+        for begin in reversed(range(end)):
+            touched |= wanted[begin]
+            height = starts[heads[end - 1] + 1] - starts[heads[begin]]
+            places = np.flatnonzero(touched)
+            gaps = first[places[1:]] - after[places[:-1]]
+            width = (after[places] - first[places]).sum()
+            dear = _CELLS_PER_BLOCK + _CELLS_PER_CODE * height
+            filled = np.minimum(gaps * (height + _CELLS_PER_CODE), dear).sum()
+            ways.append((least[begin] + _cost(int(height), int(width)) + int(filled), begin))
+        cost, begin = min(ways)
+        least.append(cost)
+        begins.append(begin)
+    blocks, end = list[list[Pair]](), len(heads)
+    while end:
+        run = heads[begins[end] : end]
+        blocks += _parted(starts, run, [p for p in pairs if run[0] <= p[0] <= run[-1]])
+        end = begins[end]
+    return blocks
+
+
+def _parted(starts: np.ndarray, run: np.ndarray, pairs: Collection[Pair]) -> Iterator[list[Pair]]:
+    """Divide the pairs of some heads where a gap between two tails takes longer than a block of its own."""
+    height = starts[run[-1] + 1] - starts[run[0]]
+    part: list[Pair] = []
+    for pair in sorted(pairs, key=lambda p: p[1]):
+        gap = starts[pair[1]] - starts[part[-1][1] + 1] if part else 0
+        if gap * (height + _CELLS_PER_CODE) > _CELLS_PER_BLOCK + _CELLS_PER_CODE * height:
+            yield part
+            part = []
+        part.append(pair)
+    yield part
+
+
+def _spans(members: Sequence[Pair]) -> tuple[Pair, Pair]:
+    """Return the first column and the one after the last, of heads and of tails."""
+    heads, tails = zip(*members, strict=True)
+    return (min(heads), max(heads) + 1), (min(tails), max(tails) + 1)
+
+
+def _cost(height: int, width: int) -> int:
+    return _CELLS_PER_BLOCK + height * width + _CELLS_PER_CODE * (height + width)
