@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum import GUM
 from syntabula.models.gum.separation import separate
-from syntabula.models.gum.update import Target, update
+from syntabula.models.gum.start import strongest_tree
+from syntabula.models.gum.update import GradualUpdate, Target
 
 DOMAIN = Domain.from_sizes({"a": 6, "b": 5, "c": 4, "d": 3, "e": 2})
 PAIRS: list[Clique] = list(combinations(DOMAIN.columns, 2))
@@ -51,16 +53,36 @@ class TestTargets:
         assert max(distances(model, wanted)) < 4 * 30 / N
 
     @pytest.mark.parametrize("cliques", [RING, PAIRS, [("a", "b", "c"), ("b", "d"), ("c", "d"), ("a", "e")]])
-    def test_marginals_with_cycles_are_met_within_a_few_parts_in_a_hundred(
+    def test_marginals_with_cycles_are_met_within_a_few_parts_in_a_thousand(
         self, cliques: list[Clique]
     ) -> None:
         wanted = exact(cliques)
-        alone = GUM().over(DOMAIN).fit(exact([(c,) for c in DOMAIN.columns]))
+        start = GUM(passes=1).over(DOMAIN).fit(wanted)
 
         model = GUM().over(DOMAIN).fit(wanted)
 
-        assert np.mean(distances(model, wanted)) < 0.03
-        assert np.mean(distances(alone, wanted)) > 0.1  # the passes did it, not the start
+        assert np.mean(distances(model, wanted)) < min(0.005, 0.5 * np.mean(distances(start, wanted)))
+
+    def test_many_overlapping_marginals_settle(self) -> None:
+        # A hundred and five pairs of fifteen columns of a table of clusters, and only as many rows as it has.
+        rng = np.random.default_rng(0)
+        centre = rng.integers(0, 12, (15, 6))[:, rng.integers(0, 6, 1500)]
+        codes = np.clip(centre + rng.integers(-2, 3, (15, 1500)), 0, 11)
+        domain = Domain.from_sizes({str(i): 12 for i in range(15)})
+        wanted = [
+            Measurement(
+                (str(i), str(j)),
+                np.bincount(codes[i] * 12 + codes[j], minlength=144).reshape(12, 12) * 1.0,
+                0.0,
+            )
+            for i, j in combinations(range(15), 2)
+        ]
+
+        found = GUM().over(domain).fit(wanted).marginals([m.clique for m in wanted])
+
+        # Even a second draw of as many rows is about 0.09 away.
+        distance = [np.abs(f - m.values).sum() / 3000 for f, m in zip(found, wanted, strict=True)]
+        assert np.mean(distance) < 0.07
 
     @pytest.mark.parametrize("seed", range(2))
     def test_some_of_the_rows_are_like_all_whatever_the_seed_of_the_draw(self, seed: int) -> None:
@@ -147,73 +169,144 @@ class TestSeparation:
         assert not any(contains(("a", "b", "c"), c) and len(c) == 2 for c in core)
 
 
+class TestStart:
+    def test_pairs_are_drawn_along_the_tree_of_most_information(self) -> None:
+        # b and c repeat a, d is like them in most rows, and e in few.
+        rng, a = np.random.default_rng(0), np.arange(900) % 3
+        other = rng.integers(0, 3, (2, 900))
+        codes = {"a": a, "b": a, "c": a, "d": np.where(rng.random(900) < 0.8, a, other[0])}
+        codes["e"] = np.where(rng.random(900) < 0.4, codes["d"], other[1])
+        tables = {
+            (one, two): np.bincount(codes[one] * 3 + codes[two], minlength=9).reshape(3, 3).astype(np.float64)
+            for one, two in combinations(codes, 2)
+        }
+
+        joins = strongest_tree(tables)
+
+        assert [join.columns for join in joins] == [("a", "b"), ("c",), ("d",), ("e",)]
+        assert [join.given for join in joins[2:]] == [("a",), ("d",)]
+
+    def test_every_column_is_drawn_once_and_after_what_it_is_given(self) -> None:
+        tables = {
+            m.clique: m.values for m in exact([("c", "d"), ("a", "b", "d"), ("e", "a"), ("b", "c", "e")])
+        }
+
+        there: list[str] = []
+        for join in strongest_tree(tables):
+            assert set(join.given) <= set(there)
+            there += join.columns
+
+        assert sorted(there) == sorted(DOMAIN.columns)
+
+    def test_marginals_that_share_no_column_are_all_drawn(self) -> None:
+        joins = strongest_tree({m.clique: m.values for m in exact([("a", "b"), ("c", "d")])})
+
+        assert [(join.columns, join.given) for join in joins] == [(("a", "b"), ()), (("c", "d"), ())]
+
+
 class TestUpdate:
+    SIZES: ClassVar[Domain] = Domain.from_sizes({"x": 4, "y": 3, "z": 9})
+
     def rows(self, seed: int = 0) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        return np.stack(
-            [rng.integers(0, 4, 5000), rng.integers(0, 3, 5000), rng.integers(0, 9, 5000)], 1
-        ).astype(np.uint8)
+        return np.stack([rng.integers(0, n, 5000) for n in self.SIZES.sizes]).astype(np.uint8)
 
-    def target(self, seed: int = 1) -> Target:
-        wanted = np.random.default_rng(seed).dirichlet(np.full(12, 0.7)) * 5000
-        return Target((0, 1), (4, 3), wanted)
+    def state(self, rows: np.ndarray, *cliques: Clique, seed: int = 1) -> GradualUpdate:
+        rng = np.random.default_rng(seed)
+        wanted = {
+            c: rng.dirichlet(np.full(self.SIZES.cells(c), 0.7)).reshape(self.SIZES.shape(c)) for c in cliques
+        }
+        return GradualUpdate(self.SIZES, wanted, rows, np.random.default_rng(0))
 
-    @pytest.mark.parametrize("duplicated", [0.0, 0.5, 1.0])
-    def test_full_steps_reach_the_marginal_but_for_rounding(self, duplicated: float) -> None:
-        rng, rows, target = np.random.default_rng(0), self.rows(), self.target()
+    def test_full_steps_reach_the_only_marginal_but_for_rounding(self) -> None:
+        state = self.state(self.rows(), ("x", "y"))
 
-        for _ in range(30):
-            rows = rows[rng.permutation(len(rows))]
-            update(rows, target, step=1.0, duplicated=duplicated, rng=rng)
+        for number in range(30):
+            state.update(state.targets[0], step=1.0, duplicated=0.5 * (number % 2))
 
-        assert target.error(rows) <= 12 * 2
+        assert state.errors()[0] * 5000 <= 12
 
-    def test_a_cell_gains_at_most_its_step_and_loses_at_most_its_surplus(self) -> None:
-        rng, rows, target = np.random.default_rng(0), self.rows(), self.target()
-        before = np.bincount(target.cell_of(rows), minlength=12)
+    def test_errors_are_those_of_the_rows(self) -> None:
+        state = self.state(rows := self.rows(), ("x", "y"), ("y", "z"), ("z", "x"))
+        for target in state.targets:
+            state.update(target, step=1.0, duplicated=0.5)
 
-        update(rows, target, step=0.3, duplicated=0.5, rng=rng)
+        again = self.state(rows.copy(), ("x", "y"), ("y", "z"), ("z", "x"))
 
-        after = np.bincount(target.cell_of(rows), minlength=12)
-        assert (after - before <= np.minimum(0.3 * before, np.maximum(target.counts - before, 0)) + 1).all()
-        assert (before - after <= np.maximum(before - target.counts, 0) + 1).all()
+        np.testing.assert_allclose(state.errors(), again.errors(), atol=1e-9)
+
+    @pytest.mark.parametrize("duplicated", [0.0, 1.0])
+    def test_the_error_of_all_marginals_together_falls_with_every_update(self, duplicated: float) -> None:
+        state = self.state(self.rows(), ("x", "y"), ("y", "z"), ("z", "x"))
+
+        found = [state.errors().sum()]
+        for _ in range(3):
+            for target in state.targets:
+                state.update(target, step=0.1, duplicated=duplicated)
+                found.append(state.errors().sum())
+
+        assert (np.diff(found) < 0).all()
+
+    def test_a_cell_gains_at_most_its_step(self) -> None:
+        state = self.state(self.rows(), ("x", "y"))
+        (target,) = state.targets
+        before = np.bincount(target.cell_of(state.rows), minlength=12)
+
+        state.update(target, step=0.3, duplicated=0.0)
+
+        after = np.bincount(target.cell_of(state.rows), minlength=12)
+        assert (after - before <= 0.3 * before + 1).all()
         assert after.sum() == 5000
-        assert np.abs(after - target.counts).sum() < np.abs(before - target.counts).sum()
+        assert (after != before).any()
 
     def test_an_empty_cell_that_is_wanted_is_filled_by_overwriting(self) -> None:
-        rng, rows = np.random.default_rng(0), self.rows()
-        rows = rows[rows[:, 0] > 0]
-        target = Target((0, 1), (4, 3), np.full(12, len(rows) / 12))
+        rows = self.rows()
+        rows = rows[:, rows[0] > 0]
+        even = {("x", "y"): np.ones((4, 3))}
+        state = GradualUpdate(self.SIZES, even, rows, np.random.default_rng(0))
 
-        update(rows, target, step=0.5, duplicated=1.0, rng=rng)
+        state.update(state.targets[0], step=0.5, duplicated=0.0)
 
-        gained = np.bincount(target.cell_of(rows), minlength=12)[:3]
-        assert (np.abs(gained - 0.5 * target.counts[:3]) <= 1).all()
+        gained = np.bincount(state.targets[0].cell_of(rows), minlength=12)[:3]
+        assert (gained > 0).all()
 
     def test_copies_keep_whole_rows_and_overwriting_keeps_the_other_columns(self) -> None:
-        rows, target = self.rows(), self.target()
-        rows[:, 2] = rows[:, 0]  # the third column repeats the first
+        rows = self.rows()
+        rows[2] = rows[0]  # the third column repeats the first
+        copied, overwritten = (self.state(rows.copy(), ("x", "y")) for _ in range(2))
 
-        copied, overwritten = rows.copy(), rows.copy()
-        update(copied, target, step=1.0, duplicated=1.0, rng=np.random.default_rng(0))
-        update(overwritten, target, step=1.0, duplicated=0.0, rng=np.random.default_rng(0))
+        copied.update(copied.targets[0], step=1.0, duplicated=1.0)
+        overwritten.update(overwritten.targets[0], step=1.0, duplicated=0.0)
 
-        assert (copied[:, 2] == copied[:, 0]).all()
-        assert (overwritten[:, 2] == rows[:, 2]).all()
-        assert (overwritten[:, 2] != overwritten[:, 0]).any()
+        assert (copied.rows[2] == copied.rows[0]).all()
+        assert (copied.rows != rows).any()
+        assert (overwritten.rows[2] == rows[2]).all()
+        assert (overwritten.rows[2] != overwritten.rows[0]).any()
+
+    def test_a_row_goes_where_one_column_changes_if_that_helps(self) -> None:
+        # Rows (0, 0) and (1, 1) are too many; (0, 1) and (1, 0) too few.
+        rows = np.array([[0, 1] * 500, [0, 1] * 500, [0] * 1000], dtype=np.uint8)
+        wanted = np.array([[300.0, 200, 0], [200, 300, 0], [0, 0, 0], [0, 0, 0]])
+        state = GradualUpdate(self.SIZES, {("x", "y"): wanted}, rows.copy(), np.random.default_rng(0))
+
+        state.update(state.targets[0], step=1.0, duplicated=0.0)
+
+        changed = (state.rows != rows).sum(axis=0)
+        assert changed.max() == 1
+        assert changed.sum() > 300
 
     def test_a_met_marginal_is_left_alone(self) -> None:
         rows = self.rows()
-        have = np.bincount(Target((0, 1), (4, 3), np.zeros(12)).cell_of(rows), minlength=12)
-        target, before = Target((0, 1), (4, 3), have.astype(np.float64)), rows.copy()
+        have = np.bincount(rows[0] * 3 + rows[1], minlength=12).reshape(4, 3).astype(np.float64)
+        state = GradualUpdate(self.SIZES, {("x", "y"): have}, rows.copy(), np.random.default_rng(0))
 
-        update(rows, target, step=1.0, duplicated=0.5, rng=np.random.default_rng(0))
+        state.update(state.targets[0], step=1.0, duplicated=0.5)
 
-        assert (rows == before).all()
+        assert (state.rows == rows).all()
 
     def test_wide_marginals_have_cells_of_their_own(self) -> None:
-        rows = np.array([[255, 255, 255], [0, 0, 1], [1, 0, 0]], dtype=np.uint8)
+        rows = np.array([[255, 0, 1], [255, 0, 0], [255, 1, 0]], dtype=np.uint8)
 
-        cells = Target((0, 1, 2), (256, 256, 256), np.zeros(256**3)).cell_of(rows)
+        cells = Target((0, 1, 2), (256, 256, 256), 0, 256**3, np.arange(1), ()).cell_of(rows)
 
         assert cells.tolist() == [256**3 - 1, 1, 65536]

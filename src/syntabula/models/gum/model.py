@@ -14,12 +14,14 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum.separation import Join, separate
-from syntabula.models.gum.update import Target, update
-from syntabula.models.hard_rows import HardRows, Rows, draw_codes
+from syntabula.models.gum.start import strongest_tree
+from syntabula.models.gum.update import GradualUpdate
+from syntabula.models.hard_rows import HardRows, Rows
 
 _SECONDS_PER_UPDATED_ROW = 1.5e-8  # of one marginal in one pass, on one core
 _SECONDS_PER_CELL = 2e-6  # to make marginals agree
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
+_COMPARED, _LEAST_PART = 4, 0.05  # passes; part of the error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,18 +29,22 @@ class GUM(HardRows):
     """Random records, copied and overwritten until they have the measured marginals.
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis" (Gradually Update Method). The noisy
-    marginals are made to agree; every column is drawn on its own; then each pass visits all marginals, the
-    worst first, and moves rows from cells with too many to cells with too few. The step size starts at 1 and
-    shrinks to 0.84 of it every 20 passes. In every other pass half of the rows that a cell gains are copies of
-    whole rows and half are overwritten in the marginal's columns alone; in the passes between all are copies.
-    Records are made from noisy marginals and chance; no real record ever enters.
+    marginals are made to agree; records are drawn; then each pass visits all marginals, the worst first, and
+    moves rows from cells with too many to cells with too few. The step size starts at 1 and shrinks to 0.84 of it
+    every 20 passes. In every other pass half of the rows that are moved become copies of whole rows; all others
+    are overwritten in the marginal's columns alone. Records are made from noisy marginals and chance; no real
+    record ever enters.
 
-    Departures from the public code: columns in one marginal alone are left out of the updates repeatedly, not
-    once, so that a tree of marginals is met exactly; see also `agreeing_marginals`. A fit always starts
-    afresh, as records that are copied again in every fit lose their variety.
+    Departures from the paper, as its updates do not settle where hundreds of marginals overlap (each one undoes the
+    others, and copies drive out all but a few records): a move is made only if all marginals together gain by
+    it; a row goes to a cell that differs in one column only, where there is one; records are not drawn column by
+    column, but from the tree of the strongest marginals; passes end when the last four are nearly as far off
+    as the four before. Columns in one marginal alone are left out of the updates repeatedly, not once, so
+    that a tree of marginals is met exactly; see also `agreeing_marginals`. A fit always starts afresh, as
+    records that are copied again in every fit lose their variety.
 
     Attributes:
-        passes: How often all marginals are visited.
+        passes: How often all marginals are visited at most.
         consistency_rounds: At most so many rounds make the marginals agree.
     """
 
@@ -67,45 +73,46 @@ class GUM(HardRows):
         self._check_measurements(measurements)
         rng = self._random()
         total = consistent_total(measurements)
-        n = self._records_for(total)
         core, joins = separate(agreeing_marginals(measurements, rounds=self.consistency_rounds))
-        rows = np.zeros((n, len(self.domain)), dtype=self._dtype)
-        for clique, table in core.items():
-            for axis, column in enumerate(clique):
-                alone = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis))
-                rows[:, self.domain.index(column)] = draw_codes(alone, n, rng)
-        rows = self._updated(rows, core, rng)
+        rows = np.zeros((len(self.domain), self._records_for(total)), dtype=self._dtype)
+        self._draw(rows, strongest_tree(core), rng)
+        self._update(rows, core, rng)
         measured = {c for m in measurements for c in m.clique}
         rest = [
             Join((c,), (), np.ones(self.domain.size(c))) for c in self.domain.columns if c not in measured
         ]
         self._draw(rows, [*joins[::-1], *rest], rng)
-        return replace(self, _total=total, _rows=rows)
+        return replace(self, _total=total, _rows=np.ascontiguousarray(rows.T))
 
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         cells = sum(self.domain.cells(c) for c in cliques)
         return self.passes * len(cliques) * n_rows * _SECONDS_PER_UPDATED_ROW + cells * _SECONDS_PER_CELL
 
     def _draw(self, rows: Rows, joins: Sequence[Join], rng: np.random.Generator) -> None:
-        """Fill in columns, in order."""
+        """Fill in columns [columns, rows], in order."""
         for join in joins:
-            there = {c: rows[:, self.domain.index(c)].astype(np.intp) for c in join.given}
-            for column, codes in join.draw(there, len(rows), rng).items():
-                rows[:, self.domain.index(column)] = codes
+            there = {c: rows[self.domain.index(c)].astype(np.intp) for c in join.given}
+            for column, codes in join.draw(there, rows.shape[1], rng).items():
+                rows[self.domain.index(column)] = codes
 
-    def _updated(self, rows: Rows, core: Mapping[Clique, FloatArray], rng: np.random.Generator) -> Rows:
-        """Return the rows after all passes over the marginals."""
-        targets = [
-            Target(
-                tuple(self.domain.index(c) for c in clique),
-                table.shape,
-                table.ravel() * (len(rows) / table.sum()),
-            )
-            for clique, table in core.items()
-        ]
-        for number in range(self.passes if targets else 0):
-            rows = rows[rng.permutation(len(rows))]
+    def _update(self, rows: Rows, core: Mapping[Clique, FloatArray], rng: np.random.Generator) -> None:
+        """Pass over the marginals until the rows [columns, rows] get no nearer to them."""
+        if not core:
+            return
+        state = GradualUpdate(self.domain, core, rows, rng)
+        errors = [state.errors()]
+        for number in range(self.passes):
             step = _DECAY ** (number // _STEPS_BETWEEN_DECAYS)
-            for target in sorted(targets, key=lambda t: t.error(rows), reverse=True):
-                update(rows, target, step=step, duplicated=0.5 if number % 2 == 0 else 1.0, rng=rng)
-        return rows
+            for position in np.argsort(-errors[-1]):
+                state.update(state.targets[position], step=step, duplicated=0.5 if number % 2 == 0 else 0.0)
+            errors.append(state.errors())
+            if _settled([error.mean() for error in errors]):
+                break
+
+
+def _settled(errors: Sequence[float]) -> bool:
+    """Say whether the last few passes lowered the mean error by next to nothing against the few before."""
+    if len(errors) < 2 * _COMPARED:
+        return False
+    last, before = np.mean(errors[-_COMPARED:]), np.mean(errors[-2 * _COMPARED : -_COMPARED])
+    return bool(last >= (1 - _LEAST_PART) * before)
