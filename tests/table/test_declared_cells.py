@@ -15,7 +15,16 @@ import pytest
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, SchemaError
 from syntabula.table.codec import Codec
-from syntabula.table.columns import Boolean, Categorical, Column, Date, Datetime, Identifier, Numeric
+from syntabula.table.columns import (
+    SPELLINGS,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+)
 from syntabula.table.object_columns import to_objects
 from syntabula.table.read import read
 
@@ -286,3 +295,22 @@ def test_a_synthetic_file_is_written_like_the_original(suffix: str, tmp_path: Pa
         assert lines[:2] == [delimiter.join(written), delimiter.join(map(quoted, written.values()))]
     # What was made is read again as what it was.
     assert Codec.plan(schema).encode(read(made, schema), strict=True)[0].n_rows == 5
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_flags_are_written_as_the_schema_spells_them(spelling: str, suffix: str, tmp_path: Path) -> None:
+    true, _, false = spelling.partition("/")
+    (tmp_path / "in.csv").write_text("x\n" + "\n".join([true] * 30 + [false] * 30 + [""] * 30) + "\n")
+    schema = st.Schema({"x": st.Boolean(spelling=spelling, nullable=True)})
+    release = st.Independent(epsilon=9.0, seed=0).fit(tmp_path / "in.csv", schema)
+
+    release.sample_to(tmp_path / f"out{suffix}", 60, seed=0)
+
+    back = read(tmp_path / f"out{suffix}", schema).columns["x"]
+    assert set(back.values[~back.missing].tolist()) == {True, False}
+    assert back.missing.any()
+    if suffix == ".csv":
+        assert set((tmp_path / "out.csv").read_text().split("\n")[1:]) == {true, false, ""}
+    release.save(tmp_path / "x.syn")
+    assert st.load(tmp_path / "x.syn").sample(30, seed=0).equals(release.sample(30, seed=0))

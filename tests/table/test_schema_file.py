@@ -25,6 +25,7 @@ SCHEMA = Schema(
         "share": Categorical((1.0, 0.1)),
         "flag": Categorical((True,)),
         "member": Boolean(),
+        "active": Boolean(spelling="1/0"),
         "born": Date(dt.date(1900, 1, 1), dt.date(2020, 12, 31), bins=10),
         "seen": Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1, 12, 30), resolution="minute"),
         "zoned": Datetime(
@@ -100,6 +101,7 @@ class TestRefusals:
             ("  age: {kind: categorical, categories: []}", "'age'.*categories"),
             ("  age: {kind: categorical, categories: [[a]]}", r"'age'.*\$\.categories"),
             ("  age: {kind: boolean, provenance: guessed}", "'age'"),
+            ("  age: {kind: boolean, spelling: ja/nein}", "'age'.*spelling must be one of true/false"),
             ("  age: 3", "'age' must be a mapping"),
             ("  1: {kind: boolean}", "quotes"),
             ("  a: {kind: boolean}\n  a: {kind: boolean}", "'a' is given twice"),

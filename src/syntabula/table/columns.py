@@ -27,6 +27,7 @@ __all__ = [
     "COLUMN_TYPES",
     "MAX_GRID",
     "MICROSECONDS",
+    "SPELLINGS",
     "Boolean",
     "Categorical",
     "Column",
@@ -178,11 +179,29 @@ class Categorical(ColumnBase):
         )
 
 
+SPELLINGS = ("true/false", "True/False", "TRUE/FALSE", "t/f", "yes/no", "Yes/No", "y/n", "Y/N", "1/0")
+"""How text may write true and false."""
+
+
 @dataclass(frozen=True)
 class Boolean(ColumnBase):
-    """True or false."""
+    """True or false.
+
+    Attributes:
+        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of these are read.
+
+    Raises:
+        SchemaError: If the spelling is another one.
+    """
 
     kind: ClassVar[str] = "boolean"
+    _: KW_ONLY
+    spelling: str = SPELLINGS[0]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.spelling not in SPELLINGS:
+            raise SchemaError(f"spelling must be one of {', '.join(SPELLINGS)}")
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as true or false; None if it can."""

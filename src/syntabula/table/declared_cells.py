@@ -62,8 +62,10 @@ def declared_type(column: Column) -> PhysicalType:
             return PhysicalType("datetime", "TIMESTAMP")
         case Datetime(timezone=zone):
             return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=zone)
-        case Boolean():
+        case Boolean(spelling="true/false"):
             return PhysicalType("boolean", "BOOLEAN")
+        case Boolean(spelling=spelling):
+            return PhysicalType("boolean", spelling)
         case Numeric():
             whole = column.integer or column.decimals == 0
             return _integers(int(column.upper)) if whole else PhysicalType("float", "DOUBLE")

@@ -79,6 +79,9 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
         value, expression = _text(name, column, source)
+        true, slash, false = column.physical.name.partition("/")
+        if column.physical.kind == "boolean" and slash:
+            return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
         text = neutralise and column.physical.kind == "text"
         return value, neutralised_sql(expression) if text else expression
 

@@ -76,8 +76,9 @@ def write_table(
     """Write a table to a file, its format given by the suffix, whole or not at all.
 
     Delimited text is UTF-8 after RFC 4180: missing cells are empty, the empty string is "", booleans are true
-    and false, dates and times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow
-    files keep the types of the origin; categories become plain text in Parquet, and a zone becomes UTC there.
+    and false unless a schema spells them otherwise, numbers are as short as can be (12.5, not 12.50), dates and
+    times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow files keep the types of
+    the origin; categories become plain text in Parquet, and a zone becomes UTC there.
 
     Args:
         columns: Columns in order, of one length.
