@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
+from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import Measurement
@@ -43,16 +44,16 @@ def curator(budget: Budget, table: EncodedTable | None = None, seed: int = 0) ->
 class Noting:
     """A model that notes what it is fitted to."""
 
-    def __init__(self, largest: float = 0.0) -> None:
-        self.largest = largest
+    def __init__(self, mb: float = 0.0, mb_per_pair: float = 0.0) -> None:
+        self.mb, self.mb_per_pair = mb, mb_per_pair
         self.measured: list[Measurement] = []
 
     def over(self, domain: Domain) -> Noting:
         self.domain = domain
         return self
 
-    def memory_mb(self, cliques: object) -> float:
-        return self.largest
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        return self.mb + self.mb_per_pair * sum(len(c) > 1 for c in cliques)
 
     def fit(self, measurements: list[Measurement]) -> Noting:
         self.measured = list(measurements)
@@ -184,14 +185,33 @@ class TestChoice:
         assert float(asked.ledger.spent) == pytest.approx(1e-4)
 
     def test_pairs_that_the_model_cannot_hold_are_left_out(self) -> None:
-        IndependentDifference(max_model_mb=5).select(curator(Budget.none()), model := Noting(largest=6.0))
+        IndependentDifference(max_model_mb=5, max_merged_cells=0).select(
+            curator(Budget.none()), model := Noting(mb_per_pair=2.0)
+        )
 
-        assert model.wide() == []
+        assert len(model.wide()) == 2
 
-    def test_a_graphical_model_stays_within_its_limit(self) -> None:
+    def test_a_large_model_that_pairs_do_not_enlarge_takes_them_all(self) -> None:
+        asked = [Noting(mb=mb) for mb in (0.0, 6.0)]
+
+        for model in asked:
+            IndependentDifference(max_model_mb=5).select(curator(Budget.none()), model)
+
+        assert asked[0].wide() == asked[1].wide() != []
+
+    def test_a_model_without_room_for_one_pair_is_refused_before_anything_is_spent(self) -> None:
+        private = curator(Budget.zcdp(RHO, 1e-6))
+
+        with pytest.raises(ResourceError, match=r"smallest pair.*max_model_mb"):
+            IndependentDifference(max_model_mb=5).select(private, Noting(mb_per_pair=6.0))
+
+        assert private.ledger.spent == 0
+
+    def test_a_graphical_model_grows_by_no_more_than_its_limit(self) -> None:
         fitted = IndependentDifference(max_model_mb=1e-3).select(curator(Budget.none()), PGM())
 
-        assert fitted.memory_mb([tuple(c) for c in fitted.state()[0]["cliques"]]) <= 1e-3
+        size = fitted.memory_mb([tuple(c) for c in fitted.state()[0]["cliques"]])
+        assert size <= PGM().over(DOMAIN).memory_mb([]) + 1e-3
 
     def test_pairs_of_too_many_cells_are_no_candidates(self) -> None:
         asked = curator(Budget.zcdp(RHO, 1e-6))

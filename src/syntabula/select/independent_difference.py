@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from syntabula._arguments import check_count, check_part, check_positive
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
@@ -47,8 +47,8 @@ class IndependentDifference:
             pair was worth it, the rest goes to the one-way marginals again.
         max_cells: No pair with more cells is a candidate: its noise would be worth no dependence.
         max_merged_cells: Merged marginals have fewer cells (gamma); 0 merges nothing.
-        max_model_mb: A pair that would make the model larger is left out, so that models of limited memory
-            can be fitted to what is chosen.
+        max_model_mb: The model may grow by so much beyond what it is unfitted; pairs that it has no room for are
+            left out.
     """
 
     dependence_share: Fraction | float = Fraction(1, 10)
@@ -100,7 +100,11 @@ class IndependentDifference:
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Weigh all pairs, choose, merge, measure and fit."""
+        """Weigh all pairs, choose, merge, measure and fit.
+
+        Raises:
+            ResourceError: If not even the smallest pair fits `max_model_mb`; nothing was spent.
+        """
         report = progress or (lambda step, done: None)
         domain = curator.domain
         model = model.over(domain)
@@ -111,6 +115,7 @@ class IndependentDifference:
 
         # Release how far every pair is from independence, and every column.
         pairs = self._candidates(domain)
+        self._check_size(model, pairs)
         dependences = curator.measure_dependence(pairs, share=dependence_share, step=DEPENDENCE)
         measured = curator.measure(columns, share=one_way_share, step=ONE_WAY)
         report(ONE_WAY, 0.2)
@@ -145,6 +150,18 @@ class IndependentDifference:
     def _candidates(self, domain: Domain) -> list[Clique]:
         return [p for p in combinations(domain.columns, 2) if domain.cells(p) <= self.max_cells]
 
+    def _check_size(self, model: MarginalModel, pairs: Sequence[Clique]) -> None:
+        """Refuse a model that has no room for a single pair, which the domain alone tells."""
+        domain = model.domain
+        smallest = min(pairs, key=domain.cells)
+        growth_mb = _growth_mb(model, [smallest])
+        if growth_mb > self.max_model_mb:
+            raise ResourceError(
+                f"all columns and the smallest pair, {smallest}, make the model {growth_mb:,.1f} MB larger, more than "
+                f"the {self.max_model_mb:,.1f} MB that it may grow by; use fewer bins, shorten or group categories, or "
+                "raise max_model_mb"
+            )
+
     def _chosen(
         self,
         pairs: Sequence[Clique],
@@ -162,7 +179,6 @@ class IndependentDifference:
         lost = np.maximum(dependences, 0.0)
         weight = np.array([float(domain.cells(p)) for p in pairs]) ** power
         taken: list[Clique] = []
-        columns: list[Clique] = [(c,) for c in domain.columns]
         open_pairs, total = np.ones(len(pairs), dtype=np.bool_), 0.0
         while open_pairs.any():
             noise = unit * ((total + weight) ** (1 / power) - total ** (1 / power))
@@ -171,7 +187,13 @@ class IndependentDifference:
             if gain[best] <= 0:
                 break
             open_pairs[best] = False
-            if model.memory_mb([*columns, *taken, pairs[best]]) <= self.max_model_mb:
+            if _growth_mb(model, [*taken, pairs[best]]) <= self.max_model_mb:
                 taken.append(pairs[best])
                 total += weight[best]
         return taken
+
+
+def _growth_mb(model: MarginalModel, pairs: Sequence[Clique]) -> float:
+    """Return how much larger the model is with all columns and some pairs than fitted to nothing."""
+    columns: list[Clique] = [(c,) for c in model.domain.columns]
+    return model.memory_mb([*columns, *pairs]) - model.memory_mb([])
