@@ -1,4 +1,4 @@
-"""Soft rows that are moved directly: sparsemax, fits, and files."""
+"""Soft rows that are moved directly: fits and files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.models import model_from_state, model_state
-from syntabula.models.relaxed_projection import RelaxedProjection, sparsemax
+from syntabula.models.relaxed_projection import RelaxedProjection
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 3, "c": 5})
 PAIRS = list(combinations("abc", 2))
@@ -31,30 +31,6 @@ def measured(sigma: float) -> list[Measurement]:
         Measurement(q, m + rng.normal(0, sigma, m.shape) if sigma else m, sigma)
         for q, m in zip(PAIRS, exact(PAIRS), strict=True)
     ]
-
-
-class TestSparsemax:
-    def test_is_the_nearest_distribution(self) -> None:
-        """By the conditions of the optimum: a common amount is taken off what stays above 0."""
-        numbers = torch.tensor(np.random.default_rng(0).normal(0, 2, (200, 7)))
-
-        found = sparsemax(numbers)
-
-        assert torch.allclose(found.sum(dim=1), torch.ones(200, dtype=found.dtype))
-        taken = torch.where(found > 0, numbers - found, torch.nan)
-        amount = taken.nanmean(dim=1, keepdim=True)
-        assert torch.nan_to_num(taken - amount).abs().max() < 1e-9
-        assert ((numbers <= amount + 1e-9) | (found > 0)).all()
-
-    def test_leaves_a_distribution_as_it_is(self) -> None:
-        shares = torch.tensor([[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
-
-        assert torch.allclose(sparsemax(shares), shares)
-
-    def test_has_the_gradient_of_finite_differences(self) -> None:
-        numbers = torch.tensor(np.random.default_rng(3).normal(size=(6, 5)), requires_grad=True)
-
-        assert torch.autograd.gradcheck(sparsemax, (numbers,))
 
 
 class TestFit:

@@ -78,14 +78,15 @@ class TestSoftRows:
     def test_torch_and_numpy_say_the_same(self) -> None:
         soft, asked = one_hot(table(50)), SoftThresholds.over(DOMAIN, thresholds())
 
-        found = asked.on(torch.device("cpu")).table(torch.tensor(soft), STEEPEST)
+        found = asked.on(torch.device("cpu")).beside(torch.tensor(soft.T), STEEPEST)
 
-        assert np.allclose(found, asked.probabilities(soft), atol=1e-4)
+        assert np.array_equal(found[: soft.shape[1]].T, soft)
+        assert np.allclose(found[soft.shape[1] :].T, asked.probabilities(soft), atol=1e-4)
 
     def test_steeper_thresholds_are_nearer_to_steps(self) -> None:
-        soft, asked = torch.tensor(one_hot(table(50))), SoftThresholds.over(DOMAIN, thresholds())
+        soft, asked = torch.tensor(one_hot(table(50)).T), SoftThresholds.over(DOMAIN, thresholds())
 
-        gentle, steep = (asked.on(torch.device("cpu")).table(soft, t)[:, 1::2] for t in (2.0, 200.0))
+        gentle, steep = (asked.on(torch.device("cpu")).beside(soft, t)[len(soft) :] for t in (2.0, 200.0))
 
         assert (gentle - 0.5).abs().mean() < (steep - 0.5).abs().mean() - 0.1
 

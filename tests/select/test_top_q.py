@@ -107,6 +107,18 @@ class TestModels:
         # Independence is off by a TVD of 0.6; at this noise a wrong outcome is a many-sigma event.
         assert np.abs(exact - learned).sum() / 2 / 2000 < 0.2
 
+    def test_a_model_that_grows_stays_within_its_limit_and_all_is_spent(self) -> None:
+        # All pairs of six columns of 20 codes make one clique of 488 MB, a triangle one of 0.06 MB.
+        rng = np.random.default_rng(0)
+        domain = Domain.from_sizes({f"c{i}": 20 for i in range(6)})
+        rows = EncodedTable(domain, tuple(rng.integers(0, 20, 500) for _ in domain.columns))
+        asked = curator(Budget.zcdp(1.0, 1e-6), rows)
+
+        model = TopQ(max_model_mb=0.2, chosen_per_round=4).select(asked, PGM(iterations=5))
+
+        assert model.memory_mb(model.cliques) <= model.memory_mb([]) + 0.2
+        assert float(asked.ledger.spent) == pytest.approx(1.0, abs=1e-9)
+
     def test_thresholds_need_free_soft_rows(self) -> None:
         with pytest.raises(ArgumentError, match="ordered"):
             TopQ(ordered=("x",)).select(curator(Budget.zcdp(1.0, 1e-6)), PGM())
@@ -122,6 +134,7 @@ class TestArguments:
             {"threshold_seed": -1},
             {"measure_share": 1},
             {"one_way_share": 0},
+            {"max_model_mb": 0},
             {"ordered": "x"},
         ],
     )

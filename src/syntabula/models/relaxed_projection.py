@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.models.devices import multiplies_bfloat16
-from syntabula.models.row_fitting import SoftRows, Star
+from syntabula.models.row_fitting import SoftRows
 from syntabula.models.rows import Rows
+from syntabula.models.simplices import Simplices
 from syntabula.models.soft_rows import Arrays, SoftRowsModel
 from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
+from syntabula.models.stars import Star
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,71 +31,70 @@ _TEMPERATURES = tuple(2.0**k for k in range(1, 12))
 """Steepness of thresholds (tab_bench: 2 at first, then doubled ten times)."""
 
 
-@dataclass(eq=False)
 class FreeRows:
     """One free number per row and code, and thresholds over the distributions that they make.
 
-    Attributes:
+    Numbers lie code by code, so that sums over the codes of a column run along the rows.
+
+    Args:
         sizes: Number of codes of each column.
-        numbers: float32 [rows, sum of sizes].
+        numbers: [rows, sum of sizes].
         projection: Makes distributions of them.
         thresholds: Questions about the rows, each a further column of two codes.
-        fast: Whether gradients are multiplied in bfloat16.
+        device: Of torch.
+
+    Attributes:
         steepness: How nearly a threshold is a step.
     """
 
-    sizes: tuple[int, ...]
-    numbers: Tensor
-    projection: Projection
-    thresholds: SoftThresholds
-    fast: bool
-    steepness: float = STEEPEST
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        numbers: np.ndarray,
+        *,
+        projection: Projection,
+        thresholds: SoftThresholds,
+        device: Any,
+    ) -> None:
+        torch = require("torch", "neural")
+        self.steepness = STEEPEST
+        self._numbers = torch.tensor(np.ascontiguousarray(numbers.T), dtype=torch.float32, device=device)
+        self._simplices = Simplices(sizes, len(numbers), device)
+        self._projection = projection
+        self._thresholds = thresholds.on(device)
+        self._fast = multiplies_bfloat16(device)
+        self.settle()
 
     @property
     def parameters(self) -> list[Tensor]:
-        """All that fitting changes."""
-        return [self.numbers]
+        """All that fitting changes: one tensor [codes, rows]."""
+        return [self._numbers]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers [rows, codes], float32."""
+        found: np.ndarray = np.ascontiguousarray(self._numbers.detach().cpu().numpy().T)
+        return found
+
+    @property
+    def fast(self) -> bool:
+        """Whether gradients are multiplied in bfloat16."""
+        return self._fast
 
     def table(self) -> Tensor:
         """Return the distributions of all columns side by side [rows, codes], thresholds last; float32."""
-        torch = require("torch", "neural")
-        codes: Any = self.numbers
-        if self.projection == "softmax":
-            codes = torch.cat([part.softmax(dim=1) for part in codes.split(self.sizes, dim=1)], dim=1)
-        if not len(self.thresholds.offsets):
-            return cast("Tensor", codes)
-        table: Tensor = torch.cat([codes, self.thresholds.table(codes, self.steepness)], dim=1)
-        return table
+        codes = self._numbers
+        if self._projection == "softmax":
+            codes = self._simplices.softmax(codes)
+        return self._thresholds.beside(codes, self.steepness).T
 
     def settle(self) -> None:
         """Replace the numbers by the nearest distributions, if that is the projection.
 
         The step itself does not look at the projection: a code that is left out can come back.
         """
-        if self.projection == "sparsemax":
-            torch = require("torch", "neural")
-            with torch.no_grad():
-                parts = torch.split(self.numbers, self.sizes, dim=1)
-                self.numbers.copy_(torch.cat([sparsemax(part) for part in parts], dim=1))
-
-
-def sparsemax(numbers: Tensor) -> Tensor:
-    """Return the distribution nearest to each row of numbers (Martins, Astudillo 2016); many parts are 0.
-
-    It is the numbers less a common amount, cut off at 0. The amount is found by leaving out, again and again,
-    what lies below it (Michelot 1986): a few passes, several times faster than to sort.
-    """
-    torch = require("torch", "neural")
-    with torch.no_grad():
-        support = torch.ones_like(numbers, dtype=torch.bool)
-        left = numbers.numel() + 1
-        while (held := int(support.sum())) < left:
-            left = held
-            amount = ((numbers * support).sum(dim=1, keepdim=True) - 1) / support.sum(dim=1, keepdim=True)
-            support = numbers > amount
-    surplus = ((numbers * support).sum(dim=1, keepdim=True) - 1) / support.sum(dim=1, keepdim=True)
-    nearest: Tensor = ((numbers - surplus) * support).relu()
-    return nearest
+        if self._projection == "sparsemax":
+            self._simplices.project(self._numbers)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,8 +155,9 @@ class RelaxedProjection(SoftRowsModel):
             ResourceError: If a fit would take too much memory; nothing was allocated.
         """
         # Thresholds of which nothing was measured are left out of the fit.
-        named = {c for m in measurements for c in m.clique}
-        asked = {name: t for name, t in self._thresholds.items() if name in named}
+        # Those that were measured with the same column lie side by side, so that one product finds them.
+        named = {c: m.clique for m in measurements for c in m.clique if c in self._thresholds}
+        asked = {name: self._thresholds[name] for name in sorted(named, key=lambda n: named[n][::-1])}
         fitted = super(RelaxedProjection, replace(self, _thresholds=asked)).fit(measurements)
         return replace(fitted, _thresholds=self._thresholds)
 
@@ -181,16 +183,13 @@ class RelaxedProjection(SoftRowsModel):
         return {"numbers": ((self.n_rows, sum(self.domain.sizes)), "float32")}
 
     def _soft_rows(self, arrays: Arrays, device: Any, rng: np.random.Generator) -> SoftRows:
-        torch = require("torch", "neural")
-        free = FreeRows(
-            sizes=self.domain.sizes,
-            numbers=torch.tensor(arrays["numbers"], device=device),
+        return FreeRows(
+            self.domain.sizes,
+            arrays["numbers"],
             projection=self.projection,
-            thresholds=SoftThresholds.over(self.domain, self._thresholds).on(device),
-            fast=multiplies_bfloat16(device),
+            thresholds=SoftThresholds.over(self.domain, self._thresholds),
+            device=device,
         )
-        free.settle()
-        return free
 
     def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
         assert isinstance(rows, FreeRows)
@@ -203,7 +202,7 @@ class RelaxedProjection(SoftRowsModel):
 
     def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
         assert isinstance(rows, FreeRows)
-        return {"numbers": rows.numbers.cpu().numpy()}
+        return {"numbers": rows.numbers}
 
     def _row_operations(self) -> int:
         return 40 * sum(self.domain.sizes)  # a projection is a dozen of passes over a row

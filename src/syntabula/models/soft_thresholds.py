@@ -31,60 +31,61 @@ class SoftThresholds:
     (mean - b) / sqrt(1 / t^2 + variance / 1.702^2). Where rows are single codes both say the same.
 
     Attributes:
-        means: Part that each code has in each sum [sum of sizes, thresholds].
-        offsets: What each sum has to exceed [thresholds].
-        owner: 1 where a code belongs to a column [sum of sizes, columns].
-        weights: Squared weight of each column in each sum [columns, thresholds].
-        places: Place of each code between 0 and 1 [sum of sizes].
+        codes: Positions of the codes of all columns that are in a sum.
+        moments: What each of these codes adds to the mean place, and to the mean squared place, of each such
+            column [2 * columns, codes].
+        weights: Weight of each column in each sum [thresholds, columns].
+        offsets: What each sum has to exceed [thresholds, 1].
     """
 
-    means: Any
-    offsets: Any
-    owner: Any
+    codes: Any
+    moments: Any
     weights: Any
-    places: Any
+    offsets: Any
 
     @classmethod
     def over(cls, domain: Domain, thresholds: Mapping[str, LinearThreshold]) -> SoftThresholds:
         """Arrange thresholds over the codes of a domain."""
-        places = np.concatenate([positions(size) for size in domain.sizes])
-        owner = np.repeat(np.eye(len(domain)), domain.sizes, axis=0)
-        weights = np.zeros((len(domain), len(thresholds)))
+        named = {c for t in thresholds.values() for c in t.columns}
+        columns = [i for i, c in enumerate(domain.columns) if c in named]
+        owner = np.repeat(np.arange(len(domain)), domain.sizes)
+        codes = np.flatnonzero(np.isin(owner, columns))
+        places = np.concatenate([positions(size) for size in domain.sizes])[codes]
+        belongs = owner[codes] == np.array(columns, dtype=np.intp)[:, None]
+        weights = np.zeros((len(thresholds), len(columns)))
         for number, threshold in enumerate(thresholds.values()):
-            weights[[domain.index(c) for c in threshold.columns], number] = threshold.weights
-        arrays = (
-            (owner @ weights) * places[:, None],
-            np.array([t.offset for t in thresholds.values()]),
-            owner,
-            np.square(weights),
-            places,
+            weights[number, [columns.index(domain.index(c)) for c in threshold.columns]] = threshold.weights
+        return cls(
+            codes,
+            np.concatenate([belongs * places, belongs * places**2]).astype(np.float32),
+            weights.astype(np.float32),
+            np.array([[t.offset] for t in thresholds.values()], dtype=np.float32).reshape(-1, 1),
         )
-        return cls(*(a.astype(np.float32) for a in arrays))
 
     def on(self, device: Any) -> SoftThresholds:
         """Return the same on a device of torch."""
         torch = require("torch", "neural")
-        arrays = (self.means, self.offsets, self.owner, self.weights, self.places)
+        arrays = (self.codes, self.moments, self.weights, self.offsets)
         return SoftThresholds(*(torch.tensor(a, device=device) for a in arrays))
 
-    def table(self, rows: Tensor, steepness: float) -> Tensor:
-        """Return the distributions over no and yes of all thresholds side by side [rows, 2 * thresholds]."""
-        passed = self._margin(rows, steepness).sigmoid()
-        table: Tensor = (passed[:, :, None] * passed.new_tensor([-1, 1]) + passed.new_tensor([1, 0])).flatten(
-            1
-        )
+    def beside(self, rows: Tensor, steepness: float) -> Tensor:
+        """Return distributions of rows [codes, rows] and below them those over no and yes of all thresholds."""
+        torch = require("torch", "neural")
+        if not len(self.offsets):
+            return rows
+        passed = self._margin(rows[self.codes], steepness).sigmoid()
+        table: Tensor = torch.cat([rows, torch.stack([1 - passed, passed], dim=1).flatten(0, 1)])
         return table
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """Return the same table for rows of numpy, with the steepest thresholds."""
-        margin = self._margin(rows, STEEPEST)
+        """Return how likely rows [rows, codes] of numpy answer no and yes to each of the steepest thresholds."""
+        margin = self._margin(rows.T[self.codes], STEEPEST)
         passed = 1 / (1 + np.exp(-np.clip(margin, -60, 60)))
-        return np.stack([1 - passed, passed], axis=2).reshape(len(rows), -1).astype(np.float32)
+        return np.stack([1 - passed, passed], axis=1).reshape(-1, len(rows)).T.astype(np.float32)
 
-    def _margin(self, rows: Any, steepness: float) -> Any:
+    def _margin(self, codes: Any, steepness: float) -> Any:
         """Return how far the mean of each sum is beyond its offset, in units of its spread; numpy or torch."""
-        mean = (rows * self.places) @ self.owner
-        # Of each column alone: its weights are the thresholds'.
-        variance = ((rows * self.places**2) @ self.owner - mean**2) @ self.weights
-        spread = variance.clip(min=0) / _PROBIT**2 + steepness**-2
-        return (rows @ self.means - self.offsets) / spread**0.5
+        moments = self.moments @ codes
+        mean, square = moments[: len(moments) // 2], moments[len(moments) // 2 :]
+        variance = (self.weights**2) @ (square - mean**2).clip(min=0)
+        return (self.weights @ mean - self.offsets) * (variance / _PROBIT**2 + steepness**-2) ** -0.5

@@ -8,16 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part
+from syntabula._arguments import check_count, check_part, check_positive
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, StatesFitCost
 from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.threshold_curator import with_thresholds
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds, pairs_of, plan_of_pairs
+from syntabula.select.rounds import HALF_NORMAL, Rounds, affordable, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs and thresholds"
@@ -46,6 +46,10 @@ class TopQ:
         ordered: Columns that thresholds are drawn over; none for pairs alone. Needs a model of free soft rows.
         n_thresholds: How many are drawn; each is a candidate with every column that is not ordered.
         threshold_seed: Of the thresholds, which are not secret.
+        max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
+            Private-PGM: pairs that would make it larger wait, and if none is left that fits, those that were
+            measured are measured again. A model whose size does not depend on the marginals, as RAP++'s own, is
+            not concerned.
     """
 
     rounds_per_column: int = 1
@@ -55,6 +59,7 @@ class TopQ:
     ordered: Sequence[str] = ()
     n_thresholds: int = 200
     threshold_seed: int = 0
+    max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
         for name in ("rounds_per_column", "chosen_per_round", "n_thresholds"):
@@ -62,6 +67,7 @@ class TopQ:
         check_count("threshold_seed", self.threshold_seed, 0)
         check_part("measure_share", self.measure_share)
         check_part("one_way_share", self.one_way_share)
+        check_positive("max_model_mb", self.max_model_mb)
         if isinstance(self.ordered, str) or not all(isinstance(c, str) for c in self.ordered):
             raise ArgumentError("ordered must be a list of column names")
 
@@ -76,6 +82,7 @@ class TopQ:
             measure_share=Fraction(self.measure_share),
             names=(ONE_WAY, CHOOSE, MEASURE),
             picks=self.chosen_per_round,
+            max_model_mb=self.max_model_mb,
         )
         # Two codes of each threshold, with all codes of all columns at most.
         further = self.n_thresholds * 2 * sum(domain.sizes)
@@ -121,9 +128,13 @@ class TopQ:
             max_rounds=len(order),
         )
         for (_, kind), (measure_share, choose_share) in zip(order, rounds, strict=True):
-            chosen = self._choose(curator, model, kinds[kind], choose_share, measure_share)
+            growth_mb = self.max_model_mb * rounds.done
+            cliques = [m.clique for m in measured]
+            chosen, left = self._choose(
+                curator, model, kinds[kind], cliques, growth_mb, choose_share, measure_share
+            )
             kinds[kind] = [c for c in kinds[kind] if c not in chosen]
-            measured += curator.measure(chosen, share=measure_share, step=MEASURE)
+            measured += curator.measure(chosen, share=measure_share + left, step=MEASURE)
             model = model.fit(measured)
             report(CHOOSE, rounds.done)
         report(MEASURE, 1.0)
@@ -134,16 +145,24 @@ class TopQ:
         curator: Curator,
         model: MarginalModel,
         candidates: Sequence[Clique],
+        measured: Sequence[Clique],
+        growth_mb: float,
         share: Fraction,
         measure_share: Fraction,
-    ) -> list[Clique]:
-        """Choose the q candidates that the model gets most wrong, beyond the noise of their measurement."""
-        picks = min(self.chosen_per_round, len(candidates))
+    ) -> tuple[list[Clique], Fraction]:
+        """Choose the q candidates that the model gets most wrong, beyond the noise of their measurement.
+
+        Returns:
+            The chosen ones, fewer than q where no more fit the model together, and what is left of the share.
+        """
+        left = _fitting(model, candidates, measured, growth_mb)
+        left = left or list(dict.fromkeys(c for c in measured if len(c) > 1))
+        left = left or [min(candidates, key=curator.domain.cells)]
+        picks = min(self.chosen_per_round, len(left))
         sigma = curator.noise_sigma(picks, measure_share)
-        left = list(candidates)
         believed = dict(zip(left, model.marginals(left), strict=True))
-        chosen = []
-        for _ in range(picks):
+        chosen: list[Clique] = []
+        while left and len(chosen) < picks:
             position = curator.choose(
                 left,
                 [believed[c] for c in left],
@@ -152,7 +171,8 @@ class TopQ:
                 penalties=[HALF_NORMAL * sigma * curator.domain.cells(c) for c in left],
             )
             chosen.append(left.pop(position))
-        return chosen
+            left = _fitting(model, left, [*measured, *chosen], growth_mb)
+        return chosen, share * (picks - len(chosen)) / picks
 
     def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
         return share if len(domain) == 1 else Fraction(self.one_way_share) * share
@@ -165,3 +185,12 @@ class TopQ:
         if n_ordered:
             candidates.append(self.n_thresholds * max(1, len(domain) - n_ordered))
         return tuple(min(rounds, -(-n // self.chosen_per_round)) for n in candidates)
+
+
+def _fitting(
+    model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], growth_mb: float
+) -> list[Clique]:
+    """Return the candidates that a model may measure next; all, if it states what a fit to all of them takes."""
+    if isinstance(model, StatesFitCost):
+        return list(candidates)
+    return affordable(model, candidates, measured, growth_mb)
