@@ -188,6 +188,7 @@ class TestTablesAtTheEdge:
         html = report(real, synthetic).html
 
         assert "Shown are the 40 of 45 columns" in " ".join(html.split())
+        assert "Of the 24 of 45 columns with the largest differences" in html
         assert "values of c44 in" in html
 
     def test_tsne_lays_out_the_rows(self):
@@ -244,7 +245,7 @@ class TestResults:
     def test_attacks_are_shown_with_what_they_prove(self, tmp_path):
         facts = {
             "attack": "groundhog", "shadows": 20, "judged": 10, "auc": 0.97, "success": 0.9,
-            "tpr_at_fpr": {"0.01": 0.6}, "epsilon_lower": 1.4, "confidence": 0.95, "delta": 1e-5,
+            "tpr_at_fpr": {"0.01": 0.6}, "epsilon_lower": 1.4, "confidence": 0.95, "delta": 1e-5, "epsilon_reach": 2.5,
             "epsilon": 1.0, "auc_ceiling": 0.731, "refutes_claim": True, "seconds_per_shadow": 0.1,
         }  # fmt: skip
         file = tmp_path / "attack.json"
@@ -255,16 +256,17 @@ class TestResults:
         assert "groundhog" in text
         assert "REFUTED" in text
         assert "AUC 0.97" in text
+        assert "20 shadow models can show 2.5 at most" in text
 
     def test_disclosure_is_shown_with_its_scale(self):
         facts = {
             "metric": "mds", "value": 0.2, "direction": "lower", "baselines": {"SELF": 0.8, "HISTOGRAM": None},
-            "facts": {"shadows": 8}, "note": "", "details": [],
+            "facts": {"shadows": 8, "standard_error": 0.03}, "note": "", "details": [],
         }  # fmt: skip
 
         text = Page(report(people(40, 1), people(40, 2), attacks=Facts(facts)).html).text
 
-        assert re.search(r"mds 8 shadow models 0\.2 lower SELF 0\.8", text)
+        assert re.search(r"mds 8 shadow models, standard error 0\.03 0\.2 lower SELF 0\.8", text)
         assert "SELF copies the table" in text
 
     def test_utility_is_shown_by_model_beside_real_training(self):

@@ -16,7 +16,7 @@ from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.metrics.evaluation import NOT_PRIVATE, Evaluation, Result
 from syntabula.metrics.reading import compare
 from syntabula.report import plots, words
-from syntabula.report.cards import MOST_PAIRS, Cards
+from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
 from syntabula.report.plane import Method, check_method, lay_out
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
@@ -144,6 +144,7 @@ def make_report(
         "tiles": words.tiles(distances, ties, statement, findings),
         "worst": {way: cards.listed(parts[:MOST_PAIRS]) for way, parts in found.items()},
         "map": cards.map(),
+        "map_columns": min(len(tables.columns), MOST_IN_MAP),
         "columns": cards.columns(),
         "n_columns": len(tables.columns),
         "pairs": cards.pairs(),
