@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
+    from syntabula.synthesizers.options import option_notes as option_notes
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
@@ -116,6 +117,7 @@ _HOMES = {
     "make_report": "report.page",
     "membership_disclosure": "attacks.disclosure",
     "method_options": "synthesizers.options",
+    "option_notes": "synthesizers.options",
     "synthesizer": "_registry",
     "with_options": "synthesizers.options",
 }
@@ -173,6 +175,7 @@ __all__ = [
     "membership_disclosure",
     "method_options",
     "metrics",
+    "option_notes",
     "synthesizer",
     "with_options",
 ]

@@ -17,7 +17,7 @@ from syntabula.privacy.budget import Budget, shown_above
 from syntabula.privacy.events import ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.privacy.statement_lines import StatementLine, lines_of
+from syntabula.privacy.statement_lines import StatementLine, folded, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -244,3 +244,30 @@ class TestTypes:
         assert facts.pop("types_read") is False
 
         assert PrivacyStatement.from_json(facts) == statement()
+
+
+class TestFolded:
+    def test_the_same_for_many_columns_is_one_line(self) -> None:
+        steps = [
+            ("count", 1),
+            *((f"bins of {name!r}", 1) for name in ("a", "it's", "c of d", "e\n")),
+            ("fit", 1),
+        ]
+
+        assert folded(steps) == [("count", [0]), ("bins of 4 columns", [1, 2, 3, 4]), ("fit", [5])]
+
+    def test_a_few_and_what_differs_stay_apart_and_in_order(self) -> None:
+        steps = [(f"bins of {name!r}", sigma) for sigma in (1, 2) for name in "abc"]
+        assert folded(steps) == [(name, [i]) for i, (name, _) in enumerate(steps)]
+        assert folded([("fit", 1)] * 5) == [("fit", [i]) for i in range(5)]
+
+    def test_a_wide_table_is_stated_in_few_words_and_listed_in_json(self) -> None:
+        lines = [
+            StatementLine(step=f"fit the bins of {i!r}", mechanism="a tree, scale 9", share=0.001)
+            for i in map(str, range(200))
+        ]
+        wide = statement(lines=(*lines, StatementLine(step="measure", mechanism="noise", share=0.8)))
+
+        assert "   20.0%  fit the bins of 200 columns  each a tree, scale 9\n" in wide.text()
+        assert "  100.0%  in all" in wide.text()
+        assert len(wide.to_json()["steps"]) == 201

@@ -6,7 +6,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
-from syntabula.synthesizers.options import method_options, with_options
+from syntabula.synthesizers.options import method_options, option_notes, with_options
 
 
 def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> None:
@@ -16,6 +16,20 @@ def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> N
     assert options["selector"]["max_rounds"] is None
     assert options["model"]["stop_at_noise"] is True
     assert not any(name.startswith("_") for part in options.values() for name in part)
+
+
+@pytest.mark.parametrize("info", st.list_synthesizers(), ids=lambda info: info.key)
+def test_every_option_is_explained(info: st.MethodInfo) -> None:
+    try:
+        kind = st.synthesizer(info.key)
+        options = method_options(kind)
+    except st.errors.MissingExtraError as error:
+        pytest.skip(str(error))
+
+    notes = option_notes(kind)
+
+    assert set(notes) == {name for named in options.values() for name in named}
+    assert all(note.endswith(".") and "  " not in note for note in notes.values())
 
 
 def test_changed_options_make_parts_for_the_method() -> None:

@@ -23,7 +23,7 @@ Number = float | Fraction | Decimal
 _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
-_EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none()"
+_EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
 _DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 
 

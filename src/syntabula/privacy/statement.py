@@ -9,9 +9,11 @@ from textwrap import wrap
 from typing import Any
 
 from syntabula.privacy.budget import Budget, shown_above
-from syntabula.privacy.statement_lines import StatementLine
+from syntabula.privacy.statement_lines import StatementLine, folded
 
 _UNIT = "one record (one row of the table)"
+_MOST_NAMED = 10
+"""Columns that a warning names; all are listed below it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,8 @@ class PrivacyStatement:
         elif not self.noise_is_private:
             reasons.append("not private: seeded noise; whoever learns or guesses the seed can remove it")
         if self.observed_columns:
-            names = ", ".join(self.observed_columns)
+            names = ", ".join(self.observed_columns[:_MOST_NAMED])
+            names += " and others" if len(self.observed_columns) > _MOST_NAMED else ""
             reasons.append(
                 "not end-to-end private: bounds or categories were read off the sensitive table for "
                 f"{len(self.observed_columns)} of {len(self.provenance)} columns ({names})"
@@ -146,15 +149,17 @@ class PrivacyStatement:
         return lines
 
     def _why(self, choice: MethodChoice) -> tuple[str, ...]:
-        sentence = f"{choice.method}, because {choice.reason}."
-        return tuple(wrap(sentence, width=104, initial_indent="  ", subsequent_indent="  "))
+        return tuple(_wrapped(f"{choice.method}, because {choice.reason}."))
 
     def _spending(self) -> list[str]:
-        width = max((len(line.step) for line in self.lines), default=0)
+        groups = folded([(line.step, (line.mechanism, line.share)) for line in self.lines])
+        width = max((len(name) for name, _ in groups), default=0)
         rows = []
-        for line in self.lines:
-            share = "   -  " if line.share is None else f"{line.share:6.1%}"
-            rows.append(f"  {share}  {line.step:<{width}}  {line.mechanism}")
+        for name, places in groups:
+            lines = [self.lines[place] for place in places]
+            share = "   -  " if lines[0].share is None else f"{sum(x.share or 0.0 for x in lines):6.1%}"
+            each = "each " if len(lines) > 1 else ""
+            rows.append(f"  {share}  {name:<{width}}  {each}{lines[0].mechanism}")
         if self.epsilon_spent is not None:
             total = sum(line.share or 0.0 for line in self.lines)
             rows.append(f"  {total:6.1%}  in all: {self._guarantee()}")
@@ -182,7 +187,7 @@ class PrivacyStatement:
         ):
             names = [c for c, p in self.provenance.items() if p == origin]
             if names:
-                lines.append(f"  Domains {words} ({len(names)}): {', '.join(names)}.")
+                lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
         return lines
 
     def _limits(self) -> list[str]:
@@ -241,6 +246,17 @@ class PrivacyStatement:
             replayed=int(facts.get("replayed", 0)),
             types_read=bool(facts.get("types_read", False)),
         )
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return wrap(
+        sentence,
+        width=104,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _factor(epsilon: float | None) -> str:

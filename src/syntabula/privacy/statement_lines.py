@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from syntabula.privacy.events import (
@@ -15,6 +17,10 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+
+_OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
+_MOST_APART = 3
+"""Steps for one column each, otherwise alike, that are still listed one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +36,29 @@ class StatementLine:
     step: str
     mechanism: str
     share: float | None
+
+
+def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]:
+    """Put steps together that did the same for one column each, so that wide tables read like narrow ones.
+
+    Args:
+        steps: Name of each step, such as "fit the bins of 'age'", and what else two steps must have in common.
+
+    Returns:
+        Names, in order of the first step of each, and the positions of the steps; a few columns stay apart.
+    """
+    groups: dict[tuple[str, Hashable], list[int]] = {}
+    for position, (name, common) in enumerate(steps):
+        of_column = _OF_COLUMN.fullmatch(name)
+        key = (of_column[1], common) if of_column else (name, (position, common))
+        groups.setdefault(key, []).append(position)
+    found: list[tuple[str, list[int]]] = []
+    for (what, _), places in groups.items():
+        if len(places) > _MOST_APART:
+            found.append((f"{what} of {len(places)} columns", places))
+        else:
+            found += [(steps[place][0], [place]) for place in places]
+    return sorted(found, key=lambda group: group[1][0])
 
 
 def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any
@@ -26,6 +28,29 @@ def method_options(kind: Kind) -> dict[str, dict[str, Any]]:
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
         for name, part in _parts(kind).items()
     }
+
+
+def option_notes(kind: Kind) -> dict[str, str]:
+    """Return what the options of a method's selector and model mean, by name, as their classes document them.
+
+    Args:
+        kind: A synthesizer class, or the parts of one.
+    """
+    parts = _parts(kind)
+    notes: dict[str, str] = {}
+    for part_name, options in method_options(kind).items():
+        documented: dict[str, str] = {}
+        for base in reversed(type(parts[part_name]).__mro__):
+            documented |= _documented(inspect.cleandoc(base.__doc__ or ""))
+        notes |= {name: documented[name] for name in options if name in documented}
+    return notes
+
+
+def _documented(text: str) -> dict[str, str]:
+    """Return the sentences of the section on attributes of a docstring, by name."""
+    section = text.partition("Attributes:\n")[2].partition("\n\n")[0]
+    entries = re.split(r"^    (\w+): ", section, flags=re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in zip(entries[1::2], entries[2::2], strict=True)}
 
 
 def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel, StatesFitCost
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.statement_lines import folded
 from syntabula.select.base import PlannedStep
 from syntabula.table.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.raw import PhysicalType
@@ -89,7 +90,11 @@ class Plan:
             "",
             f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
         ]
-        lines += [f"  {s.share:6.1%}  {s.memory_mb:9,.1f}  {s.seconds:7,.2f}  {s.name}" for s in self.steps]
+        for name, places in folded([(s.name, None) for s in self.steps]):
+            steps = [self.steps[place] for place in places]
+            share, seconds = sum(s.share for s in steps), sum(s.seconds for s in steps)
+            memory_mb = max(s.memory_mb for s in steps)
+            lines.append(f"  {share:6.1%}  {memory_mb:9,.1f}  {seconds:7,.2f}  {name}")
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:

@@ -110,7 +110,11 @@ class Schema:
         absent = [name for name in self if name not in table.columns]
         extra = [name for name in table.columns if name not in self]
         if absent:
-            hints = "".join(f"; {name!r}{_near(name, extra)}" for name in absent if _near(name, extra))
+            # For more, another table is the likelier mistake than other names.
+            likely = absent if len(absent) <= 3 else []
+            hints = "".join(
+                f"; for {name!r}{_near(name, extra)[1:]}" for name in likely if _near(name, extra)
+            )
             raise SchemaError(
                 f"the table has no column {_listed(absent)}{hints}; rename or add the column, or take it out "
                 "of the schema"
@@ -164,7 +168,7 @@ def check_declared(schema: object, *, allow_observed: bool) -> None:
     if not isinstance(schema, Schema):
         raise SchemaError("schema must be a syntabula.Schema; read a file with Schema.from_yaml(path)")
     if schema.observed_columns and not allow_observed:
-        names = ", ".join(map(repr, schema.observed_columns))
+        names = _listed([*schema.observed_columns])
         raise ObservedDomainError(
             f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
             "by public facts and mark them public, or say allow_observed=True (--observed-domain)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from textwrap import wrap
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,8 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.request import selector_and_model
+
+_INDENT = " " * 8
 
 
 def methods(
@@ -51,26 +54,30 @@ def _list(console: Console) -> None:
 
 
 def _describe(console: Console, method: str) -> None:
-    from syntabula import method_options, synthesizer
+    from syntabula import synthesizer
 
     kind = synthesizer(method)
-    first = (kind.__doc__ or "").strip().splitlines()[0]
-    _show(console, method, first, method_options(kind))
+    _show(console, method, (kind.__doc__ or "").strip().splitlines()[0], kind)
 
 
 def _describe_pair(console: Console, selector: str, model: str) -> None:
-    from syntabula import grid_parts, method_options
+    from syntabula import grid_parts
 
-    parts = grid_parts(selector, model)
     title = f"Selector {selector} with model {model}."
-    _show(console, f"{selector}+{model}", title, method_options(parts))
+    _show(console, f"{selector}+{model}", title, grid_parts(selector, model))
 
 
-def _show(console: Console, key: str, title: str, parts: dict[str, dict[str, Any]]) -> None:
-    lines = [title, ""]
-    lines += [
-        f"  --option {name}={_shown(value)}" for named in parts.values() for name, value in named.items()
-    ]
+def _show(console: Console, key: str, title: str, kind: Any) -> None:
+    from syntabula import method_options, option_notes
+
+    parts, notes = method_options(kind), option_notes(kind)
+    lines = [title]
+    for part, named in parts.items():
+        if named:
+            lines += ["", f"Options of the {part}, with their defaults:"]
+        for name, value in named.items():
+            lines.append(f"  --option {name}={_shown(value)}")
+            lines += wrap(notes.get(name, ""), width=100, initial_indent=_INDENT, subsequent_indent=_INDENT)
     facts = {part: {n: _shown(v) for n, v in named.items()} for part, named in parts.items()}
     console.result("\n".join(lines), {"key": key, "options": facts})
 
