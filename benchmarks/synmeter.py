@@ -3,14 +3,19 @@
     python benchmarks/synmeter.py fidelity|queries|disclosure|affinity [--tables ...] [--methods ...] [--seconds S]
     python benchmarks/synmeter.py table
 
-Needs SYNTABULA_DATA. Each finished cell is a line of results/synmeter.jsonl, and a cell that is there is not run
-again, so that a run may be broken off at any time, or told to begin no cell after S seconds; `table` writes
-results/synmeter.md from that file and the figures of synmeter_reported.json.
+Needs SYNTABULA_DATA. Each finished cell is a line of results/synmeter.jsonl, with the commit whose library made it,
+and a cell that is there is not run again, so that a run may be broken off at any time, or told to begin no cell after
+S seconds; with --again, cells of another commit are run again and replaced. `table` writes results/synmeter.md from
+that file and the figures of synmeter_reported.json.
 
 As the authors: rows are split 8:2 and the larger part 8:2 again (stratified by a class, seed 0, as their code does);
 models learn both larger parts; the largest part ("train") or the fifth ("test") is the real table of a score; tables
 of more than 5,000 rows are compared in 3,000 rows. Bounds and categories are those of the whole table and count
 as public. Columns have the types that their Table 3 counts; adult is its first 32,561 rows.
+
+Methods besides those of the library: HALF, HISTOGRAM and, for disclosure, SELF; for fidelity and queries, QUANTILES
+and EVEN, the real rows in ten quantile bins or twenty even ones; for disclosure, mst-bins, pairs-bins and
+privsyn-bins, methods in the bins of the authors' code (synmeter_bins.py).
 
 Not as the authors: methods have their default settings, theirs are tuned; one model and one synthetic table per
 cell, theirs is a mean of ten; at most --pairs pairs of each type are transported, and the error of that is stated.
@@ -23,6 +28,7 @@ import itertools
 import json
 import math
 import os
+import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -31,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from synmeter_bins import Binned, rounded
 from synmeter_table import write_table
 
 import syntabula as st
@@ -43,7 +50,12 @@ HERE = Path(__file__).parent
 FOUND = HERE / "results" / "synmeter.jsonl"
 TABLES = ("insurance", "obesity", "faults", "abalone", "wine", "robot")
 TABLES += ("magic", "phishing", "bean", "shoppers", "adult", "news_part")
-BASELINES = ("HALF", "HISTOGRAM")
+ROUNDED = {"QUANTILES": (10, "quantile"), "EVEN": (20, "even")}
+BINNED = {
+    "mst-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf),
+    "pairs-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf, pairs=True),
+    "privsyn-bins": Binned(method="privsyn", most=10, kind="even", epsilon=math.inf),
+}
 CATEGORIES = {
     "faults": ("TypeOfSteel_A300", "TypeOfSteel_A400", "Outside_Global_Index"),
     "insurance": ("children",),
@@ -110,7 +122,8 @@ def fidelity(cell: Cell, pairs: int) -> Cell:
     parts = split(cell["table"], frame)
     fit = parts["fit"]
     started = time.process_time()
-    draw = learned(cell, fit, schema)
+    binned = ROUNDED.get(cell["method"])
+    draw = None if binned else learned(cell, fit, schema)
     found: Cell = {"pairs": pairs, "fit_seconds": time.process_time() - started}
     for part in ("train", "test"):
         real = parts[part]
@@ -118,7 +131,7 @@ def fidelity(cell: Cell, pairs: int) -> Cell:
             # The other half of what would have been learned.
             order = np.random.default_rng(cell["seed"]).permutation(len(fit))
             real = fit.iloc[order[len(fit) // 2 :]].iloc[: len(real)].reset_index(drop=True)
-        made = draw(len(real))
+        made = rounded(real, schema, *binned) if binned else draw(len(real))
         rng = np.random.default_rng([cell["seed"], part == "test"])
         tables = compare(real, made, schema=schema)
         few = tables.sampled(SOME_ROWS, rng) if len(real) > MANY_ROWS else tables
@@ -135,8 +148,9 @@ def queries(cell: Cell) -> Cell:
     """Score a synthetic table against the test rows, by queries of three conditions and of one, two and three."""
     frame, schema = load(cell["table"])
     parts = split(cell["table"], frame)
-    made = learned(cell, parts["fit"], schema)(len(parts["test"]))
-    tables = compare(parts["test"], made, schema=schema)
+    real, binned = parts["test"], ROUNDED.get(cell["method"])
+    made = rounded(real, schema, *binned) if binned else learned(cell, parts["fit"], schema)(len(real))
+    tables = compare(real, made, schema=schema)
     three, mean = (
         QueryError(prefixes=prefixes)(tables, np.random.default_rng(0)).value for prefixes in (False, True)
     )
@@ -147,18 +161,24 @@ def disclosure(cell: Cell) -> Cell:
     """Score membership disclosure; shadow models are kept until the cell is done, to go on from."""
     frame, schema = load(cell["table"])
     method = cell["method"]
-    maker = attacks.BASELINES.get(method)
+    if method in attacks.BASELINES:
+        synthesizer: Any = attacks.BASELINES[method]()
+    elif method in BINNED:
+        synthesizer = replace(BINNED[method], epsilon=_number(cell["epsilon"]))
+    else:
+        synthesizer = st.synthesizer(method)(epsilon=_number(cell["epsilon"]))
     score = attacks.membership_disclosure(
         frame,
-        maker() if maker else st.synthesizer(method)(epsilon=_number(cell["epsilon"])),
+        synthesizer,
         schema,
         n_shadows=cell["shadows"],
         n_draws=cell["draws"],
         folder=os.environ.get("SYNMETER_SHADOWS")
-        and Path(os.environ["SYNMETER_SHADOWS"]) / "-".join(str(v) for v in cell.values()),
+        and Path(os.environ["SYNMETER_SHADOWS"]) / "-".join([*(str(v) for v in cell.values()), commit()]),
         baselines=False,
     )
-    return {"value": score.value, **{k: score.facts[k] for k in ("mean", "percentile_99", "records")}}
+    facts = ("standard_error", "mean", "percentile_99", "records")
+    return {"value": score.value, **{k: score.facts[k] for k in facts}}
 
 
 def affinity(cell: Cell) -> Cell:
@@ -191,7 +211,7 @@ def _number(epsilon: str | None) -> float:
 def cells(chosen: argparse.Namespace) -> Iterator[Cell]:
     """Yield what is to be run, the smallest tables first."""
     for table, method in itertools.product(chosen.tables, chosen.methods):
-        for epsilon in [None] if method in attacks.BASELINES else chosen.epsilons:
+        for epsilon in [None] if method.isupper() else chosen.epsilons:
             cell: Cell = {"kind": chosen.what, "table": table, "method": method, "epsilon": epsilon}
             if chosen.what == "disclosure":
                 # Copies need no repetition: each draw of theirs is the same.
@@ -220,15 +240,16 @@ def main() -> None:
         "--trials", type=int, default=50, help="settings tried for each evaluator; 50 in the paper"
     )
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after this time")
+    parser.add_argument("--again", action="store_true", help="replace cells of another commit")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
-    lines = FOUND.read_text(encoding="utf-8").splitlines() if FOUND.exists() else []
     if chosen.what == "table":
-        write_table([json.loads(line) for line in lines], HERE)
+        write_table(finished(), HERE)
         return
     if "SYNTABULA_DATA" not in os.environ:
         parser.error("this needs the folder SYNTABULA_DATA")
-    done = [json.loads(line)["cell"] for line in lines]
+    here = commit()
+    done = [line["cell"] for line in finished() if not chosen.again or line.get("commit") == here]
     began = time.perf_counter()
     for cell in cells(chosen):
         if cell in done or time.perf_counter() - began > chosen.seconds:
@@ -239,10 +260,22 @@ def main() -> None:
             if chosen.what == "fidelity"
             else {"queries": queries, "disclosure": disclosure, "affinity": affinity}[chosen.what](cell)
         )
-        line = json.dumps({"cell": cell, **found, "processor_seconds": time.process_time() - started})
-        with FOUND.open("a", encoding="utf-8") as stream:
-            stream.write(line + "\n")
-        print(line, flush=True)
+        line = {"cell": cell, **found, "processor_seconds": time.process_time() - started, "commit": here}
+        lines = [*(known for known in finished() if known["cell"] != cell), line]
+        FOUND.write_text("".join(json.dumps(known) + "\n" for known in lines), encoding="utf-8")
+        print(json.dumps(line), flush=True)
+
+
+def finished() -> list[Cell]:
+    """Return the finished cells."""
+    text = FOUND.read_text(encoding="utf-8") if FOUND.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def commit() -> str:
+    """Return the last commit that changed the library."""
+    command = ("git", "log", "-1", "--format=%h", "--", "src")
+    return subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,15 @@ COLUMNS = (
     ("privsyn", "1", "PrivSyn"),
     ("privsyn", "inf", "PrivSyn"),
 )
+IN_BINS = (("mst-bins", "inf", "PGM"), ("pairs-bins", "inf", "PGM"), ("privsyn-bins", "inf", "PrivSyn"))
+# Known tables beside them.
+KNOWN = {
+    "SELF": "SELF",
+    "HALF": "HALF",
+    "HISTOGRAM": "HISTOGRAM",
+    "QUANTILES": "real in 10 quantile bins",
+    "EVEN": "real in 20 even bins",
+}
 ORDER = (
     "adult",
     "shoppers",
@@ -35,40 +44,50 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
     """Write results/synmeter.md from the finished cells; prose comes from synmeter_template.md."""
     reported = json.loads((folder / "synmeter_reported.json").read_text(encoding="utf-8"))
     notes = (folder / "synmeter_template.md").read_text(encoding="utf-8")
-    sections = {
+    sections: dict[str, tuple[str, Callable[[Line], tuple[float, float]]]] = {
         "fidelity train": ("fidelity", lambda line: (line["train"]["value"], line["train"]["error"])),
         "fidelity test": ("fidelity", lambda line: (line["test"]["value"], line["test"]["error"])),
         "query error": ("queries", lambda line: (line["mean"], 0.0)),
         "query error, three": ("queries", lambda line: (line["three"], 0.0)),
-        "disclosure": ("disclosure", lambda line: (line["value"], 0.0)),
+        "disclosure": ("disclosure", lambda line: (line["value"], line.get("standard_error", 0.0))),
         "affinity": ("affinity", lambda line: (line["value"], 0.0)),
         "efficacy": ("affinity", lambda line: (line["efficacy"] / line["efficacy_of_real"], 0.0)),
     }
     for title, (kind, read) in sections.items():
         chosen = [line for line in lines if line["cell"]["kind"] == kind]
         table = _table(
-            chosen, reported.get(title, {}), read, _baselines(chosen), with_settings=kind == "disclosure"
+            chosen,
+            reported.get(title, {}),
+            read,
+            COLUMNS,
+            _baselines(chosen),
+            with_settings=kind == "disclosure",
         )
         notes = notes.replace(f"<!-- {title} -->", table)
+    binned = [line for line in lines if (line["cell"]["method"], "inf") in {column[:2] for column in IN_BINS}]
+    table = _table(binned, reported["disclosure"], sections["disclosure"][1], IN_BINS, (), with_settings=True)
+    notes = notes.replace("<!-- disclosure in bins -->", table)
     (folder / "results" / "synmeter.md").write_text(notes, encoding="utf-8")
 
 
 def _baselines(lines: Sequence[Line]) -> list[str]:
     found = {line["cell"]["method"] for line in lines}
-    return [name for name in ("SELF", "HALF", "HISTOGRAM") if name in found]
+    return [name for name in KNOWN if name in found]
 
 
 def _table(
     lines: Sequence[Line],
     reported: dict[str, dict[str, float]],
     read: Callable[[Line], tuple[float, float]],
+    columns: Sequence[tuple[str, str, str]],
     baselines: Sequence[str],
     *,
     with_settings: bool,
 ) -> str:
     """Return one row per table: ours, the paper's in brackets, and the baselines."""
-    occurring = [c for c in COLUMNS if any(_is(line, c[0], c[1]) for line in lines)]
-    heads = ["table", *(f"{ours} {_epsilon(e)} ({theirs})" for ours, e, theirs in occurring), *baselines]
+    occurring = [c for c in columns if any(_is(line, c[0], c[1]) for line in lines)]
+    heads = ["table", *(f"{ours} {_epsilon(e)} ({theirs})" for ours, e, theirs in occurring)]
+    heads += [KNOWN[name] for name in baselines]
     if with_settings:
         heads.insert(1, "models × draws")
     rows = [heads, ["---"] * len(heads)]
@@ -90,7 +109,7 @@ def _table(
 def _mean(
     lines: Sequence[Line], method: str, epsilon: str | None, read: Callable[[Line], tuple[float, float]]
 ) -> str:
-    """Return the mean over seeds, with the error that the choice of pairs adds, if any."""
+    """Return the mean over seeds, with its standard error, if known."""
     found = [read(line) for line in lines if _is(line, method, epsilon)]
     if not found:
         return "–"

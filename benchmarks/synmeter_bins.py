@@ -1,0 +1,128 @@
+"""Tables in the bins of SynMeter's code, to tell what its bins do from what its methods do.
+
+Its code puts each number into one of a few bins that it reads off the rows to be learned, and writes the middle of
+the bin: quantile bins for PGM, five to twenty of them as tuned and always five for membership disclosure; even bins
+for PrivSyn, ten for membership disclosure (Du and Li, SynMeter, Tables A1 and A2, and its code).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import syntabula as st
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+from syntabula.table.read import read
+
+Floats = NDArray[np.float64]
+Kind = Literal["quantile", "even"]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of one column, read off its values.
+
+    Attributes:
+        edges: Their bounds [bins + 1], ascending.
+    """
+
+    edges: Floats
+
+    @classmethod
+    def of(cls, values: NDArray[Any], most: int, kind: Kind) -> Bins:
+        """Read at most so many bins off a column; equal quantiles become one."""
+        numbers = values.astype(np.float64)
+        n_bins = min(most, np.unique(numbers).size)
+        if kind == "quantile":
+            edges = np.quantile(numbers, np.linspace(0, 1, n_bins + 1))
+        else:
+            edges = np.linspace(numbers.min(), numbers.max(), n_bins + 1)
+        return cls(np.concatenate([edges[:1], edges[1:][np.diff(edges) > 1e-8]]))
+
+    @property
+    def middles(self) -> Floats:
+        """Middle of each bin [bins]; of a constant column, its value."""
+        return (self.edges[1:] + self.edges[:-1]) / 2 if self.edges.size > 1 else self.edges
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the bin of each value, the nearest one for values outside."""
+        found = np.searchsorted(self.edges[1:-1], values.astype(np.float64), side="right")
+        return found.astype(np.int64)
+
+
+def rounded(frame: Any, schema: st.Schema, most: int, kind: Kind) -> Any:
+    """Return a data frame whose numbers are the middles of their bins: the best that a method of bins can do."""
+    changed = frame.copy()
+    for name, column in schema.columns.items():
+        if isinstance(column, st.Numeric):
+            bins = Bins.of(frame[name].to_numpy(), most, kind)
+            changed[name] = bins.middles[bins.codes(frame[name].to_numpy())]
+    return changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binned:
+    """One of our methods over bins and categories that are read off the rows it learns: not private.
+
+    Attributes:
+        method: Name of the method.
+        most: Most bins of a column.
+        kind: How bins are read off the column.
+        epsilon: Of the method.
+        pairs: Whether all pairs are measured and Private-PGM is fitted to them, in place of the method.
+        seed: Of the method.
+    """
+
+    method: str
+    most: int
+    kind: Kind
+    epsilon: float
+    pairs: bool = False
+    seed: int = 0
+
+    def fit(self, source: Any, schema: st.Schema) -> Middles:
+        """Learn the bins, and the table in them."""
+        table = read(source, schema)
+        columns: dict[str, RawColumn] = {}
+        domains: dict[str, st.Categorical] = {}
+        bins: dict[str, Bins] = {}
+        for name, column in table.columns.items():
+            if isinstance(schema.columns[name], st.Numeric):
+                if column.missing.any():
+                    raise ValueError("numbers are missing: the code of the authors drops such rows")
+                bins[name] = Bins.of(column.values, self.most, self.kind)
+                codes, physical = bins[name].codes(column.values), PhysicalType("integer", "int64")
+                columns[name] = RawColumn(codes, column.missing, physical)
+                domains[name] = st.Categorical(tuple(range(bins[name].middles.size)), provenance="public")
+            else:
+                seen = sorted(set(column.values[~column.missing].tolist()), key=repr)
+                missing = bool(column.missing.any())
+                columns[name] = column
+                domains[name] = st.Categorical(tuple(seen), nullable=missing, provenance="public")
+        recoded = RawTable(columns, table.n_rows, table.origin)
+        synthesizer = (
+            st.Marginal(**st.grid_parts("all_pairs", "pgm"), epsilon=self.epsilon, seed=self.seed)
+            if self.pairs
+            else st.synthesizer(self.method)(epsilon=self.epsilon, seed=self.seed)
+        )
+        return Middles(synthesizer.fit(recoded, st.Schema(domains)), bins)
+
+
+@dataclass(frozen=True)
+class Middles:
+    """Draws rows whose numbers are middles of bins."""
+
+    release: Any
+    bins: dict[str, Bins]
+
+    def sample_columns(self, n: int, *, seed: int) -> dict[str, RawColumn]:
+        """Draw n rows."""
+        columns: dict[str, RawColumn] = dict(self.release.sample_columns(n, seed=seed))
+        for name, bins in self.bins.items():
+            codes = columns[name].values.astype(np.int64)
+            physical = PhysicalType("float", "float64")
+            columns[name] = RawColumn(bins.middles[codes], columns[name].missing, physical)
+        return columns
