@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from discretization_columns import DISCRETIZERS, FITTED, WHOLE, Row, grid, rules, with_best
+from discretization_columns import DISCRETIZERS, FITTED, WHOLE, ZERO, Row, grid, rules, with_best
 from discretization_figures import draw, mean_of, pivot
-from discretization_tables import COUNTS, TABLES, domains, read_rows, us3
+from discretization_tables import COUNTS, EPSILONS, KEY, TABLES, domains, read_rows, us3
 
 import syntabula as st
 from syntabula.discretize.uniform import UniformBins
@@ -151,14 +151,22 @@ STUDIES = {
 
 
 def complete(rows: list[Row]) -> list[Row]:
-    """Return the rows of those numbers of bins that every table, epsilon and discretiser has, model by model."""
-    kept = []
-    for model, bins in dict.fromkeys((r["model"], r["bins"]) for r in rows):
-        mine = [r for r in rows if (r["model"], r["bins"]) == (model, bins)]
-        cells = {(r["table"], r["epsilon"], r["method"]) for r in mine}
-        if len(cells) == len(TABLES) * 2 * len(DISCRETIZERS):
-            kept += mine
-    return kept
+    """Return the rows of those numbers of bins and seeds that a model has for every table, epsilon and discretiser."""
+    cells: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row["method"] in DISCRETIZERS:
+            cells.setdefault((row["model"], row["bins"], row["seed"]), []).append(row)
+    whole = len(TABLES) * len(EPSILONS) * len(DISCRETIZERS)
+    return [row for mine in cells.values() if len(mine) == whole for row in mine]
+
+
+def thresholds(rows: list[Row]) -> str:
+    """Return a table of PrivTree's thresholds over the cells that were run with both."""
+    names = [k for k in KEY if k != "method"]
+    both = {m: {tuple(r[k] for k in names) for r in rows if r["method"] == m} for m in ("privtree", ZERO)}
+    shared = both["privtree"] & both[ZERO]
+    kept = [r for r in rows if r["method"] in both and tuple(r[k] for k in names) in shared]
+    return pivot(kept, ["table", "method"], "epsilon") if kept else ""
 
 
 def in_order(rows: list[Row]) -> list[Row]:
@@ -175,22 +183,23 @@ def in_order(rows: list[Row]) -> list[Row]:
 
 def summary(rows: list[Row]) -> str:
     """Return how often each discretiser is best, and what each number of bins loses against the best of them."""
-    wins: list[str] = []
-    losses: dict[str, list[float]] = {}
-    for model, table, epsilon in dict.fromkeys((r["model"], r["table"], r["epsilon"]) for r in rows):
-        mine = [r for r in rows if (r["model"], r["table"], r["epsilon"]) == (model, table, epsilon)]
-        counts = list(dict.fromkeys(r["bins"] for r in mine))
-        cells = {
-            (m, b): mean_of(mine, "utility", {"method": m, "bins": b}) for m in DISCRETIZERS for b in counts
-        }
-        wins += [max(DISCRETIZERS, key=lambda m, b=b: cells[m, b]) for b in counts]
-        for method in DISCRETIZERS:
-            best = max(cells[method, b] for b in counts)
-            for b in counts:
-                losses.setdefault(str(b), []).append(best - cells[method, b])
+    lines, wins = [], []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        losses: dict[object, list[float]] = {}
+        for table, epsilon in itertools.product(TABLES, EPSILONS):
+            mine = [r for r in rows if (r["model"], r["table"], r["epsilon"]) == (model, table, epsilon)]
+            counts = list(dict.fromkeys(r["bins"] for r in mine))
+            by_count = {
+                b: [mean_of(mine, "utility", {"method": m, "bins": b}) for m in DISCRETIZERS] for b in counts
+            }
+            wins += [DISCRETIZERS[int(np.argmax(found))] for found in by_count.values()]
+            best = np.max(list(by_count.values()), axis=0)
+            for count, found in by_count.items():
+                losses.setdefault(count, []).append(float(np.mean(best - found)))
+        lost = sorted((float(np.mean(v)), str(b)) for b, v in losses.items())
+        lines.append(f"{model}: lost against the best number: " + ", ".join(f"{b} {v:.4f}" for v, b in lost))
     shares = ", ".join(f"{m} {wins.count(m) / len(wins):.0%}" for m in DISCRETIZERS)
-    lost = ", ".join(f"{b} {np.mean(v):.4f}" for b, v in sorted(losses.items(), key=lambda x: np.mean(x[1])))
-    return f"Best in {len(wins)} cells: {shares}.\nLost against the best number of bins: {lost}."
+    return "\n".join([f"Best in {len(wins)} cells: {shares}", *lines])
 
 
 def main() -> None:
@@ -200,6 +209,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="seeds of every setting: 3, for us3 1")
     parser.add_argument("--models", nargs="+", default=["mst", "aim"], help="us3: methods")
     parser.add_argument("--tables", nargs="+", default=list(TABLES), help="us3: tables")
+    parser.add_argument("--methods", nargs="+", default=list(DISCRETIZERS), help="us3: discretisers")
     parser.add_argument("--bins", nargs="+", default=list(COUNTS), help="us3: numbers, auto, or rules")
     parser.add_argument("--results", type=Path, default=RESULTS, help="us3: file of JSON lines")
     parser.add_argument(
@@ -215,16 +225,22 @@ def main() -> None:
     if chosen.experiment == "us3":
         counts = [int(b) if str(b).isdigit() else b for b in chosen.bins]
         if not chosen.show:
-            wanted = {"models": chosen.models, "tables": chosen.tables, "counts": counts}
+            wanted = {
+                "models": chosen.models,
+                "tables": chosen.tables,
+                "methods": chosen.methods,
+                "counts": counts,
+            }
             for row in us3(chosen.results, **wanted, seeds=chosen.repeats or 1, total=chosen.total):
                 print(json.dumps(row), flush=True)
-        rows = in_order(complete(read_rows(chosen.results)))
+        every = read_rows(chosen.results)
+        rows = in_order(complete(every))
     else:
         rows = study.rows(chosen.repeats or 3)
     for down, across, value in study.tables:
         print(f"\n{value}, by {across}\n\n{pivot(rows, down, across, value)}")
     if chosen.experiment == "us3":
-        print("\n" + summary(rows))
+        print(f"\n{summary(rows)}\n\nPrivTree by its threshold\n\n{thresholds(every)}")
     print(f"\nThe paper: {study.paper}")
     if chosen.out is not None:
         chosen.out.mkdir(parents=True, exist_ok=True)

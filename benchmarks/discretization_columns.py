@@ -30,8 +30,14 @@ from syntabula.privacy.noise import SeededNoise
 
 Row = dict[str, Any]
 SHAPES = ("monotone", "normal", "beta", "mixture", "imbalanced")
-FITTED = {d.key: d for d in (QuantileBins(), KMeansBins(), PrivTreeBins())}
-DISCRETIZERS = ("uniform", *FITTED)
+DISCRETIZERS = ("uniform", "quantile", "kmeans", "privtree")
+ZERO = "privtree zero"  # with the threshold of PrivTree's own paper, 0 for 1 / bins of the records
+FITTED = {
+    "quantile": QuantileBins(),
+    "kmeans": KMeansBins(),
+    "privtree": PrivTreeBins(),
+    ZERO: PrivTreeBins(threshold="zero"),
+}
 BINS = (5, 10, 20, 35, 50, 100, 250)
 EPSILONS = (0.1, 1.0, 10.0, math.inf)
 WHOLE = Fraction(1)
@@ -141,7 +147,7 @@ def grid(
     """Return a row for each column, discretiser, number of bins and epsilon."""
     rows = []
     for facts, values in columns(repeats, stretched=stretched):
-        for method, count, epsilon in itertools.product(DISCRETIZERS, BINS, epsilons):
+        for method, count, epsilon in itertools.product(("uniform", *FITTED), BINS, epsilons):
             row = one_column(values, method, count, epsilon, facts["repeat"] + 10, model=model)
             rows.append(facts | {"method": method, "bins": count, "epsilon": epsilon, "model": model} | row)
     return rows

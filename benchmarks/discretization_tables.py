@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from discretization_columns import DISCRETIZERS, RULES, Row, percentile_similarity, smaller_share
+from discretization_columns import (
+    DISCRETIZERS,
+    FITTED,
+    RULES,
+    ZERO,
+    Row,
+    percentile_similarity,
+    smaller_share,
+)
 
 import syntabula as st
 from syntabula.table.columns import Numeric
@@ -58,7 +66,8 @@ def fit_real(
     """Fit, sample and score one table; `bins` is a number, "auto" or a rule of `RULES` that reads each column."""
     if bins in RULES and schema is not None:
         schema, bins = _with_rule(frame, schema, RULES[bins], epsilon), "auto"
-    options = {"preprocessing": st.Preprocessing(discretizer=discretizer), "bins": bins}
+    chosen = FITTED[ZERO] if discretizer == ZERO else discretizer
+    options = {"preprocessing": st.Preprocessing(discretizer=chosen), "bins": bins}
     started, used = time.perf_counter(), _processor_seconds()
     maker = st.synthesizer(method)(epsilon=epsilon, seed=seed, allow_observed=schema is not None, **options)
     made = maker.fit(frame, schema).sample(len(frame), seed=seed)
@@ -72,6 +81,7 @@ def us3(
     *,
     models: Sequence[str],
     tables: Sequence[str] = TABLES,
+    methods: Sequence[str] = DISCRETIZERS,
     counts: Sequence[int | str] = COUNTS,
     seeds: int = 1,
     total: float = math.inf,
@@ -82,7 +92,7 @@ def us3(
     for table in tables:
         frame = st.datasets.load(table).frame
         schema = st.draft_schema(frame)[0]
-        for key in itertools.product((table,), models, DISCRETIZERS, counts, EPSILONS, range(1, seeds + 1)):
+        for key in itertools.product((table,), models, methods, counts, EPSILONS, range(1, seeds + 1)):
             if key in done:
                 continue
             if time.monotonic() > ends:
