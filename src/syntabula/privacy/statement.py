@@ -152,7 +152,7 @@ class PrivacyStatement:
         return tuple(_wrapped(f"{choice.method}, because {choice.reason}."))
 
     def _spending(self) -> list[str]:
-        groups = folded([(line.step, (line.mechanism, line.share)) for line in self.lines])
+        groups = folded([(line.step, line.mechanism) for line in self.lines])
         width = max((len(name) for name, _ in groups), default=0)
         rows = []
         for name, places in groups:

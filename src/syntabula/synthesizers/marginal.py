@@ -154,7 +154,7 @@ class Marginal:
 
         Raises:
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
-            PrivateDomainError: If the budget is too small to find the bounds of a column.
+            PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
             SchemaError: If the schema does not fit the table's columns and types.
             DataError: If the table cannot be read.
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains

@@ -24,6 +24,7 @@ from syntabula.table.column_codes import span
 from syntabula.table.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.encoding import ordered_points
 from syntabula.table.found_types import TYPE_SHARE, find_type, type_step
+from syntabula.table.hidden_domain import hidden_domain
 from syntabula.table.private_domain import ORDERED, check_extractable, domain_step, extract_column
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema import Schema
@@ -96,7 +97,7 @@ class Preparation:
         """Find the domains that are not declared, then the bins, and return the codec.
 
         Raises:
-            PrivateDomainError: If noise hides the bounds of a column, or everything.
+            PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
         """
         n_estimated = 0.0
         if self.count:
@@ -122,12 +123,21 @@ class Preparation:
     def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource) -> Schema:
         texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
         delta = ledger.selection_allowance / max(len(texts), 1)
-        columns = {
-            name: extract_column(
-                name, table.columns[name], share=share, delta=delta, ledger=ledger, noise=noise
-            )
-            for name, share in self.domains.items()
-        }
+        columns: dict[str, Column] = {}
+        hidden: list[PrivateDomainError] = []
+        for name, share in self.domains.items():
+            raw = table.columns[name]
+            try:
+                columns[name] = extract_column(
+                    name, raw, share=share, delta=delta, ledger=ledger, noise=noise
+                )
+            except PrivateDomainError as error:
+                hidden.append(error)
+                columns[name] = hidden_domain(name, raw.physical)
+        # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
+        n_ordered = sum(raw.physical.kind in ORDERED for raw in table.columns.values())
+        if 2 * len(hidden) > n_ordered:
+            raise hidden[0]
         if all(isinstance(column, Identifier) for column in columns.values()):
             raise PrivateDomainError(
                 "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
