@@ -44,12 +44,14 @@ class Study:
         rows: Makes the rows, from the number of repeats.
         paper: What the paper says of it.
         tables: For each table what goes down, what goes across, and the value.
+        repeats: Seeds of every setting, where the command does not say.
         figure: What the lines, the horizontal axis and the panels of the figure are; None for no figure.
     """
 
     rows: Callable[[int], list[Row]]
     paper: str
     tables: tuple[tuple[tuple[str, ...], str, str], ...]
+    repeats: int = 3
     figure: tuple[str, str, str] | None = None
 
 
@@ -133,6 +135,7 @@ STUDIES = {
         paper="Finding the domain costs 2.5 % with even, quantile and k-means bins and 8 % with PrivTree, which stays "
         "ahead (Figure 14).",
         tables=((("epsilon", "method"), "domain", "utility"),),
+        repeats=1,
         figure=("method", "domain", "epsilon"),
     ),
     "speed": Study(
@@ -145,6 +148,7 @@ STUDIES = {
         paper="PrivTree is best in 63 % of the cases and k-means in 16 %; utility first rises and then falls with the "
         "number of bins (Figures 1 and 8); the budget-aware Rice rule is the best of the rules (Figure 13).",
         tables=((("model", "epsilon", "method"), "bins", "utility"),),
+        repeats=1,
         figure=("method", "bins", "model and epsilon"),
     ),
 }
@@ -206,7 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("experiment", choices=STUDIES)
     parser.add_argument("--out", type=Path, help="folder for the rows and the figure")
-    parser.add_argument("--repeats", type=int, help="seeds of every setting: 3, for us3 1")
+    parser.add_argument("--repeats", type=int, help="seeds of every setting")
     parser.add_argument("--models", nargs="+", default=["mst", "aim"], help="us3: methods")
     parser.add_argument("--tables", nargs="+", default=list(TABLES), help="us3: tables")
     parser.add_argument("--methods", nargs="+", default=list(DISCRETIZERS), help="us3: discretisers")
@@ -219,6 +223,7 @@ def main() -> None:
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
     study = STUDIES[chosen.experiment]
+    repeats = chosen.repeats or study.repeats
     needs_data = chosen.experiment == "domains" or (chosen.experiment == "us3" and not chosen.show)
     if needs_data and "SYNTABULA_DATA" not in os.environ:
         parser.error("this experiment needs the folder SYNTABULA_DATA")
@@ -231,12 +236,12 @@ def main() -> None:
                 "methods": chosen.methods,
                 "counts": counts,
             }
-            for row in us3(chosen.results, **wanted, seeds=chosen.repeats or 1, total=chosen.total):
+            for row in us3(chosen.results, **wanted, seeds=repeats, total=chosen.total):
                 print(json.dumps(row), flush=True)
         every = read_rows(chosen.results)
         rows = in_order(complete(every))
     else:
-        rows = study.rows(chosen.repeats or 3)
+        rows = study.rows(repeats)
     for down, across, value in study.tables:
         print(f"\n{value}, by {across}\n\n{pivot(rows, down, across, value)}")
     if chosen.experiment == "us3":
