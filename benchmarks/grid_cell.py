@@ -1,5 +1,7 @@
 """One run of the grid as a process of its own: a named method, or a pair "selector+model", on a prepared table.
 
+A name may be followed by "@" and another number of iterations than the model's own, as in "margnet@20".
+
     python benchmarks/grid_cell.py TABLE SCHEMA OUT METHOD EPSILON SEED DISCRETIZER BINS
 
 The noise is the secure one; the seed is that of the sample alone. Prints what it took and how it was accounted for.
@@ -12,6 +14,7 @@ import os
 import resource
 import sys
 import time
+from dataclasses import replace
 
 
 def main() -> None:
@@ -26,11 +29,15 @@ def main() -> None:
         "preprocessing": syntabula.Preprocessing(discretizer=discretizer),
         "allow_observed": True,
     }
+    method, _, iterations = method.partition("@")
     selector, _, model = method.partition("+")
     if model.strip("+"):  # and not a name such as rap++
         synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
+    if iterations:
+        fewer = replace(synthesizer.model, iterations=int(iterations))
+        synthesizer = replace(synthesizer, model=fewer)
     release = synthesizer.fit(table, syntabula.Schema.from_yaml(schema))
     release.sample_to(out, seed=int(seed))
     chosen = release.privacy.choice

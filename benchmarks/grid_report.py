@@ -138,7 +138,7 @@ def choices(runs: Mapping[str, Mapping[tuple[float, str], Sequence[Row]]]) -> st
             others = {
                 m: _fidelity(r)
                 for (e, m), r in cells.items()
-                if e == epsilon and not m.partition("+")[2].strip("+") and m != "auto"
+                if e == epsilon and not m.partition("+")[2].strip("+") and "@" not in m and m != "auto"
             }
             best = min(others, key=lambda m: others[m])
             chosen = ", ".join(sorted({row.get("chosen", "failed") for row in own}))

@@ -96,7 +96,7 @@ def own(every_iteration: bool) -> None:
             network = NeuralRows(n_rows=512, units=256, iterations=int(iterations[0]))
         else:
             network = NeuralRows(
-                n_rows=1024, units=512, iterations=int(iterations[0]), loss="largest", start="gaussian"
+                n_rows=1024, units=512, iterations=int(iterations[0]), loss="halved", start="gaussian"
             )
         stops = {"stop_at_noise": False, "tolerance": 1e-12} if every_iteration else {}
         settings["model"] = replace(network, **stops)

@@ -187,6 +187,19 @@ class TestStopping:
         assert 0 < steps < 500
         assert all(star.is_explained(star.difference(rows.table())) for star in stars(measured))
 
+    def test_a_fit_may_stop_where_no_cell_is_half_as_far_off_as_the_farthest_was(self) -> None:
+        rows, far = Logits(), [Measurement(("a",), np.array([5000.0, 0, 0]), 1.0)]
+        options = {"iterations": 3000, "learning_rate": 0.02, "tolerance": 1e-9, "stop_at_noise": False}
+
+        def farthest() -> float:
+            (star,) = stars(far)
+            return float(star.difference(rows.table()).abs().max())
+
+        before = farthest()
+        fit_rows(rows, stars(far), loss="halved", **options)
+
+        assert before / 2.2 < farthest() < before / 2
+
     def test_a_fit_stops_where_it_gets_no_better(self) -> None:
         contradiction = [
             Measurement(("a",), np.array([5000.0, 0, 0]), 1.0),

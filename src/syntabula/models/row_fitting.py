@@ -12,8 +12,8 @@ from syntabula.models.stars import Star
 if TYPE_CHECKING:
     from torch import Tensor
 
-Loss = Literal["squared", "largest"]
-"""What is made small: all weighted squared differences, or the absolute ones that are largest."""
+Loss = Literal["squared", "largest", "halved"]
+"""What is made small: all weighted squared differences, or the absolute ones that are largest, or these to half."""
 
 _CHECK_EVERY = 10
 """Steps between two looks at whether noise explains the differences."""
@@ -62,7 +62,8 @@ def fit_rows(
         stars: What to reach.
         loss: "squared": the sum of weighted squared differences. "largest": the mean absolute difference of
             those cells that are at least half as far off as the farthest one was of late (Liu, Vietri, Wu
-            2021, GEM, section 4).
+            2021, GEM, section 4). "halved": the same, until none is half as far off as the farthest was at
+            the start.
         iterations: At most so many steps.
         learning_rate: Of Adam.
         tolerance: Stop when 50 steps improve the smallest loss by less than this part.
@@ -72,7 +73,7 @@ def fit_rows(
     parameters = [p.requires_grad_() for p in rows.parameters]
     optimiser = _Adam(parameters, learning_rate)
     slopes_of = _Squared(stars) if loss == "squared" else _Largest(stars)
-    before, taken = math.inf, 0
+    before, bar, taken = math.inf, 0.0, 0
     while taken < iterations:
         table: Any = rows.table()
         with torch.no_grad():
@@ -80,6 +81,11 @@ def fit_rows(
             if stop_at_noise and taken % _CHECK_EVERY == 0:
                 pairs = zip(stars, differences, strict=True)
                 if all(star.is_explained(difference) for star, difference in pairs):
+                    break
+            if loss == "halved":
+                farthest = _farthest(stars, differences)
+                bar = bar or farthest / 2
+                if farthest < bar:
                     break
             slopes = slopes_of(differences)
             if taken % _PATIENCE == _PATIENCE - 1:
@@ -96,6 +102,12 @@ def fit_rows(
     for parameter in parameters:
         parameter.requires_grad_(False)
     return taken
+
+
+def _farthest(stars: Sequence[Star], differences: Sequence[Tensor]) -> float:
+    """Return how far off the farthest measured cell is."""
+    pairs = zip(stars, differences, strict=True)
+    return max(float((d.abs() * (star.precision > 0)).max()) for star, d in pairs)
 
 
 def _gradient(stars: Sequence[Star], table: Tensor, slopes: Sequence[Tensor], dtype: Any) -> Tensor:

@@ -13,7 +13,7 @@ from syntabula.synthesizers.marginal import Marginal
 
 
 def _network() -> NeuralRows:
-    return NeuralRows(n_rows=1024, iterations=500, loss="largest", start="gaussian")
+    return NeuralRows(n_rows=1024, iterations=500, loss="halved", start="gaussian")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +26,13 @@ class GEM(Marginal):
 
     Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
-    schema. Time: minutes; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
+    schema. Time: a minute; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
     Choose it to compare with: MargNet learns more for the same budget.
 
     Departures from the paper: see CellQueries for the number of records. The network of the last round is
     sampled, not an average of the last ones. All cells at least half as far off as the farthest count in a
-    step; the public code takes at most a hundred of them.
+    step; the public code takes at most a hundred of them. A round ends when no cell is half as far off as the
+    farthest was at its start; the public code's bar is half the mean of that and of earlier rounds' errors.
     """
 
     key: ClassVar[str] = "gem"

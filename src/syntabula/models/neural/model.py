@@ -43,7 +43,8 @@ class NeuralRows(SoftRowsModel):
 
     Attributes:
         units: Width of the two blocks.
-        loss: "squared" as in MargNet, or "largest", the absolute error of the worst cells, as in GEM.
+        loss: "squared" as in MargNet; "largest", the absolute error of the worst cells; or "halved", the same
+            until none is half as far off as the farthest was when the fit began, as in GEM.
         start: What the rows start from: "codes", one code per column (MargNet), or "gaussian" numbers (GEM).
         fixed_input: Whether that is drawn once, or anew at each step (MargNet, appendix D.4: once is as good).
         emphasis: How much more the newest marginals weigh; None for the number of columns.
@@ -61,7 +62,7 @@ class NeuralRows(SoftRowsModel):
         if self.emphasis is not None:
             check_positive("emphasis", self.emphasis)
         check_one_of("fixed_input", self.fixed_input, (True, False))
-        check_one_of("loss", self.loss, ("squared", "largest"))
+        check_one_of("loss", self.loss, ("squared", "largest", "halved"))
         check_one_of("start", self.start, ("codes", "gaussian"))
 
     @property
