@@ -84,6 +84,7 @@ class TestWasserstein:
         whole, small = (Wasserstein(max_rows=n)(tables, np.random.default_rng(0)) for n in (500, 100))
 
         assert small.facts["rows of the synthetic table in transports"] == 100
+        assert small.facts["transported pairs"] == 6 - 1
         for part in (("age",), ("sex",), ("sex", "job")):
             assert small.details[part] == whole.details[part]
         assert small.details["age", "pay"] != whole.details["age", "pay"]

@@ -102,6 +102,7 @@ class Wasserstein:
             facts={
                 "rows of the real table in transports": sample.real.n_rows,
                 "rows of the synthetic table in transports": sample.synthetic.n_rows,
+                "transported pairs": sum(not set(pair) <= set(tables.categorical) for pair in compared),
                 **{f"mean of {kind}": value for kind, value in means.items()},
                 **chance,
             },
