@@ -143,6 +143,13 @@ class TestHardTables:
             assert np.isnan(score.value)
             assert "target" in score.note
 
+    @pytest.mark.parametrize("metric", [Affinity, Efficacy])
+    def test_long_tables_are_learned_from_and_predicted_in_a_sample(self, metric):
+        tables = judged(table(3))
+
+        assert metric(evaluators=LIGHT, max_rows=100)(tables, rng()).facts["tested"] == 100
+        assert metric(evaluators=LIGHT, max_rows=999)(tables, rng()).facts["tested"] == 300
+
     def test_a_class_is_no_number_and_a_number_no_class(self):
         by_class, by_number = judged(table(3), "y"), judged(table(3), "z")
 

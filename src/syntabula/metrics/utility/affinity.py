@@ -10,7 +10,7 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Part, Score
-from syntabula.metrics.utility.efficacy import NO_TARGET, check_evaluators
+from syntabula.metrics.utility.efficacy import NO_TARGET, at_most, check_evaluators
 from syntabula.metrics.utility.evaluators import EVALUATORS, Settings, check_installed, evaluator
 from syntabula.metrics.utility.learning import (
     Encoding,
@@ -35,7 +35,7 @@ class Affinity:
         tuned: Whether their settings are searched on the real table first, as the authors do; see `tuning`.
         n_trials: Settings that are tried for each.
         cache: Folder where found settings are kept; see `tuning`.
-        max_rows: Rows of each table that are learned from.
+        max_rows: Rows of each table that are learned from, or predicted.
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or a number is below 1.
@@ -64,8 +64,8 @@ class Affinity:
             return Score.mean(self.key, {}, direction="lower", needed=NO_TARGET)
         check_installed(self.evaluators)
         encoding = Encoding(tables)
-        task, test = encoding.task, encoding.sample(tables.holdout)
         sampled = tables.sampled(self.max_rows, rng)
+        task, test = encoding.task, encoding.sample(at_most(tables.holdout, self.max_rows, rng))
         real, synthetic = encoding.sample(sampled.real), encoding.sample(sampled.synthetic)
         if not min(test.y.size, real.y.size, synthetic.y.size):
             return Score.mean(self.key, {}, direction="lower", needed="a table has no known target")

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from syntabula.errors import ArgumentError
-from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.score import Direction, Part, Score
 from syntabula.metrics.utility.evaluators import check_installed, evaluator
 from syntabula.metrics.utility.learning import (
@@ -37,7 +37,7 @@ class Efficacy:
     Attributes:
         target: Whether a class or a number is predicted.
         evaluators: Keys of models, as in `evaluators.EVALUATORS`.
-        max_rows: Rows of each table that are learned from.
+        max_rows: Rows of each table that are learned from, or predicted.
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or `max_rows` is below 1.
@@ -64,8 +64,8 @@ class Efficacy:
             return Score.mean(self.key, {}, direction=direction, needed=objection)
         check_installed(self.evaluators)
         encoding = Encoding(tables)
-        test = encoding.sample(tables.holdout)
         sampled = tables.sampled(self.max_rows, rng)
+        test = encoding.sample(at_most(tables.holdout, self.max_rows, rng))
         trains = {"synthetic": encoding.sample(sampled.synthetic), "real": encoding.sample(sampled.real)}
         if not min(test.y.size, *(train.y.size for train in trains.values())):
             return Score.mean(self.key, {}, direction=direction, needed="a table has no known target")
@@ -94,6 +94,13 @@ class Efficacy:
                 else {"rmse": root_mean_squared_error(test, said)}
             )
         return scores
+
+
+def at_most(view: View, n: int, rng: np.random.Generator) -> View:
+    """Return a table, or n random rows of a longer one."""
+    if view.n_rows <= n:
+        return view
+    return view.take(rng.choice(view.n_rows, size=n, replace=False))
 
 
 def check_evaluators(keys: tuple[str, ...], max_rows: int) -> None:
