@@ -129,7 +129,9 @@ class TestChoice:
     @pytest.mark.parametrize("seed", range(10))
     def test_it_is_a_tree_over_all_columns(self, seed: int) -> None:
         # At this budget choices are nearly blind, so that all kinds of trees come up.
-        model = SpanningTree(compress_sigmas=0).select(curator(Budget.zcdp(1e-3, 1e-6), seed=seed), PGM())
+        model = SpanningTree(records_per_noise=None, compress_sigmas=0).select(
+            curator(Budget.zcdp(1e-3, 1e-6), seed=seed), PGM()
+        )
 
         assert is_spanning_tree(tree_of(model), DOMAIN.columns)
 
@@ -151,7 +153,7 @@ class TestChoice:
 
         for seed in range(60):
             asked = curator(Budget.zcdp(1e-4, 1e-6), table, seed)
-            seen.update(tree_of(SpanningTree(compress_sigmas=0).select(asked, PGM())))
+            seen.update(tree_of(SpanningTree(records_per_noise=None, compress_sigmas=0).select(asked, PGM())))
 
         assert len(seen) == 10
         assert max(seen.values()) < 50
@@ -167,13 +169,13 @@ class TestModel:
         for exact, learned in zip(MemoryEngine(table).counts(pairs), model.marginals(pairs), strict=True):
             assert np.abs(exact - learned).sum() / 2 / table.n_rows < 0.005
 
-    def test_codes_that_noise_drowns_are_merged_and_come_back(self) -> None:
+    def test_the_papers_way_merges_all_codes_that_noise_drowns(self) -> None:
         # A third of the codes of column a are held by nobody, at a noise of 20 records.
         domain = Domain.from_sizes({"a": 30, "b": 2})
         rng = np.random.default_rng(1)
         table = EncodedTable(domain, (rng.integers(0, 10, 5_000), rng.integers(0, 2, 5_000)))
 
-        model = SpanningTree().select(curator(Budget.zcdp(0.0075, 1e-6), table), PGM())
+        model = SpanningTree(records_per_noise=None).select(curator(Budget.zcdp(0.0075, 1e-6), table), PGM())
 
         assert 10 <= model.inner.domain.size("a") <= 12
         assert model.domain == domain
@@ -182,8 +184,23 @@ class TestModel:
         np.testing.assert_allclose(learned[10:], learned[10])  # divided equally
         assert learned[:10].min() > learned[10:].max()
 
+    def test_merged_codes_come_back_next_to_where_they_were(self) -> None:
+        # The first codes hold all records, so that what is merged of the others has few.
+        domain = Domain.from_sizes({"a": 30, "b": 2})
+        rng = np.random.default_rng(1)
+        table = EncodedTable(domain, (rng.integers(0, 10, 5_000), rng.integers(0, 2, 5_000)))
+
+        model = SpanningTree().select(curator(Budget.zcdp(0.0075, 1e-6), table), PGM())
+
+        assert model.inner.domain.size("a") < 30
+        (learned,) = model.marginals([("a",)])
+        assert learned.shape == (30,)
+        assert learned[:10].sum() > 0.9 * learned.sum()
+
     def test_nothing_is_merged_if_switched_off(self) -> None:
-        model = SpanningTree(compress_sigmas=0).select(curator(Budget.zcdp(0.001, 1e-6)), PGM())
+        model = SpanningTree(records_per_noise=None, compress_sigmas=0).select(
+            curator(Budget.zcdp(0.001, 1e-6)), PGM()
+        )
 
         assert model.inner.domain == DOMAIN
 

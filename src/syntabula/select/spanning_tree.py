@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from syntabula._arguments import check_positive
 from syntabula.errors import ArgumentError
+from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.recoding import compress
+from syntabula.marginals.measurement import Measurement
+from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
@@ -18,6 +22,7 @@ from syntabula.select.base import PlannedStep, Progress
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
 PAIRS = "measure the tree's pairs"
+_SECONDS_PER_COLUMN = 0.003
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,16 +34,23 @@ class SpanningTree:
     mechanism of epsilon sqrt(8 rho / (3 (d - 1))), and pair counts receive variance 3 (d - 1) / (2 rho).
 
     Departures from the public code: the weights of the pairs are computed on the compressed domain, and the
-    exact number of records is used nowhere; the total comes from the measurements.
+    exact number of records is used nowhere; the total comes from the measurements. The paper compresses by
+    merging all codes that noise drowns into one; by default they are joined to groups that pairs can stand
+    (`coarsen`), which is post-processing as well and nearer to the table at small budgets.
 
     Attributes:
-        compress_sigmas: Codes whose noisy count is below so many standard deviations of the noise are
-            merged into one before pairs are weighed; 0 keeps all codes.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds so many times its
+            noise; None merges as the paper does.
+        compress_sigmas: Where the paper's way is taken, codes whose noisy count is below so many standard
+            deviations of the noise are merged into one; 0 keeps all codes.
     """
 
+    records_per_noise: float | None = 4.0
     compress_sigmas: float = 3.0
 
     def __post_init__(self) -> None:
+        if self.records_per_noise is not None:
+            check_positive("records_per_noise", self.records_per_noise)
         value = self.compress_sigmas
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise ArgumentError("compress_sigmas must be a finite number of at least 0")
@@ -66,6 +78,7 @@ class SpanningTree:
                 noisy_cells=tree,
                 model_cells=tree,
                 candidates=tuple(largest[: len(domain) - 1]),
+                usual_seconds=_SECONDS_PER_COLUMN * len(domain),
             ),
         ]
 
@@ -87,7 +100,7 @@ class SpanningTree:
         report(ONE_WAY, 0.1)
 
         # Step 2: merge the codes that noise drowns; a post-processing of step 1.
-        recoding = compress(one_way, domain=curator.domain, threshold_sigmas=self.compress_sigmas)
+        recoding = self._merged(curator, one_way, share / 3)
         merged = curator.recoded(recoding)
         measured = [recoding.merge_measurement(m) for m in one_way]
         independent = model.over(merged.domain).fit(measured)
@@ -104,6 +117,13 @@ class SpanningTree:
         fitted = independent.fit(measured)
         report("fit the model", 1.0)
         return RecodedModel(fitted, recoding)
+
+    def _merged(self, curator: Curator, one_way: Sequence[Measurement], share: Fraction) -> Recoding:
+        domain, least = curator.domain, self.records_per_noise
+        if least is None or len(domain) == 1:
+            return compress(one_way, domain=domain, threshold_sigmas=self.compress_sigmas)
+        pair_sigma = curator.noise_sigma(len(domain) - 1, share)
+        return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)
 
     def _grow_tree(
         self, curator: Curator, independent: MarginalModel, share: Fraction, report: Progress
