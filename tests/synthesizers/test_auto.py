@@ -128,8 +128,8 @@ class TestChoice:
 
     def test_haste_gets_mst(self) -> None:
         records = {"evolved": Genetic(max_rows=50_000)}
-        release = auto({"max_seconds": 5.0} | records).fit(sparse(), schema())
-        slow_network = auto({"max_seconds": 1.0, "network": NeuralRows()} | records).fit(dense(), schema())
+        release = auto({"max_seconds": 0.3} | records).fit(sparse(), schema())
+        slow_network = auto({"max_seconds": 0.1, "network": NeuralRows()} | records).fit(dense(), schema())
 
         assert "aim was left out, as it may take" in release.privacy.choice.reason
         assert "margnet was left out, as it may take" in slow_network.privacy.choice.reason
@@ -224,7 +224,7 @@ class TestCost:
         assert "or margnet instead" not in names
 
     def test_where_no_way_is_for_dense_tables_none_are_weighed(self) -> None:
-        release = auto({"evolved": Genetic(), "network": NeuralRows(), "max_seconds": 0.5}).fit(
+        release = auto({"evolved": Genetic(), "network": NeuralRows(), "max_seconds": 0.05}).fit(
             sparse(), schema()
         )
 

@@ -37,7 +37,9 @@ class PlannedStep:
             what fits: models that state what a fit takes go by them.
         fits: How often a model is fitted in it, roughly.
         fit_mb: What a fit takes by the model's own statement, instead of `model_cells`.
-        work_seconds: Rough time that it takes beyond what its cells say.
+        usual_seconds: Rough time that it takes with a graphical model, where bounds on cells say little of it; None
+            to go by them.
+        work_seconds: Rough time that it takes beyond that.
     """
 
     name: str
@@ -49,6 +51,7 @@ class PlannedStep:
     candidates: tuple[Clique, ...] = ()
     fits: int = 1
     fit_mb: float = 0.0
+    usual_seconds: float | None = None
     work_seconds: float = 0.0
 
     @property
@@ -60,11 +63,8 @@ class PlannedStep:
     @property
     def seconds(self) -> float:
         """Rough time on two cores, without the reading and counting of rows."""
-        return (
-            self.noisy_cells * _SECONDS_PER_NOISY_CELL
-            + self.model_cells * _SECONDS_PER_MODEL_CELL
-            + self.work_seconds
-        )
+        bound = self.noisy_cells * _SECONDS_PER_NOISY_CELL + self.model_cells * _SECONDS_PER_MODEL_CELL
+        return (bound if self.usual_seconds is None else self.usual_seconds) + self.work_seconds
 
 
 class Selector(Protocol):

@@ -19,6 +19,7 @@ from syntabula.select.usefulness import largest_useful, maximal_sets
 TOTAL = "measure the number of records"
 CHOOSE = "choose the network"
 MEASURE = "measure the network's families"
+_SECONDS_PER_COLUMN = 0.003
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +74,22 @@ class ParentSets:
         largest = sorted(domain.sizes, reverse=True)
         family = math.prod(largest[: self.max_parents + 1])
         cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
+        usual = _SECONDS_PER_COLUMN * len(domain)
         steps = [
-            (TOTAL, total, 1, 1, 1),
-            (CHOOSE, choose, cells, 0, 1),
-            (MEASURE, measure, cells, cells, cells),
+            (TOTAL, total, 1, 1, 1, 0.0),
+            (CHOOSE, choose, cells, 0, 1, usual / 2),
+            (MEASURE, measure, cells, cells, cells, usual / 2),
         ]
         return [
-            PlannedStep(name=name, share=share, cells=counted, noisy_cells=noisy, model_cells=model)
-            for name, share, counted, noisy, model in steps
+            PlannedStep(
+                name=name,
+                share=share,
+                cells=counted,
+                noisy_cells=noisy,
+                model_cells=model,
+                usual_seconds=seconds,
+            )
+            for name, share, counted, noisy, model, seconds in steps
             if share
         ]
 

@@ -26,6 +26,7 @@ CHOOSE = "choose marginals that refine the model"
 MEASURE = "measure marginals"
 _NEAREST = 8
 _LARGEST_POOL = 50_000
+_SECONDS_PER_COLUMN = 0.02  # at epsilon 1; some five times as much at 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +91,23 @@ class AttributeGraph:
         cells = max(min(largest, self.max_cells), *domain.sizes)
         noisy = cells * (len(domain) + _refinements(domain))
         model = max(sum(domain.sizes), int(self.max_graph_cells))
+        usual = _SECONDS_PER_COLUMN * len(domain)
         steps = [
-            (TOTAL, records, 1, 1, 1),
-            (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1),
-            (CHOOSE, choose, self.candidates * cells, 0, model),
-            (MEASURE, measure, noisy, noisy, model),
+            (TOTAL, records, 1, 1, 1, 0.0),
+            (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1, 0.0),
+            (CHOOSE, choose, self.candidates * cells, 0, model, usual / 2),
+            (MEASURE, measure, noisy, noisy, model, usual / 2),
         ]
         return [
-            PlannedStep(name=name, share=share, cells=counted, noisy_cells=drawn, model_cells=after)
-            for name, share, counted, drawn, after in steps
+            PlannedStep(
+                name=name,
+                share=share,
+                cells=counted,
+                noisy_cells=drawn,
+                model_cells=after,
+                usual_seconds=seconds,
+            )
+            for name, share, counted, drawn, after, seconds in steps
             if share
         ]
 

@@ -19,6 +19,7 @@ from syntabula.select.rounds import affordable
 TOTAL = "measure the number of records"
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
+_SECONDS_PER_ROUND = 0.012
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,7 @@ class WorstApproximated:
                 cells=sum(cells),
                 noisy_cells=0,
                 model_cells=model_cells,
+                usual_seconds=0.0,
             ),
             PlannedStep(
                 name=MEASURE,
@@ -82,6 +84,7 @@ class WorstApproximated:
                 model_cells=model_cells,
                 candidates=members,
                 fits=self._rounds(domain),
+                usual_seconds=_SECONDS_PER_ROUND * self._rounds(domain),
             ),
         ]
 
