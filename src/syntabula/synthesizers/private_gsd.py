@@ -24,7 +24,8 @@ class PrivateGSD(Marginal):
     the schema. Time: seconds; memory: the counts of all pairs. Choose it where all pairs matter alike and the
     budget is ample (epsilon 5 or more): noise on all of them is the price at a small one.
 
-    Departures: see Genetic. Numeric columns are their bins; the paper's nested intervals of continuous values
+    Departures: see Genetic, which has more records than the papers' runs, and follows noise only where there is
+    little. Numeric columns are their bins; the paper's nested intervals of continuous values
     are not measured. The public code measures anew for every synthetic table without paying for it.
 
     Examples:

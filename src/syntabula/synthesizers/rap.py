@@ -47,8 +47,8 @@ class RAP(Marginal):
 
 
 def _sparse() -> RelaxedProjection:
-    # Thirty steps at each steepness: rounds go on from where the last one ended.
-    return RelaxedProjection(projection="sparsemax", iterations=330, learning_rate=0.005)
+    # Ten steps at each steepness: rounds go on from where the last one ended.
+    return RelaxedProjection(projection="sparsemax", iterations=110, learning_rate=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
