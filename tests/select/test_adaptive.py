@@ -218,6 +218,15 @@ class TestMerging:
         assert sampled.domain == self.WIDE
         assert np.unique(sampled.column("a")).size > model.inner.domain.size("a")
 
+    def test_columns_are_counted_again_where_much_is_merged(self) -> None:
+        asked = curator(Budget.zcdp(0.02, 1e-6), self.related())
+
+        Adaptive().select(asked, PGM())
+
+        spent = sum(e.cost for e in asked.ledger.entries if e.step == ONE_WAY)
+        assert asked.ledger.allowance is not None
+        assert float(spent / asked.ledger.allowance) == pytest.approx(1 / 5)
+
     def test_columns_asked_for_alone_keep_their_codes(self) -> None:
         model = Adaptive(workload=1).select(curator(Budget.zcdp(0.02, 1e-6), self.related()), PGM())
 

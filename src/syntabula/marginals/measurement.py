@@ -54,6 +54,14 @@ class Measurement:
         variances = np.broadcast_to(np.square(np.asarray(self.sigma)), self.values.shape)
         return np.where(variances == 0, 1.0, variances)
 
+    def averaged(self, other: Measurement) -> Measurement:
+        """Return the mean of two noisy measurements of one clique, weighted by inverse variance."""
+        if self.clique != other.clique or self.values.shape != other.values.shape:
+            raise ArgumentError(f"measurements of {self.clique} and of {other.clique} cannot be averaged")
+        first, second = 1 / self.variances, 1 / other.variances
+        values = (first * self.values + second * other.values) / (first + second)
+        return Measurement(self.clique, values, 1 / np.sqrt(first + second))
+
 
 def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> None:
     """Refuse to fit to nothing, or to values that do not have the shape of their clique.

@@ -53,8 +53,8 @@ class Adaptive:
         max_cells: No marginal with more cells is a candidate, unless it has one column.
         rounds_per_column: T / d: more rounds choose finer, with more noise each.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
-        one_way_share: Part of the whole for the one-way marginals at the start; by default a fifth if codes are
-            merged, as only these counts tell them apart, and else d rounds' worth.
+        one_way_share: Part of the whole for the one-way marginals at the start; by default d rounds' worth, which
+            is raised to a fifth where many codes are merged.
         records_per_noise: Codes are merged until an average cell of a typical pair holds so many times its
             noise; None merges none.
         max_rounds: Stop choosing after so many rounds, the last of which spends all that is left.
@@ -132,6 +132,13 @@ class Adaptive:
         # Start with every column on its own, and merge what its pairs could not tell apart.
         measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
         recoding = self._coarsened(curator, measured, share - used)
+        if self.one_way_share is None and _merges_much(recoding):
+            # From now on only these counts tell merged codes apart, so they are worth more.
+            more = MERGING_ONE_WAY * share - used
+            again = curator.measure([m.clique for m in measured], share=more, step=ONE_WAY)
+            measured = [first.averaged(second) for first, second in zip(measured, again, strict=True)]
+            used += more
+            recoding = self._coarsened(curator, measured, share - used)
         curator = curator.recoded(recoding)
         measured = [recoding.merge_measurement(m) for m in measured]
         weights, domain = self._candidates(domain), curator.domain
@@ -176,15 +183,12 @@ class Adaptive:
     def _coarsened(self, curator: Curator, one_way: Sequence[Measurement], rest: Fraction) -> Recoding:
         """Return how codes merge before anything else is measured; they stay where only columns are asked for."""
         domain = curator.domain
-        if self.records_per_noise is None or not self._merges(domain):
+        pairs = any(len(c) > 1 for c in workload_over(self.workload, domain).cliques)
+        if self.records_per_noise is None or not pairs:
             return Recoding.identity(domain)
         # As many pairs as a tree over all columns has, with all that is left.
         sigma = curator.noise_sigma(len(domain) - 1, rest * Fraction(self.measure_share))
         return coarsen(one_way, domain=domain, pair_sigma=sigma, records_per_noise=self.records_per_noise)
-
-    def _merges(self, domain: Domain) -> bool:
-        pairs = any(len(c) > 1 for c in workload_over(self.workload, domain).cliques)
-        return pairs and self.records_per_noise is not None
 
     def _candidates(self, domain: Domain) -> dict[Clique, float]:
         """Return all subsets of the workload's marginals, with what the workload gains from each.
@@ -206,10 +210,9 @@ class Adaptive:
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
         """Return the shares of the one-way marginals, and of a first round's measurement and choice."""
         measure, choose = self._split(share / (self.rounds_per_column * len(domain)))
-        if self.one_way_share is not None:
-            one_way = Fraction(self.one_way_share) * share
-        else:
-            one_way = MERGING_ONE_WAY * share if self._merges(domain) else len(domain) * measure
+        one_way = (
+            len(domain) * measure if self.one_way_share is None else Fraction(self.one_way_share) * share
+        )
         return one_way, measure, choose
 
     def _split(self, round_share: Fraction) -> tuple[Fraction, Fraction]:
@@ -226,6 +229,14 @@ class Adaptive:
         new = [c for c in weights if c not in known]
         sizes = dict(zip(new, memory_with_each_mb(model, cliques, new), strict=True))
         return [c for c in weights if sizes.get(c, 0.0) <= limit]
+
+
+def _merges_much(recoding: Recoding) -> bool:
+    """Return whether a mean pair of columns has less than half of its cells left."""
+    before, after = (
+        sum(d.sizes) ** 2 - sum(n * n for n in d.sizes) for d in (recoding.domain, recoding.target)
+    )
+    return 2 * after < before
 
 
 def _explained(sigma: float, cells: int) -> float:
