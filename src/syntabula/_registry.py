@@ -35,7 +35,7 @@ _BUILT_IN = (
     MethodInfo(
         key="auto",
         name="Auto",
-        summary="MargNet, AIM, MST or single columns: what suits the table, chosen under privacy, with the reason.",
+        summary="MargNet, Private-GSD, AIM, MST or single columns: what suits, chosen under privacy, with the reason.",
         paper="after Chen, Gong, Wang, MargNet",
         home="syntabula.synthesizers.auto:Auto",
     ),

@@ -152,3 +152,9 @@ class TestWords:
     def test_bad_records_are_refused(self, record: dict[str, object]) -> None:
         with pytest.raises(BudgetError):
             Budget.from_json(record)
+
+
+def test_its_repr_is_what_it_was_asked_for() -> None:
+    assert repr(Budget(1.0, 1e-5)) == (
+        "Budget(epsilon=1.0, delta=1e-05, kind='approximate', currency='mu_squared')"
+    )

@@ -6,7 +6,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
@@ -55,8 +55,9 @@ class Budget:
     delta: float
     kind: Kind
     currency: Currency
-    total: Fraction | None
-    selection_delta: Fraction
+    # Exact, and for that too long to be read.
+    total: Fraction | None = field(repr=False)
+    selection_delta: Fraction = field(repr=False)
 
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"

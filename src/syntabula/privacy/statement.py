@@ -9,7 +9,9 @@ from textwrap import wrap
 from typing import Any
 
 from syntabula.privacy.budget import Budget, shown_above
-from syntabula.privacy.statement_lines import StatementLine, folded
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_lines import StatementLine, folded, lines_of
 
 _UNIT = "one record (one row of the table)"
 _MOST_NAMED = 10
@@ -60,6 +62,35 @@ class PrivacyStatement:
     choice: MethodChoice | None = None
     replayed: int = 0
     types_read: bool = False
+
+    @classmethod
+    def of_run(
+        cls,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        method: str,
+        provenance: Mapping[str, str],
+        version: str,
+        choice: MethodChoice | None,
+        types_read: bool,
+    ) -> PrivacyStatement:
+        """State what a run spent and rests on; see the attributes."""
+        private = ledger.budget.kind != "none"
+        return cls(
+            method=method,
+            budget=ledger.budget,
+            epsilon_spent=ledger.epsilon_spent if private else None,
+            lines=lines_of(ledger),
+            relation=ledger.relation,
+            noise=noise.name,
+            noise_is_private=noise.is_private,
+            provenance=dict(provenance),
+            version=version,
+            choice=choice,
+            replayed=ledger.replayed,
+            types_read=types_read,
+        )
 
     @property
     def observed_columns(self) -> tuple[str, ...]:

@@ -20,11 +20,9 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement
-from syntabula.privacy.statement_lines import lines_of
 from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
@@ -168,6 +166,8 @@ class Marginal:
         if schema is not None:
             check_declared(schema, allow_observed=self.allow_observed)
             self._foresight.check(schema, self.memory_mb)
+        if self.progress is not None:
+            self.progress("read the table", 0.0)
         with self._opened(source, schema) as table, self._opened_journal() as journal:
             if isinstance(table, RawTable):
                 if schema is None and self.allow_observed:
@@ -197,10 +197,13 @@ class Marginal:
         facts = run_facts(self._name, budget, noise, self.seed, options, schema)
         ledger = open_ledger(budget, journal, facts, resume=self.resume)
 
-        report("preprocess", 0.0)
+        def prepare(step: str, done: float) -> None:
+            report(step, 0.05 * done)
+
         types_found = isinstance(source, UntypedFile)
         if isinstance(source, UntypedFile):
-            table = foresight.undeclared(source.physical, types_found=True).typed(source, ledger, noise)
+            untyped = foresight.undeclared(source.physical, types_found=True)
+            table = untyped.typed(source, ledger, noise, progress=prepare)
         else:
             table = source
         informed = self._informed(table, schema)
@@ -209,7 +212,7 @@ class Marginal:
             prepared = foresight.undeclared(_physical(table), types_found=types_found)
         else:
             prepared = foresight.declared(schema)
-        codec = prepared.codec(table, schema, ledger, noise)
+        codec = prepared.codec(table, schema, ledger, noise, progress=prepare)
         if schema is None:
             foresight.plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
         report("encode", 0.05)
@@ -237,7 +240,15 @@ class Marginal:
             method=self._name,
             codec=codec,
             model=model,
-            privacy=self._statement(ledger, noise, codec.schema, choice, types_read=types_read),
+            privacy=PrivacyStatement.of_run(
+                ledger,
+                noise,
+                method=self._name,
+                provenance={name: column.provenance for name, column in codec.schema.columns.items()},
+                version=__version__,
+                choice=choice,
+                types_read=types_read,
+            ),
             origin=table.origin,
         )
 
@@ -271,31 +282,6 @@ class Marginal:
             bins=self.bins,
             preprocessing=self.preprocessing,
             rare=self.rare,
-        )
-
-    def _statement(
-        self,
-        ledger: Ledger,
-        noise: NoiseSource,
-        schema: Schema,
-        choice: MethodChoice | None,
-        *,
-        types_read: bool,
-    ) -> PrivacyStatement:
-        private = ledger.budget.kind != "none"
-        return PrivacyStatement(
-            method=self._name,
-            budget=ledger.budget,
-            epsilon_spent=ledger.epsilon_spent if private else None,
-            lines=lines_of(ledger),
-            relation=ledger.relation,
-            noise=noise.name,
-            noise_is_private=noise.is_private,
-            provenance={name: column.provenance for name, column in schema.columns.items()},
-            version=__version__,
-            choice=choice,
-            types_read=types_read,
-            replayed=ledger.replayed,
         )
 
 

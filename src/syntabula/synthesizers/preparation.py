@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.select.base import PlannedStep
+from syntabula.select.base import PlannedStep, Progress
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table.codec import Codec
 from syntabula.table.column_codes import span
@@ -84,16 +84,23 @@ class Preparation:
         """Return the number of bins of columns that do not state their own."""
         return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
 
-    def typed(self, file: UntypedFile, ledger: Ledger, noise: NoiseSource) -> RawTable:
+    def typed(self, file: UntypedFile, ledger: Ledger, noise: NoiseSource, *, progress: Progress) -> RawTable:
         """Find the types of a text file's columns, and return the table that they read."""
-        return file.typed(
-            {
-                name: find_type(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
-                for name, share in self.types.items()
-            }
-        )
+        physical = {}
+        for name, share in _one_by_one(self.types, "find the types", progress):
+            kinds = file.cell_kinds(name)
+            physical[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
+        return file.typed(physical)
 
-    def codec(self, table: RawTable, schema: Schema | None, ledger: Ledger, noise: NoiseSource) -> Codec:
+    def codec(
+        self,
+        table: RawTable,
+        schema: Schema | None,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        progress: Progress,
+    ) -> Codec:
         """Find the domains that are not declared, then the bins, and return the codec.
 
         Raises:
@@ -106,11 +113,11 @@ class Preparation:
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
         if schema is None:
-            schema = self._schema(table, ledger, noise)
+            schema = self._schema(table, ledger, noise, progress)
         most_bins = self.most_bins(ledger.budget, n_estimated)
         bins: dict[str, Bins] = {}
         spreads: dict[str, Spread] = {}
-        for name, share in self.refinements.items():
+        for name, share in _one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
             if not isinstance(column, Numeric | Date | Datetime):
                 continue
@@ -120,12 +127,12 @@ class Preparation:
                 spreads[name] = refined[1]
         return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads)
 
-    def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource) -> Schema:
+    def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource, progress: Progress) -> Schema:
         texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
         delta = ledger.selection_allowance / max(len(texts), 1)
         columns: dict[str, Column] = {}
         hidden: list[PrivateDomainError] = []
-        for name, share in self.domains.items():
+        for name, share in _one_by_one(self.domains, "find the domains", progress):
             raw = table.columns[name]
             try:
                 columns[name] = extract_column(
@@ -270,6 +277,15 @@ def _is_worth(column: Column, bins: BinCount) -> bool:
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated
     return is_worth_fitting(lower, upper, integer=integer, count=count)
+
+
+def _one_by_one(
+    shares: Mapping[str, Fraction], step: str, progress: Progress
+) -> Iterator[tuple[str, Fraction]]:
+    """Go through columns and their shares, and say before each what part of them is done."""
+    for position, item in enumerate(shares.items()):
+        progress(step, position / len(shares))
+        yield item
 
 
 def _bins_step(name: str) -> str:
