@@ -354,3 +354,16 @@ def test_a_senseless_number_of_rows_is_refused(method: str, n: Any) -> None:
 
     with pytest.raises(ArgumentError, match="n must be"):
         release.sample(n)
+
+
+@pytest.mark.parametrize("cliques", ["age", ["age"], [("age",), "age"]])
+def test_names_that_are_no_cliques_are_refused(cliques: object) -> None:
+    release = fit("independent", as_pandas(values()))
+
+    with pytest.raises(ArgumentError, match="list of tuples of column names"):
+        release.marginals(cliques)
+
+
+def test_progress_that_cannot_be_called_is_refused_at_once() -> None:
+    with pytest.raises(ArgumentError, match="progress must be a function"):
+        st.MST(progress=True)

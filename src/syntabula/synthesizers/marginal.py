@@ -106,6 +106,10 @@ class Marginal:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
         if self.noise is not None and not isinstance(self.noise, NoiseSource):
             raise ArgumentError("noise must be a source with all methods of NoiseSource, or None")
+        if self.progress is not None and not callable(self.progress):
+            raise ArgumentError(
+                "progress must be a function of a step's name and the part that is done, or None"
+            )
         check_pair(self.selector, self.model)
 
     def plan(

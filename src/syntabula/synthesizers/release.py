@@ -103,7 +103,16 @@ class Release:
         return self.codec.decode(self.model.sample(rows, rng), rng)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
-        """Return the expected counts of codes for each clique: one axis per column, in the clique's order."""
+        """Return the expected counts of codes for each clique: one axis per column, in the clique's order.
+
+        Raises:
+            ArgumentError: If the cliques are not each a tuple or list of names.
+            SchemaError: If there is no such column.
+        """
+        if isinstance(cliques, str) or any(isinstance(clique, str) for clique in cliques):
+            raise ArgumentError(
+                "cliques must be a list of tuples of column names, such as [('age',), ('age', 'sex')]"
+            )
         return self.model.marginals(cliques)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -60,14 +60,16 @@ class UntypedFile:
         return np.repeat(kinds, numbers)
 
     def typed(self, physical: Mapping[str, PhysicalType]) -> RawTable:
-        """Return the table with columns of these types; cells that a type does not read are missing.
+        """Return the table with columns of these types, and let go of the texts; to be called once, at the end.
 
-        Where numbers are whole, fractions are rounded, and numbers beyond 64 bits are not read.
+        Cells that a type does not read are missing. Where numbers are whole, fractions are rounded, and numbers
+        beyond 64 bits are not read.
         """
         in_order(self._database)
         columns = ", ".join(f"{_value(f'c{i}', physical[name])} AS c{i}" for i, name in enumerate(self.names))
         relation = self._database.sql(f"SELECT {columns} FROM written")
         read, n_rows = interruptible(self._database, lambda: read_relation(relation, self.names))
+        self._database.execute("DROP TABLE written")
         return RawTable(read, n_rows, Origin(self.container, dict(physical)))
 
     def __repr__(self) -> str:
