@@ -197,7 +197,7 @@ class TestPlantedBugs:
         from syntabula.table import private_domain
 
         def observed(column, **_):
-            points = column._points.reveal_inside_privacy()[0]
+            points = column._points.reveal_inside_privacy().values
             return FoundBounds(points.min().item(), points.max().item(), True)
 
         monkeypatch.setattr(private_domain, "extract_bounds", observed)
@@ -208,7 +208,7 @@ class TestPlantedBugs:
         from syntabula.discretize.quantile import QuantileBins
 
         def observed(self, column, lower, upper, *, count, **_):
-            points = np.clip(column._points.reveal_inside_privacy()[0], lower, upper)
+            points = np.clip(column._points.reveal_inside_privacy().values, lower, upper)
             cuts = np.unique(np.quantile(points, np.arange(1, count) / count)).tolist()
             from syntabula.discretize.fitted import bins_through
 
@@ -222,7 +222,7 @@ class TestPlantedBugs:
         from syntabula.discretize.privtree import PrivTreeBins
 
         def observed(self, column, lower, upper, *, count, **_):
-            points = column._points.reveal_inside_privacy()[0]
+            points = column._points.reveal_inside_privacy().values
             return UniformBins(max(1, int(points.size))).bins(lower, upper, integer=column.integer)
 
         monkeypatch.setattr(PrivTreeBins, "fit", observed)

@@ -76,6 +76,58 @@ class TestFound:
         assert paid.spent == also_paid.spent <= Fraction(1, 10) * ONE.total
 
 
+NARROW = {
+    "densities": np.rint(RNG.normal(0.994, 0.003, 5_000) * 1e5).astype(np.int64),
+    "years": RNG.integers(1990, 2021, 5_000),
+    "a sensor around 100,000": RNG.normal(1e5, 0.5, 5_000),
+    "longitudes of one city": RNG.normal(-73.95, 0.05, 5_000),
+    "microseconds of one day": 1_700_000_000_000_000 + RNG.integers(0, 86_400_000_000, 5_000),
+}
+
+
+class TestNarrowColumns:
+    """A range that is small next to the distance from 0."""
+
+    @pytest.mark.parametrize("name", NARROW)
+    @pytest.mark.parametrize("budget", [ONE, Budget.none()], ids=lambda b: b.kind)
+    def test_get_bounds_of_about_their_own_width(self, name, budget):
+        points = NARROW[name]
+
+        # Before the second stage looked for a window, these were 2 to 20,000 times as wide as the column.
+        found, _ = bounds_of(points, budget, share=Fraction(1, 50), seed=3)
+
+        inside = (points >= found.lower) & (points <= found.upper)
+        assert inside.mean() >= 0.9
+        assert int(found.upper - found.lower) <= 2 * float(points.max() - points.min())
+
+    def test_that_lie_at_both_ends_of_the_range_are_kept_whole(self):
+        # Four fifths near 1,030 and one fifth near 2,000: a window about the many must not lose the few.
+        points = np.where(
+            np.arange(5_000) % 5 > 0, RNG.integers(1025, 1035, 5_000), RNG.integers(1990, 2000, 5_000)
+        )
+
+        found, _ = bounds_of(points, share=Fraction(1, 50))
+
+        assert found.lower <= 1025
+        assert found.upper >= 1999
+
+    def test_an_outlier_does_not_move_the_bounds(self):
+        points = NARROW["densities"]
+
+        plain, _ = bounds_of(points, seed=5)
+        beside, _ = bounds_of(np.append(points, 400_000), seed=5)
+
+        assert plain == beside
+
+    def test_all_passes_together_cost_the_share(self):
+        share = Fraction(1, 50)
+
+        _, ledger = bounds_of(NARROW["microseconds of one day"], share=share)
+
+        assert [type(e.event).__name__ for e in ledger.entries].count("ExponentialEvent") == 2
+        assert 0.999 * float(share) < float(ledger.spent / ONE.total) <= float(share)
+
+
 class TestFailure:
     @pytest.mark.parametrize("points", [np.arange(30.0), np.zeros(0)], ids=["too few", "none"])
     def test_is_an_error_that_names_the_step_and_the_remedy(self, points):

@@ -90,6 +90,17 @@ class TestExactAnswers:
 
         assert not ledger.entries
 
+    def test_the_window_without_privacy_is_the_one_that_lacks_least_for_its_merit(self):
+        column, _ = curator([*range(10), 50])
+        windows = [(0, 100), (0, 50), (0, 10), (10, 20)]
+
+        merits = [0.0, 1.0, 2.0, 2.0]
+        chosen = column.window(
+            windows, enough=11, merits=merits, log_weights=[0.0] * 4, share=WHOLE, step="s"
+        )
+
+        assert windows[chosen] == (0, 10)
+
     def test_a_tree_without_privacy_splits_where_more_than_the_threshold_lies(self):
         column, _ = curator([0, 0, 0, 1, 7])
 
@@ -109,9 +120,11 @@ class TestPayment:
         column.sums(edges, power=1, of="cell", share=share, step="b")
         column.quantiles(edges, [Fraction(1, 3), Fraction(2, 3)], share=share, step="c")
         column.tree(Node(0.0, 500.0), threshold=10, most_leaves=20, share=share, step="d")
+        halves = [(0.0, 250.0), (250.0, 500.0)]
+        column.window(halves, enough=9, merits=[0.0, 0.0], log_weights=[0.0, 0.0], share=share, step="e")
 
         spent = [part for _, _, part in ledger.by_step()]
-        assert [step for step, _, _ in ledger.by_step()] == ["a", "b", "c", "d"]
+        assert [step for step, _, _ in ledger.by_step()] == ["a", "b", "c", "d", "e"]
         assert all(float(share) * 0.999 < part <= float(share) for part in spent)
 
     def test_nothing_is_answered_beyond_the_budget(self):

@@ -50,6 +50,13 @@ class TestKinds:
         assert column.decimals == 2
         assert column.upper >= 10_000
 
+    def test_numbers_from_0_to_1_do_not_become_zeros_and_ones_where_noise_could_hide_half_of_them(self):
+        column = found(np.round(RNG.uniform(0.3, 0.7, 1_500), 2), share=Fraction(3, 1000))
+
+        assert column.decimals == 2
+        assert column.lower < 0.4
+        assert 0.6 < column.upper < 2.1
+
     def test_whole_numbers_that_a_missing_cell_made_floats_are_whole(self):
         values = RNG.integers(0, 100, N).astype(float)
         values[:4000] = np.nan

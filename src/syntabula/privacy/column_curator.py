@@ -22,13 +22,8 @@ from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
-
-_FRACTION_STEPS = 1 << 20
-"""Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
-
-_VALUES_PER_PASS = 1 << 20
-"""Values whose places are held at a time, which bounds memory beyond the sorted column."""
 
 
 class ColumnCurator:
@@ -49,14 +44,12 @@ class ColumnCurator:
     def __init__(
         self, points: NDArray[Any], ledger: Ledger, noise: NoiseSource, *, n_missing: int = 0
     ) -> None:
-        if points.ndim != 1 or points.dtype not in (np.float64, np.int64, np.uint64):
-            raise ArgumentError("points must be a one-dimensional array of float64, int64 or uint64")
-        # In a tuple, as the shape of a sensitive array would be shown, and its length is private.
-        self._points = Sensitive((np.sort(points),))
+        points_in_order = SortedPoints(points)
+        self._points = Sensitive(points_in_order)
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
-        self.integer = points.dtype != np.float64
+        self.integer = points_in_order.integer
 
     @property
     def is_private(self) -> bool:
@@ -100,7 +93,7 @@ class ColumnCurator:
         event = counting_event(self._ledger, share, sensitivity=1, cells=cells)
 
         def draw(token: Token) -> NoisyArray:
-            counts = np.diff(self._starts(edges))
+            counts = np.diff(self._sorted().starts(edges))
             if count_missing:
                 counts = np.append(counts, self._missing.reveal_inside_privacy())
             return noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
@@ -129,13 +122,13 @@ class ColumnCurator:
         Returns:
             [k] noisy sums.
         """
-        event = counting_event(self._ledger, share, sensitivity=_FRACTION_STEPS, cells=len(edges) - 1)
+        event = counting_event(self._ledger, share, sensitivity=FRACTION_STEPS, cells=len(edges) - 1)
 
         def draw(token: Token) -> NoisyArray:
-            return noisy_counts(token, self._source, Sensitive(self._exact_sums(edges, power, of)))
+            return noisy_counts(token, self._source, Sensitive(self._sorted().sums(edges, power, of)))
 
         noisy = self._answer(event, step, [*edges, power, of], draw)
-        return NoisyVector(noisy / _FRACTION_STEPS, event, unit=1 / _FRACTION_STEPS)
+        return NoisyVector(noisy / FRACTION_STEPS, event, unit=1 / FRACTION_STEPS)
 
     def quantiles(
         self,
@@ -166,7 +159,7 @@ class ColumnCurator:
         """
         if any(not 0 < f < 1 for f in fractions) or list(fractions) != sorted(fractions):
             raise ArgumentError("the fractions of quantiles ascend between 0 and 1, both excluded")
-        ranks = self._starts(edges)[:-1].astype(np.float64)
+        ranks = self._sorted().starts(edges)[:-1].astype(np.float64)
         widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
         log_widths = np.log(widths / widths.max())
         cells = fingerprint(list(edges))
@@ -191,6 +184,52 @@ class ColumnCurator:
             open_parts.append((first, middle, low, chosen[middle]))
         return chosen
 
+    def window(
+        self,
+        windows: Sequence[tuple[float, float]],
+        *,
+        enough: float,
+        merits: Sequence[float],
+        log_weights: Sequence[float],
+        share: Fraction | float,
+        step: str,
+    ) -> int:
+        """Choose an interval that holds about as many values as it should, by the exponential mechanism.
+
+        A window weighs exp(log weight - epsilon (values that it lacks - merit) / 2), where it lacks what is
+        enough minus the values in it, or nothing: a record changes that number by at most one.
+
+        Args:
+            windows: Each from a lower end, included, to an upper one, excluded.
+            enough: A public or released number of values.
+            merits: How many values each may lack for what else speaks for it; public or released.
+            log_weights: Weights between windows that are alike in this; without privacy they do not count.
+            share: Part of the whole budget.
+            step: What the ledger calls this spend.
+
+        Returns:
+            The position of the chosen window.
+        """
+        event: Event = ExactEvent("window")
+        scale = 0.0
+        if self.is_private:
+            event, scale = self._choice(share, candidates=len(windows))
+        ends = self._sorted().ranks([end for window in windows for end in window]).reshape(-1, 2)
+        lacking = np.maximum(math.ceil(enough) - (ends[:, 1] - ends[:, 0]), 0)
+        # Whole numbers, so that the sum is exact.
+        scores = Sensitive(np.rint(np.array(merits) + np.array(log_weights) * scale) - lacking)
+
+        def draw(token: Token) -> NoisyArray:
+            return np.asarray([choose(token, self._source, scores, score_sensitivity=1.0)])
+
+        return int(self._answer(event, step, [*windows, *merits, *log_weights, enough], draw)[0])
+
+    def _choice(self, share: Fraction | float, *, candidates: int) -> tuple[ExponentialEvent, float]:
+        """Return the choice that a share buys, and by what a score of sensitivity one is divided in it."""
+        cost = cost_of_share(self._ledger, share)
+        epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
+        return ExponentialEvent(epsilon=epsilon, candidates=candidates), 2 / epsilon
+
     def _quantile(
         self,
         ranks: NDArray[np.float64],
@@ -205,14 +244,13 @@ class ColumnCurator:
         event: Event = ExactEvent("quantile")
         scale = 0.0
         if self.is_private:
-            cost = cost_of_share(self._ledger, share)
-            epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
-            event = ExponentialEvent(epsilon=epsilon, candidates=ranks.size)
-            scale = 2 / epsilon
+            event, scale = self._choice(share, candidates=ranks.size)
         i, b = fraction.numerator, fraction.denominator
         sensitivity = float(max(i, b - i))
         # Whole numbers, so that the sum is exact.
-        scores = Sensitive(np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._size()))
+        scores = Sensitive(
+            np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._sorted().size)
+        )
 
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, scores, score_sensitivity=sensitivity)])
@@ -242,10 +280,12 @@ class ColumnCurator:
             event = TreeEvent(scale=laplace_scale(self._pure_epsilon(share), TREE_SENSITIVITY))
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
-            ends = self._ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
+            ends = (
+                self._sorted().ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
+            )
             # The outer nodes also hold what lies outside the root.
             ends[[node.low == root.low for node in nodes], 0] = 0
-            ends[[node.high == root.high for node in nodes], 1] = self._size()
+            ends[[node.high == root.high for node in nodes], 1] = self._sorted().size
             return Sensitive(ends[:, 1] - ends[:, 0])
 
         def draw(token: Token) -> NoisyArray:
@@ -266,61 +306,8 @@ class ColumnCurator:
         cost = cost_of_share(self._ledger, share)
         return laplace_epsilon(cost, self._ledger.budget.currency, self._left())
 
-    def _sorted(self) -> NDArray[Any]:
-        return self._points.reveal_inside_privacy()[0]
-
-    def _size(self) -> int:
-        return int(self._sorted().size)
-
-    def _exact_sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
-        """Return [k] sums of places, or of their squares, in steps."""
-        starts = self._starts(edges)
-        # From the first edge, so that integers beyond 2^53 keep their differences.
-        ends = np.array([float(e - edges[0]) for e in edges])
-        low, high = ends[:-1], ends[1:]
-        if of == "column":
-            low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
-        exact = np.zeros(low.size, dtype=np.int64)
-        points = self._sorted()
-        for first in range(0, points.size, _VALUES_PER_PASS):
-            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges)
-            which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
-            places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
-            # Below 2^53, so that the sum of a pass is exact in float64.
-            exact += np.bincount(which, np.rint(places * _FRACTION_STEPS), low.size).astype(np.int64)
-        return exact
-
-    def _offsets(self, points: NDArray[Any], edges: Sequence[float]) -> NDArray[np.float64]:
-        """Return the distances of values from the first edge, those outside held at the outer edges."""
-        if not self.integer:
-            held = np.clip(points, float(edges[0]), float(edges[-1]))
-            return np.asarray(held - float(edges[0]), dtype=np.float64)
-        info = np.iinfo(points.dtype)
-        low, high = (min(max(int(e), int(info.min)), int(info.max)) for e in (edges[0], edges[-1]))
-        inside = np.clip(points, points.dtype.type(low), points.dtype.type(high))
-        # Unsigned arithmetic wraps modulo 2^64, which makes the difference exact for signed values too.
-        offsets: NDArray[np.uint64] = inside.view(np.uint64) - np.uint64(int(edges[0]) % 2**64)
-        return offsets.astype(np.float64)
-
-    def _starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
-        """Return [k + 1] ranks of the cells' edges, the outer cells open to infinity."""
-        if len(edges) < 2:
-            raise ArgumentError("cells need at least two edges")
-        inner = self._ranks(edges[1:-1])
-        size = self._sorted().size
-        return np.concatenate([[0], inner, [size]]).astype(np.int64)
-
-    def _ranks(self, cuts: Sequence[float]) -> NDArray[np.int64]:
-        """Return how many values are below each cut, exactly for 64-bit integers of either sign."""
-        points = self._sorted()
-        if not self.integer:
-            return np.searchsorted(points, np.array(cuts, dtype=np.float64), side="left").astype(np.int64)
-        info = np.iinfo(points.dtype)
-        held = np.array([min(max(int(c), int(info.min)), int(info.max)) for c in cuts], dtype=points.dtype)
-        ranks = np.searchsorted(points, held, side="left").astype(np.int64)
-        beyond = np.array([int(c) > int(info.max) for c in cuts], dtype=np.bool_)
-        ranks[beyond] = points.size
-        return ranks
+    def _sorted(self) -> SortedPoints:
+        return self._points.reveal_inside_privacy()
 
     def __repr__(self) -> str:  # shows no count, not even that of the values
         return "ColumnCurator()"

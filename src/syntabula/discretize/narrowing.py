@@ -1,0 +1,135 @@
+"""Where in a wide range nearly all values of a column lie, under differential privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from syntabula.privacy.column_curator import ColumnCurator
+
+HALVINGS = 8
+"""Windows are as wide as the range, half as wide, and so on up to this often halved."""
+
+HELD = 0.9
+"""Part of the records that a window should hold."""
+
+WORTH_OF_HALVING = 0.1
+"""Part of the records that a window may lack for being half as wide."""
+
+LEAST_HALVINGS = 2
+MOST_DRAWS = 2
+WINDOW_CELLS = 12
+EVEN_CELLS = 3
+GROWTH = 4
+
+
+@dataclass(frozen=True)
+class Window:
+    """An interval, which holds its lower end and not its upper one, and how often the range was halved for it."""
+
+    lower: int | float
+    upper: int | float
+    halvings: int
+
+
+def find_window(
+    column: ColumnCurator,
+    lower: int | float,
+    upper: int | float,
+    *,
+    n_estimated: float,
+    draw_share: Fraction,
+    step: str,
+) -> tuple[Window | None, Fraction]:
+    """Find the narrowest window that holds nine tenths of the values, by one choice among all widths.
+
+    The candidates are the range [lower, upper), its halves, quarters and so on, which overlap by half. What a
+    window lacks of nine tenths of the records counts against it, and for each halving it may lack a tenth of
+    them; all widths have the same weight, shared by the places of their windows. So unlike a histogram fine
+    enough for the narrowest window, the choice sees all records of a window at once, and where noise is
+    large it leaves the range as it is. If one of the two finest widths comes out, the same follows once more
+    inside that window and half a width to either side.
+
+    Args:
+        column: The values.
+        lower: Start of the range; public or released.
+        upper: End of the range, excluded.
+        n_estimated: Released number of records in the range.
+        draw_share: Part of the whole budget for each draw.
+        step: What the ledger calls the spends.
+
+    Returns:
+        The window, None if it is hardly narrower than the range; and the share that was spent.
+    """
+    low, high, halvings, spent = lower, upper, 0, Fraction(0)
+    window: Window | None = None
+    for _ in range(MOST_DRAWS):
+        candidates = _windows(low, high, integer=column.integer)
+        chosen = column.window(
+            [(c.lower, c.upper) for c in candidates],
+            enough=HELD * n_estimated,
+            merits=[WORTH_OF_HALVING * n_estimated * c.halvings for c in candidates],
+            log_weights=[-math.log(2 ** (c.halvings + 1) - 1) for c in candidates],
+            share=draw_share,
+            step=step,
+        )
+        spent += draw_share
+        found = candidates[chosen]
+        halvings += found.halvings
+        window = Window(found.lower, found.upper, halvings)
+        width = found.upper - found.lower
+        if found.halvings < HALVINGS - 1 or (column.integer and width < WINDOW_CELLS):
+            break
+        margin = int(width) // 2 if column.integer else width / 2
+        low, high = max(low, found.lower - margin), min(high, found.upper + margin)
+    return (window if halvings >= LEAST_HALVINGS else None), spent
+
+
+def cells_around(
+    window: Window, lower: int | float, upper: int | float, *, integer: bool
+) -> list[int | float]:
+    """Return the edges of twelve cells in a window and ever wider ones out to both ends of the range."""
+    width = window.upper - window.lower
+    step: int | float = width / WINDOW_CELLS
+    inner: list[int | float]
+    if integer:
+        step = max(1, int(width) // WINDOW_CELLS)
+        count = min(WINDOW_CELLS, int(width))
+        inner = [int(window.lower) + i * int(width) // count for i in range(count)]
+    else:
+        inner = [window.lower + step * i for i in range(WINDOW_CELLS)]
+    below = _outwards(window.lower, lower, -step)
+    above = _outwards(window.upper, upper, step)
+    return [*reversed(below), *inner, window.upper, *above]
+
+
+def _outwards(start: int | float, end: int | float, step: int | float) -> list[int | float]:
+    """Return edges from start, excluded, to end: three steps, then steps that grow fourfold."""
+    edges: list[int | float] = []
+    place, size = start, step
+    while place != end:
+        place = min(place + size, end) if step > 0 else max(place + size, end)
+        edges.append(place)
+        if len(edges) >= EVEN_CELLS:
+            size *= GROWTH
+    return edges
+
+
+def _windows(lower: int | float, upper: int | float, *, integer: bool) -> list[Window]:
+    """Return all windows."""
+    width = upper - lower
+    deepest = min(HALVINGS, int(width).bit_length() - 1) if integer else HALVINGS
+    windows = []
+    for halvings in range(deepest + 1):
+        places = 2 ** (halvings + 1) - 1
+        for place in range(places):
+            if integer:
+                # Quotients of whole numbers, so that all windows together leave nothing out.
+                parts = 2 ** (halvings + 1)
+                low, high = (int(lower) + i * int(width) // parts for i in (place, place + 2))
+                windows.append(Window(low, high, halvings))
+            else:
+                half = width / 2 ** (halvings + 1)
+                windows.append(Window(lower + place * half, min(lower + (place + 2) * half, upper), halvings))
+    return windows
