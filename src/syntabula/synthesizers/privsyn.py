@@ -23,8 +23,8 @@ class PrivSyn(Marginal):
 
     Guarantee: GDP or zCDP, composed over Gaussian measurements; neighbours differ by one record. Assumed public: the
     schema. Time: seconds; memory: the counts of all pairs, and the records. Choose it for speed where many
-    pairs are dense: it measures and fits many marginals, where a graphical model would grow too large. Its
-    records are copies of each other, so that what no measured marginal says is worse than in AIM.
+    pairs are dense: it measures and fits many marginals, where a graphical model would grow too large. What no
+    measured marginal says follows from the tree of the strongest ones.
 
     Departures from the public code: see IndependentDifference and GUM. SynMeter's figures for this name are of
     another system, which measures all pairs and charges the budget twice.
