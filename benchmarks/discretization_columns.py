@@ -31,11 +31,13 @@ from syntabula.privacy.noise import SeededNoise
 Row = dict[str, Any]
 SHAPES = ("monotone", "normal", "beta", "mixture", "imbalanced")
 DISCRETIZERS = ("uniform", "quantile", "kmeans", "privtree")
-ZERO = "privtree zero"  # with the threshold of PrivTree's own paper, 0 for 1 / bins of the records
+ZERO = (
+    "privtree zero"  # our default, with the threshold of PrivTree's own paper: 0 for 1 / bins of the records
+)
 FITTED = {
     "quantile": QuantileBins(),
     "kmeans": KMeansBins(),
-    "privtree": PrivTreeBins(),
+    "privtree": PrivTreeBins(threshold="fraction"),
     ZERO: PrivTreeBins(threshold="zero"),
 }
 BINS = (5, 10, 20, 35, 50, 100, 250)

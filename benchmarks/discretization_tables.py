@@ -21,7 +21,6 @@ from discretization_columns import (
     DISCRETIZERS,
     FITTED,
     RULES,
-    ZERO,
     Row,
     percentile_similarity,
     smaller_share,
@@ -66,8 +65,8 @@ def fit_real(
     """Fit, sample and score one table; `bins` is a number, "auto" or a rule of `RULES` that reads each column."""
     if bins in RULES and schema is not None:
         schema, bins = _with_rule(frame, schema, RULES[bins], epsilon), "auto"
-    chosen = FITTED[ZERO] if discretizer == ZERO else discretizer
-    options = {"preprocessing": st.Preprocessing(discretizer=chosen), "bins": bins}
+    preprocessing = st.Preprocessing(discretizer=FITTED.get(discretizer, discretizer))
+    options = {"preprocessing": preprocessing, "bins": bins}
     started, used = time.perf_counter(), _processor_seconds()
     maker = st.synthesizer(method)(epsilon=epsilon, seed=seed, allow_observed=schema is not None, **options)
     made = maker.fit(frame, schema).sample(len(frame), seed=seed)

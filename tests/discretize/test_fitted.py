@@ -36,7 +36,7 @@ COLUMNS = {
     ),
     "all of 64 bits": (RNG.integers(0, 2**64, N, dtype=np.uint64), 0, 2**64 - 1),
 }
-DISCRETIZERS = [QuantileBins(), KMeansBins(), PrivTreeBins(), PrivTreeBins("zero")]
+DISCRETIZERS = [QuantileBins(), KMeansBins(), PrivTreeBins(), PrivTreeBins("fraction")]
 BUDGETS = [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0), Budget.none()]
 
 
@@ -55,7 +55,9 @@ def counts_of(bins, points) -> np.ndarray:
     return np.bincount(bins.codes(held), minlength=bins.size)
 
 
-@pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=["quantile", "kmeans", "privtree", "privtree zero"])
+@pytest.mark.parametrize(
+    "discretizer", DISCRETIZERS, ids=["quantile", "kmeans", "privtree", "privtree fraction"]
+)
 class TestEveryDiscretizer:
     @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: b.kind)
     @pytest.mark.parametrize("name", COLUMNS)
@@ -113,7 +115,7 @@ class TestUtility:
         points, lower, upper = COLUMNS["a normal column"]
 
         sizes = [
-            fit(PrivTreeBins("zero"), points, lower, upper, count=5000, budget=Budget.pure(e))[0].size
+            fit(PrivTreeBins(), points, lower, upper, count=5000, budget=Budget.pure(e))[0].size
             for e in (0.02, 0.2, 2.0)
         ]
 
