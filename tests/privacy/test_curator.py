@@ -12,9 +12,9 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.spend_records import MemoryJournal
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 

@@ -41,8 +41,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.spend_records import MemoryJournal
 
 ONE = Budget(1.0, 1e-5, accounting="gdp")
 COSTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**3)

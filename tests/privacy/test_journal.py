@@ -18,7 +18,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.journal import Journal, JournalProtocol, MemoryJournal
+from syntabula.privacy.journal import Journal
+from syntabula.privacy.spend_records import JournalProtocol, MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
 MARK = len('{"drawn": 0}\n')

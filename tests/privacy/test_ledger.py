@@ -25,8 +25,9 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     ThresholdEvent,
 )
-from syntabula.privacy.journal import Journal, MemoryJournal
+from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.spend_records import MemoryJournal
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 

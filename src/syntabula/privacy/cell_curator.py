@@ -11,11 +11,11 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.privacy.curator import Curator, _on_grid
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spend_records import NoisyArray
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""

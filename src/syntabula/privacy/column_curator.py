@@ -15,7 +15,6 @@ from syntabula.errors import ArgumentError
 from syntabula.privacy.accounting.costs import exponential_epsilon, laplace_epsilon, laplace_scale
 from syntabula.privacy.answers import NoisyVector, cost_of_share, counting_event
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
@@ -23,6 +22,7 @@ from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.sorted_points import FRACTION_STEPS, SortedPoints
+from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
 
 

@@ -16,12 +16,12 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma, laplace_scale
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spend_records import NoisyArray
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""

@@ -17,133 +17,16 @@ from __future__ import annotations
 import base64
 import json
 import os
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError
 from syntabula.privacy.events import Event, ThresholdEvent, TreeEvent, event_from_json
 from syntabula.privacy.file_lock import lock_exclusively
-
-NoisyArray = NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class JournalRecord:
-    """One spend, and what was drawn for it.
-
-    Attributes:
-        step: Name of the step that spent.
-        event: What was drawn.
-        outcome: The noisy answer, or None if none was written; the spend counts either way.
-        query: What was asked, as `privacy.replay.fingerprint` writes it; None if that was not said.
-        drawn: Whether an answer of no fixed length was drawn, so that another must not be.
-    """
-
-    step: str
-    event: Event
-    outcome: NoisyArray | None = None
-    query: str | None = None
-    drawn: bool = False
-
-    @property
-    def lost(self) -> bool:
-        """Whether an answer was drawn and not written."""
-        return self.drawn and self.outcome is None
-
-
-@dataclass(frozen=True)
-class JournalRun:
-    """The beginning of a run.
-
-    Attributes:
-        facts: What the run is, in words by name; nothing that depends on a table, but for a hash of the domains
-            where these were read off it.
-        first: Number of its first spend.
-    """
-
-    facts: Mapping[str, str]
-    first: int
-
-
-class JournalProtocol(Protocol):
-    """What a ledger needs of a journal."""
-
-    @property
-    def records(self) -> tuple[JournalRecord, ...]:
-        """All spends so far, in order, those read back at opening included."""
-
-    @property
-    def runs(self) -> tuple[JournalRun, ...]:
-        """Where runs began, in order, those read back at opening included."""
-
-    def record_run(self, facts: Mapping[str, str]) -> None:
-        """Write down that a run begins."""
-
-    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
-        """Write down a spend before its noise is drawn; return its number."""
-
-    def record_outcome(self, number: int, values: NoisyArray) -> None:
-        """Write down what was drawn for the spend of this number."""
-
-
-class MemoryJournal:
-    """A journal without a file, for tests that record and replay."""
-
-    def __init__(self) -> None:
-        self._records: list[JournalRecord] = []
-        self._runs: list[JournalRun] = []
-        self._lock = threading.RLock()
-
-    @property
-    def records(self) -> tuple[JournalRecord, ...]:
-        """All spends so far, in order."""
-        with self._lock:
-            return tuple(self._records)
-
-    @property
-    def runs(self) -> tuple[JournalRun, ...]:
-        """Where runs began, in order."""
-        with self._lock:
-            return tuple(self._runs)
-
-    def record_run(self, facts: Mapping[str, str]) -> None:
-        """Keep that a run begins with the next spend."""
-        with self._lock:
-            self._runs.append(JournalRun(dict(facts), len(self._records)))
-
-    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
-        """Keep a spend; return its number, counted from 0."""
-        with self._lock:
-            self._records.append(JournalRecord(step, event, query=query))
-            return len(self._records) - 1
-
-    def record_outcome(self, number: int, values: NoisyArray) -> None:
-        """Keep a copy of what was drawn for a spend.
-
-        Raises:
-            ArgumentError: If there is no such spend, it already has an outcome, or the values are no plain
-                numbers.
-        """
-        with self._lock:
-            self._require_open(number)
-            self._records[number] = replace(self._records[number], outcome=_plain(values).copy())
-
-    def _record_drawn(self, number: int) -> None:
-        """Keep that a spend's answer was drawn, before it is known whether it can be written."""
-        self._require_open(number)
-        self._records[number] = replace(self._records[number], drawn=True)
-
-    def _require_open(self, number: int) -> None:
-        if not 0 <= number < len(self._records):
-            raise ArgumentError(f"the journal has no spend of number {number}")
-        if self._records[number].outcome is not None:
-            raise ArgumentError(f"spend {number} already has an outcome; each spend pays for one draw")
+from syntabula.privacy.spend_records import JournalRecord, MemoryJournal, NoisyArray, plain_numbers
 
 
 class Journal(MemoryJournal):
@@ -224,7 +107,7 @@ class Journal(MemoryJournal):
         """
         with self._lock:
             self._require_open(number)
-            plain = _plain(values)
+            plain = plain_numbers(values)
             encoded = base64.b64encode(plain.tobytes()).decode("ascii")
             line = {"outcome": encoded, "of": number, "dtype": plain.dtype.str, "shape": list(plain.shape)}
             if self._records[number].drawn:
@@ -262,15 +145,6 @@ class Journal(MemoryJournal):
             os.ftruncate(self._descriptor, self._end)
             raise
         self._end += len(text)
-
-
-def _plain(values: NoisyArray) -> NoisyArray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise ArgumentError(
-            f"an outcome of dtype {array.dtype} cannot be recorded; it must hold plain numbers"
-        )
-    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
 def _read_into(memory: MemoryJournal, content: bytes) -> None:

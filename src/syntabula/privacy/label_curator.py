@@ -12,12 +12,12 @@ import numpy as np
 from syntabula.privacy.accounting.costs import gaussian_sigma
 from syntabula.privacy.answers import cost_of_share
 from syntabula.privacy.events import Event, ExactEvent, ThresholdEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spend_records import NoisyArray
 
 Label = str | None
 

@@ -21,8 +21,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.journal import JournalProtocol, NoisyArray
 from syntabula.privacy.replay import REMEDY, Replay
+from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
 
 RELATION = "add or remove one record"
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from syntabula.errors import ResumeError
 from syntabula.privacy.events import Event
-from syntabula.privacy.journal import JournalRecord
+from syntabula.privacy.spend_records import JournalRecord
 
 REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
