@@ -123,10 +123,12 @@ class PGM:
         check_memory(junction_tree(self._layout, [m.clique for m in measurements]), self.max_memory_mb)
         total = consistent_total(measurements)
         targets = join(self._layout, measurements)
+        start = self._start(targets, total)
+        self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
         potentials = estimate(
             self._layout,
             targets,
-            self._start(targets, total),
+            start,
             total,
             iterations=self.iterations,
             tolerance=self.tolerance,

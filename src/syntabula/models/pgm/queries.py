@@ -15,7 +15,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
 from syntabula.models.pgm.junction_tree import JunctionTree
 
-_CELLS_AT_ONCE = 2**24
+_CELLS_AT_ONCE = 2**20
 
 
 def marginal_probabilities(
