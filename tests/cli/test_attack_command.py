@@ -87,6 +87,12 @@ class TestAttack:
         lengths = {np.load(path, allow_pickle=False).size for path in kept}
         assert len(lengths) == 1
 
+    def test_a_weak_budget_is_warned_of_once_however_many_models_are_fitted(self, folder, run):
+        ran = run("attack", "people.csv", *FEW, "--epsilon", "20", "--folder", "shadows")
+
+        assert ran.code == 0, ran.err
+        assert ran.err.count("is above 10") == 1
+
     def test_disclosure_has_its_baselines(self, folder, run):
         words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--json")
         ran = run("attack", "people.csv", "-a", "disclosure", *words)

@@ -125,6 +125,11 @@ class TestChoice:
             choose_metrics("needy", has_target=False, has_holdout=True)
         assert choose_metrics(None, has_target=False, has_holdout=True) == []
 
+    def test_a_single_baseline_need_not_be_in_a_list(self):
+        found = evaluate(people(50, 1), people(50, 2), metrics="tvd-1", baselines="SELF")
+
+        assert dict(found.score("tvd-1").baselines) == {"SELF": 0.0}
+
     def test_all_that_a_metric_lacks_is_named_at_once(self):
         with pytest.raises(ArgumentError, match=r"needs target \(.*\) and holdout \(real records"):
             choose_metrics("efficacy", has_target=False, has_holdout=False)

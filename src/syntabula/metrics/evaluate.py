@@ -42,7 +42,7 @@ def evaluate(
     target: str | None = None,
     schema: Schema | None = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
-    baselines: Iterable[Baseline] = ("HALF", "HISTOGRAM"),
+    baselines: Baseline | Iterable[Baseline] = ("HALF", "HISTOGRAM"),
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -89,7 +89,7 @@ def evaluate(
         'lower'
     """
     chosen = choose_metrics(metrics, has_target=target is not None, has_holdout=holdout is not None)
-    wanted = tuple(dict.fromkeys(baselines))
+    wanted = (baselines,) if isinstance(baselines, str) else tuple(dict.fromkeys(baselines))
     if unknown := set(wanted) - set(get_args(Baseline)):
         known = ", ".join(get_args(Baseline))
         raise ArgumentError(f"there is no baseline {sorted(map(str, unknown))[0]!r}; baselines are {known}")
