@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 from typing import Any
 
 Line = dict[str, Any]
@@ -54,7 +55,7 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
         "efficacy": ("affinity", lambda line: (line["efficacy"] / line["efficacy_of_real"], 0.0)),
     }
     for title, (kind, read) in sections.items():
-        chosen = [line for line in lines if line["cell"]["kind"] == kind]
+        chosen = _fullest(line for line in lines if line["cell"]["kind"] == kind)
         table = _table(
             chosen,
             reported.get(title, {}),
@@ -64,10 +65,23 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
             with_settings=kind == "disclosure",
         )
         notes = notes.replace(f"<!-- {title} -->", table)
-    binned = [line for line in lines if (line["cell"]["method"], "inf") in {column[:2] for column in IN_BINS}]
+    binned = [
+        line
+        for line in _fullest(lines)
+        if (line["cell"]["method"], "inf") in {column[:2] for column in IN_BINS}
+    ]
     table = _table(binned, reported["disclosure"], sections["disclosure"][1], IN_BINS, (), with_settings=True)
     notes = notes.replace("<!-- disclosure in bins -->", table)
     (folder / "results" / "synmeter.md").write_text(notes, encoding="utf-8")
+
+
+def _fullest(lines: Iterable[Line]) -> list[Line]:
+    """Keep of the runs that differ in shadow models and draws alone the one with the most."""
+    kept: dict[str, Line] = {}
+    for line in sorted(lines, key=lambda line: line["cell"].get("shadows", 0) * line["cell"].get("draws", 0)):
+        what = {name: value for name, value in line["cell"].items() if name not in ("shadows", "draws")}
+        kept[json.dumps(what, sort_keys=True)] = line
+    return list(kept.values())
 
 
 def _baselines(lines: Sequence[Line]) -> list[str]:
@@ -109,11 +123,13 @@ def _table(
 def _mean(
     lines: Sequence[Line], method: str, epsilon: str | None, read: Callable[[Line], tuple[float, float]]
 ) -> str:
-    """Return the mean over seeds, with its standard error, if known."""
+    """Return the mean over seeds, with its standard error: of each, and of their differing."""
     found = [read(line) for line in lines if _is(line, method, epsilon)]
     if not found:
         return "–"
     value, error = fmean(v for v, _ in found), fmean(e for _, e in found)
+    if len(found) > 1:
+        error = math.hypot(error, math.sqrt(variance(v for v, _ in found) / len(found)))
     return f"{value:.3f}" + (f" ± {error:.3f}" if error >= 0.0005 else "")
 
 
