@@ -25,8 +25,8 @@ from syntabula.select.privmrf import (
     AttributeGraph,
     _initial,
     _spread,
-    _useful,
 )
+from syntabula.select.usefulness import Limit
 
 DOMAIN = Domain(("a", "b", "c", "d", "e", "f"), (3, 2, 4, 2, 3, 2))
 
@@ -108,7 +108,19 @@ class TestMarginals:
         limit = 4000 / (6 * math.sqrt(2 / math.pi) * sigma)
         assert set().union(*measured) == set(DOMAIN.columns)
         # The noisy number of records has a standard deviation below 80: six of them are 12 %.
-        assert all(DOMAIN.cells(c) <= 1.12 * limit for c in measured)
+        assert all(DOMAIN.cells(c) <= 1.12 * limit for c in measured if len(c) > 2)
+        assert all(DOMAIN.cells(c) <= 5 * 1.12 * limit for c in measured)
+
+    def test_pairs_stay_where_nothing_wider_is_useful(self) -> None:
+        # Pairs have up to 12 cells; a limit of 3 leaves them out, and five times as much does not.
+        sigma = curator().noise_sigma(10, 0.8)
+        theta = 4000 / (3 * math.sqrt(2 / math.pi) * sigma)
+
+        measured, _ = measured_with(AttributeGraph(theta=theta), curator())
+        strict, _ = measured_with(AttributeGraph(theta=theta, pair_slack=1), curator())
+
+        assert max(len(c) for c in measured[1:]) == 2
+        assert max(len(c) for c in strict[1:]) == 1
 
     def test_without_privacy_refinement_finds_what_no_pair_shows(self) -> None:
         _, model = measured_with(AttributeGraph(), curator(NO_PRIVACY))
@@ -137,23 +149,6 @@ class TestMarginals:
 
 
 class TestParts:
-    @pytest.mark.parametrize("limit", [1, 6, 12, 24, 1000])
-    @pytest.mark.parametrize("most", [1, 2, 3, 6])
-    def test_the_pool_is_every_useful_set_within_a_clique(self, limit: int, most: int) -> None:
-        cliques = [("a", "b", "c"), ("b", "c", "d"), ("e",), ("f",)]
-        expected = {
-            s
-            for c in cliques
-            for k in range(1, most + 1)
-            for s in combinations(c, k)
-            if len(s) == 1 or DOMAIN.cells(s) <= limit
-        }
-
-        found = _useful(DOMAIN, cliques, limit, most)
-
-        assert set(found) == expected
-        assert len(found) == len(expected)
-
     def test_refinements_are_spread_over_the_steps(self) -> None:
         assert _spread(11, 14) == [1, 2, 1, 2, 1, 2, 2]
         assert sum(_spread(80, 100)) == 80
@@ -164,7 +159,15 @@ class TestParts:
         dependence = dict.fromkeys(combinations(DOMAIN.columns, 2), 0.0)
         dependence |= {("a", "c"): 0.4, ("a", "e"): 0.3, ("c", "e"): 0.2}
 
-        found = _initial(DOMAIN, [("a", "c", "e"), ("b",), ("d",), ("f",)], dependence, 12, 6)
+        found = _initial(DOMAIN, [("a", "c", "e"), ("b",), ("d",), ("f",)], dependence, Limit(12, 12), 6)
+
+        assert set(found) == {("a", "c"), ("a", "e"), ("b",), ("d",), ("f",)}
+
+    def test_a_pair_beyond_the_limit_is_a_family_where_pairs_may_be_larger(self) -> None:
+        dependence = dict.fromkeys(combinations(DOMAIN.columns, 2), 0.0)
+        dependence |= {("a", "c"): 0.4, ("a", "e"): 0.3, ("c", "e"): 0.2}
+
+        found = _initial(DOMAIN, [("a", "c", "e"), ("b",), ("d",), ("f",)], dependence, Limit(9, 12), 6)
 
         assert set(found) == {("a", "c"), ("a", "e"), ("b",), ("d",), ("f",)}
 
@@ -173,7 +176,7 @@ class TestParts:
         dependence = {pair: rng.random() for pair in combinations(DOMAIN.columns, 2)}
         cliques = list(combinations(DOMAIN.columns, 4))
 
-        found = _initial(DOMAIN, cliques, dependence, 30, 6)
+        found = _initial(DOMAIN, cliques, dependence, Limit(30, 30), 6)
 
         assert len(found) == len(set(found)) <= 6
         assert set().union(*found) == set(DOMAIN.columns)
@@ -185,6 +188,7 @@ class TestParts:
         {"graph_share": 0},
         {"refine_share": 0.95},
         {"theta": -1},
+        {"pair_slack": 0.5},
         {"candidates": 0},
         {"size_penalty": -1e-8},
         {"max_columns": 1.5},

@@ -16,7 +16,7 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.usefulness import largest_useful, maximal_sets
+from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (3, 2, 4, 2, 6))
 
@@ -48,6 +48,28 @@ class TestMaximalSets:
 
     def test_without_columns_there_is_the_empty_set(self) -> None:
         assert list(maximal_sets(DOMAIN, [], 100, 3)) == [()]
+
+
+class TestUsefulSets:
+    @pytest.mark.parametrize("cells", [1, 6, 12, 24, 1000])
+    @pytest.mark.parametrize("most", [1, 2, 3, 5])
+    @pytest.mark.parametrize("slack", [1, 3])
+    def test_they_are_all_sets_within_a_clique_that_are_allowed(
+        self, cells: int, most: int, slack: int
+    ) -> None:
+        cliques = [("a", "b", "c"), ("b", "c", "d"), ("e",)]
+        expected = {
+            s
+            for c in cliques
+            for k in range(1, most + 1)
+            for s in combinations(c, k)
+            if k == 1 or DOMAIN.cells(s) <= cells * (slack if k == 2 else 1)
+        }
+
+        found = useful_sets(DOMAIN, cliques, Limit(cells, cells * slack), most)
+
+        assert set(found) == expected
+        assert len(found) == len(expected)
 
 
 class TestUsefulness:

@@ -18,14 +18,13 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.chordal_graph import chordal_cliques
-from syntabula.select.usefulness import largest_useful, maximal_sets
+from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 
 TOTAL = "measure the number of records"
 GRAPH = "measure how columns depend on each other"
 CHOOSE = "choose marginals that refine the model"
 MEASURE = "measure marginals"
 _NEAREST = 8
-_LARGEST_POOL = 50_000
 _SECONDS_PER_COLUMN = 0.02  # at epsilon 1; some five times as much at 5
 
 
@@ -48,12 +47,15 @@ class AttributeGraph:
     marginals are chosen by exponential mechanisms, whose error grows with the logarithm of the number of
     candidates, while noise on every candidate's score grows with its square root; which candidates are looked at
     is not drawn at random, but follows from R and from what was looked at before; R between parents is looked
-    up by column.
+    up by column. Pairs may have five times the cells that theta allows: where no pair is theta-useful the rule
+    leaves all columns independent, which is far worse than noise on strong pairs. The public code does so for
+    the first marginals of columns with a taxonomy, which it then measures in coarser groups; there is none here.
 
     Attributes:
         graph_share: Part of the budget for the graph (beta_1); a hundredth of it for the number of records.
         refine_share: Part of the budget for the choices in step 3 (beta_3); the rest is for all marginals.
         theta: Average count over average noise that a marginal must have.
+        pair_slack: A pair may have so many times the cells; 1 is the paper's rule.
         candidates: k, how many marginals a choice is among.
         size_penalty: What a cell of the graph's cliques costs against R (lambda).
         max_columns: No marginal has more columns.
@@ -65,6 +67,7 @@ class AttributeGraph:
     graph_share: Fraction | float = Fraction(1, 10)
     refine_share: Fraction | float = Fraction(1, 10)
     theta: float = 6.0
+    pair_slack: float = 5.0
     candidates: int = 400
     size_penalty: float = 1e-8
     max_columns: int = 6
@@ -79,8 +82,10 @@ class AttributeGraph:
             raise ArgumentError("graph_share and refine_share must leave a part for the measurements")
         for name in ("candidates", "max_columns", "max_cells"):
             check_count(name, getattr(self, name))
-        for name in ("theta", "max_clique_cells", "max_graph_cells"):
+        for name in ("theta", "pair_slack", "max_clique_cells", "max_graph_cells"):
             check_positive(name, getattr(self, name))
+        if self.pair_slack < 1:
+            raise ArgumentError("pair_slack must be at least 1")
         if isinstance(self.size_penalty, bool) or not 0 <= self.size_penalty < math.inf:
             raise ArgumentError("size_penalty must be a number of at least 0")
 
@@ -144,9 +149,8 @@ class AttributeGraph:
         # Step 2: useful families within the cliques.
         refinements = _refinements(domain)
         most = len(domain) + refinements
-        limit = min(
-            largest_useful(curator, records, most, measure_share, theta=self.theta), float(self.max_cells)
-        )
+        useful = largest_useful(curator, records, most, measure_share, theta=self.theta)
+        limit = Limit(min(useful, self.max_cells), min(useful * self.pair_slack, self.max_cells))
         initial = _initial(domain, cliques, dependence, limit, self.max_columns)
         part = measure_share / (len(initial) + refinements)
         measured = curator.measure(initial, share=part * len(initial), step=MEASURE)
@@ -154,7 +158,7 @@ class AttributeGraph:
         report(MEASURE, 0.4)
 
         # Step 3: refine where the model is most wrong.
-        pool = _useful(domain, cliques, limit, self.max_columns)
+        pool = useful_sets(domain, cliques, limit, self.max_columns)
         seen: Counter[Clique] = Counter()
         for times in _spread(refinements, len(domain)):
             candidates = self._candidates(pool, {m.clique for m in measured}, dependence, seen)
@@ -229,30 +233,8 @@ def _within(clique: Clique, dependence: Mapping[Clique, float]) -> float:
     return sum(max(0.0, dependence[pair]) for pair in combinations(clique, 2))
 
 
-def _useful(domain: Domain, cliques: Sequence[Clique], limit: float, most: int) -> list[Clique]:
-    """Return all sets of columns within a clique, of at most so many columns and cells; single columns always.
-
-    Where they are too many to go through, the widest are left out.
-    """
-    found: dict[Clique, None] = {(c,): None for c in domain.columns}
-    narrow = list(found)
-    for _ in range(1, most):
-        wider: dict[Clique, None] = {}
-        for clique in cliques:
-            place = {c: i for i, c in enumerate(clique)}
-            for chosen in narrow:
-                if place.keys() >= set(chosen):
-                    grown = ((*chosen, c) for c in clique[place[chosen[-1]] + 1 :])
-                    wider |= dict.fromkeys(g for g in grown if domain.cells(g) <= limit)
-        if len(found) + len(wider) > _LARGEST_POOL:
-            break
-        found |= wider
-        narrow = list(wider)
-    return list(found)
-
-
 def _initial(
-    domain: Domain, cliques: Iterable[Clique], dependence: Mapping[Clique, float], limit: float, most: int
+    domain: Domain, cliques: Iterable[Clique], dependence: Mapping[Clique, float], limit: Limit, most: int
 ) -> list[Clique]:
     """Return the best family of each column, then the next best of any up to d, and columns in none alone."""
     scored: dict[tuple[str, Clique], float] = {}
@@ -268,7 +250,7 @@ def _initial(
 
 
 def _inner_network(
-    domain: Domain, clique: Clique, dependence: Mapping[Clique, float], limit: float, most: int
+    domain: Domain, clique: Clique, dependence: Mapping[Clique, float], limit: Limit, most: int
 ) -> Iterator[tuple[str, Clique, float]]:
     """Yield the columns of a clique in a greedy order, each with its parents before it and their score.
 
@@ -283,8 +265,10 @@ def _inner_network(
         overlap = len(parents) + _within(domain.canonical(parents), dependence)
         return sum(related(child, p) for p in parents) / math.sqrt(max(1.0, overlap))
 
-    def nearest(child: str, placed: Sequence[str]) -> list[str]:
-        return sorted(placed, key=lambda p: -related(child, p))[:_NEAREST]
+    def parent_sets(child: str, placed: Sequence[str]) -> Iterator[Clique]:
+        nearest = sorted(placed, key=lambda p: -related(child, p))[:_NEAREST]
+        yield from maximal_sets(domain, nearest, limit.cells / domain.size(child), max(1, most - 1))
+        yield from ((p,) for p in nearest if limit.cells < domain.cells((child, p)) <= limit.of_pair)
 
     placed = [max(clique, key=lambda a: sum(related(a, b) for b in clique if b != a))]
     while len(placed) < len(clique):
@@ -292,9 +276,7 @@ def _inner_network(
             (score(child, parents), child, parents)
             for child in clique
             if child not in placed
-            for parents in maximal_sets(
-                domain, nearest(child, placed), limit / domain.size(child), max(1, most - 1)
-            )
+            for parents in parent_sets(child, placed)
         ]
         value, child, parents = max(choices, key=lambda choice: choice[0])
         placed.append(child)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.marginals.domain import Clique, Domain
@@ -11,6 +12,24 @@ from syntabula.privacy.curator import Curator
 
 _MEAN_GAUSSIAN = math.sqrt(2 / math.pi)
 _MEAN_LAPLACE = 1 / math.sqrt(2)
+_LARGEST_POOL = 50_000
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Most cells that a marginal may have.
+
+    Attributes:
+        cells: Of three columns or more; a single column always may be measured.
+        of_pair: Of two columns; at least as many.
+    """
+
+    cells: float
+    of_pair: float
+
+    def allows(self, domain: Domain, clique: Clique) -> bool:
+        """Say whether a marginal of two columns or more may be measured."""
+        return domain.cells(clique) <= (self.of_pair if len(clique) == 2 else self.cells)
 
 
 def largest_useful(
@@ -64,3 +83,25 @@ def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int
             yield from extend((*chosen, ordered[position]), grown, position + 1)
 
     yield from extend((), 1, 0)
+
+
+def useful_sets(domain: Domain, cliques: Sequence[Clique], limit: Limit, most: int) -> list[Clique]:
+    """Return all sets of columns within a clique that may be measured, of at most so many columns.
+
+    Single columns always may. Where the sets are too many to go through, the widest are left out.
+    """
+    found: dict[Clique, None] = {(c,): None for c in domain.columns}
+    narrow = list(found)
+    for _ in range(1, most):
+        wider: dict[Clique, None] = {}
+        for clique in cliques:
+            place = {c: i for i, c in enumerate(clique)}
+            for chosen in narrow:
+                if place.keys() >= set(chosen):
+                    grown = ((*chosen, c) for c in clique[place[chosen[-1]] + 1 :])
+                    wider |= dict.fromkeys(g for g in grown if limit.allows(domain, g))
+        if len(found) + len(wider) > _LARGEST_POOL:
+            break
+        found |= wider
+        narrow = list(wider)
+    return list(found)
