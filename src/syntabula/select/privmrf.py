@@ -25,7 +25,7 @@ GRAPH = "measure how columns depend on each other"
 CHOOSE = "choose marginals that refine the model"
 MEASURE = "measure marginals"
 _NEAREST = 8
-_SECONDS_PER_COLUMN = 0.02  # at epsilon 1; some five times as much at 5
+_SECONDS_PER_COLUMN = 0.04  # at epsilon 1; some three times as much at 5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -18,8 +19,8 @@ from syntabula.models.gum.start import strongest_tree
 from syntabula.models.gum.update import GradualUpdate
 from syntabula.models.hard_rows import HardRows, Rows
 
-_SECONDS_PER_UPDATED_ROW = 7e-9  # of one marginal in one pass, on one core
-_USUAL_PASSES, _MARGINALS_THAT_DOUBLE_IT = 15, 150
+_SECONDS_PER_ROW, _SECONDS_PER_WEIGHED_MARGINAL = 3e-9, 6e-10  # of one marginal in one pass, on one core
+_USUAL_PASSES = 15
 _SECONDS_PER_CELL = 2e-6  # to make marginals agree
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
 _COMPARED, _LEAST_PART = 4, 0.05  # passes; part of the error
@@ -87,9 +88,11 @@ class GUM(HardRows):
 
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         cells = sum(self.domain.cells(c) for c in cliques)
-        updated = min(self.passes, _USUAL_PASSES) * len(cliques) * n_rows
-        weighing = 1 + len(cliques) / _MARGINALS_THAT_DOUBLE_IT
-        return updated * weighing * _SECONDS_PER_UPDATED_ROW + cells * _SECONDS_PER_CELL
+        # The more cells for the rows, the more of the rows are moved, and each move is weighed by most marginals.
+        weighed = len(cliques) * math.sqrt(cells / max(1, len(cliques)) / n_rows)
+        row_seconds = _SECONDS_PER_ROW + weighed * _SECONDS_PER_WEIGHED_MARGINAL
+        passes = min(self.passes, _USUAL_PASSES)
+        return passes * len(cliques) * n_rows * row_seconds + cells * _SECONDS_PER_CELL
 
     def _draw(self, rows: Rows, joins: Sequence[Join], rng: np.random.Generator) -> None:
         """Fill in columns [columns, rows], in order."""
