@@ -36,7 +36,7 @@ COLUMNS = {
     ),
     "all of 64 bits": (RNG.integers(0, 2**64, N, dtype=np.uint64), 0, 2**64 - 1),
 }
-DISCRETIZERS = [QuantileBins(), KMeansBins(), PrivTreeBins(), PrivTreeBins("fraction")]
+DISCRETIZERS = [QuantileBins(), KMeansBins(), PrivTreeBins(), PrivTreeBins("zero"), PrivTreeBins("fraction")]
 BUDGETS = [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0), Budget.none()]
 
 
@@ -56,7 +56,9 @@ def counts_of(bins, points) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "discretizer", DISCRETIZERS, ids=["quantile", "kmeans", "privtree", "privtree fraction"]
+    "discretizer",
+    DISCRETIZERS,
+    ids=["quantile", "kmeans", "privtree", "privtree zero", "privtree fraction"],
 )
 class TestEveryDiscretizer:
     @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: b.kind)
@@ -110,6 +112,20 @@ class TestUtility:
         bins, _ = fit(KMeansBins(), points, 0.0, 10.0, count=3, budget=Budget.none())
 
         assert counts_of(bins, points).tolist() == [1000, 1000, 1000]
+
+    @pytest.mark.parametrize("epsilon", [1.0, 5.0, 10.0])
+    def test_a_point_mass_gets_a_leaf_of_its_own_however_little_noise_there_is(self, epsilon):
+        # With a threshold of 0 all leaves are used up, level by level, before one is as narrow.
+        rng = np.random.default_rng(6)
+        gains = np.where(rng.random(50_000) < 0.92, 0, np.rint(rng.lognormal(8.5, 0.8, 50_000))).astype(
+            np.int64
+        )
+
+        bins, _ = fit(
+            PrivTreeBins(), gains, 0, 99_999, count=73, budget=Budget(epsilon, 1e-5), share=Fraction(1, 120)
+        )
+
+        assert bins.edges[1] == 1
 
     def test_a_smaller_budget_gives_a_smaller_tree(self):
         points, lower, upper = COLUMNS["a normal column"]

@@ -9,7 +9,7 @@ from typing import Literal
 from syntabula.discretize.fitted import bins_through
 from syntabula.discretize.uniform import Bins
 from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.split_tree import Node
+from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,26 @@ class PrivTreeBins:
     The proof is with the mechanism, `syntabula.privacy.split_tree`; it holds for any threshold of at least 0 that
     rests on public or released numbers alone.
 
-    The threshold is 0, as in that paper. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the
+    The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the
     records, b being the most leaves, and take their number to be known. Where it has to be counted privately, with
     a small part of a small budget, the noise in it keeps small columns from being split at all: with the
-    controlled distributions of that study 0 is better at every budget, and on its real tables as good.
-    tab_bench's code also has 0, but multiplies noise and decay by the number of columns twice, which is not
-    followed.
+    controlled distributions of that study 0 is better at every budget. But where noise is small, 0 splits
+    until no leaf is left, level by level, and a point mass lies deep: at epsilon 5 the zeros of capital-gain,
+    92 % of adult, came out spread over 0 to 97. So the threshold is half of the paper's, 1 / (2 b), if that is
+    more than the scale of the noise, and 0 otherwise. tab_bench's code has 0 too, but multiplies noise and decay
+    by the number of columns twice, which is not followed.
 
     Attributes:
-        threshold: "zero" as in the original paper, "fraction" for n / b as in Ganev et al.
+        threshold: "adaptive" as said, "zero" as in the original paper, "fraction" for n / b as in Ganev et al.
     """
 
-    threshold: Literal["zero", "fraction"] = "zero"
+    threshold: Literal["adaptive", "zero", "fraction"] = "adaptive"
     key: str = "privtree"
 
     @property
     def needs_count(self) -> bool:
         """Whether the threshold is a part of the number of records."""
-        return self.threshold == "fraction"
+        return self.threshold != "zero"
 
     def fit(
         self,
@@ -53,6 +55,14 @@ class PrivTreeBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         root = Node(int(lower), int(upper) + 1) if column.integer else Node(float(lower), float(upper))
-        theta = max(n_estimated, 0.0) / count if self.threshold == "fraction" else 0.0
+        theta = self._theta(max(n_estimated, 0.0) / count, TREE_SENSITIVITY / column.pure_epsilon(share))
         leaves = column.tree(root, threshold=theta, most_leaves=count, share=share, step=step)
         return bins_through([leaf.low for leaf in leaves], lower, upper, integer=column.integer)
+
+    def _theta(self, records_per_leaf: float, noise_scale: float) -> float:
+        match self.threshold:
+            case "zero":
+                return 0.0
+            case "fraction":
+                return records_per_leaf
+        return records_per_leaf / 2 if records_per_leaf / 2 > noise_scale else 0.0
