@@ -52,7 +52,7 @@ class Way(NamedTuple):
 
 
 def _persistent() -> Genetic:
-    return Genetic(max_rows=50_000, stop_at_noise=False, tolerance=0.01)
+    return Genetic(stop_at_noise=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +91,8 @@ class Automatic:
         sparse: Chooses marginals of sparse tables, as in AIM.
         dense: Chooses pairs of dense tables, as in MargNet.
         network: Is fitted to dense tables.
-        evolved: Is fitted to all pairs, as in Private-GSD. By default it has more records than usual, without which
-            triples are coarse, and goes on where noise would explain the error: it stops near independence else.
+        evolved: Is fitted to all pairs, as in Private-GSD. By default it goes on where noise would explain the
+            error, however much there is: in dense tables it stops near independence else.
     """
 
     choice_share: Fraction | float = Fraction(1, 50)
