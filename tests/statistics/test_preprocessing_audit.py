@@ -16,8 +16,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from syntabula.discretize.bounds import extract_bounds
+from syntabula.discretize.fitted import FittedDiscretizer
+from syntabula.discretize.kmeans import KMeansBins
+from syntabula.discretize.precision import extract_level
+from syntabula.discretize.privtree import PrivTreeBins
+from syntabula.discretize.quantile import QuantileBins
+from syntabula.discretize.rare import RareCategories
+from syntabula.discretize.spread import fit_spread
+from syntabula.discretize.uniform import Bins
+from syntabula.errors import PrivateDomainError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.curator import Curator
 from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
@@ -29,32 +43,34 @@ _SPEC.loader.exec_module(bounds)
 
 CONFIDENCE = 1 - 1e-7
 RUNS = 10_000
+WHOLE_RUNS = 400
 EPSILON = 2.0
 WHOLE = Fraction(1)
 
 Event = Callable[[ColumnCurator], bool]
 
 
-class HalfNoise:
-    """The planted bug: everything is drawn at half the scale that was paid for."""
+class DividedNoise:
+    """The planted bug: everything is drawn at half the scale that was paid for, or at a smaller part of it."""
 
-    name = "half"
+    name = "divided"
     is_private = False
 
-    def __init__(self, inner: NoiseSource) -> None:
+    def __init__(self, inner: NoiseSource, divisor: float = 2) -> None:
         self.inner = inner
+        self.divisor = divisor
 
     def begin_draw(self):
         self.inner.begin_draw()
 
     def discrete_laplace(self, counts, scale):
-        return self.inner.discrete_laplace(counts, scale / 2)
+        return self.inner.discrete_laplace(counts, scale / self.divisor)
 
     def discrete_gaussian(self, counts, sigma):
-        return self.inner.discrete_gaussian(counts, sigma / 2)
+        return self.inner.discrete_gaussian(counts, sigma / self.divisor)
 
     def noisy_max(self, scores, scale):
-        return self.inner.noisy_max(scores, scale / 2)
+        return self.inner.noisy_max(scores, scale / self.divisor)
 
 
 def hits(points: list[float], event: Event, noise: NoiseSource) -> int:
@@ -139,13 +155,105 @@ class TestAudits:
         assert seen >= 10
 
 
+# Two neighbouring columns, numbers of missing values, and an event that is likelier with the first of them.
+WHOLES = {
+    "bounds, whether there are any": (([1.5] * 7, 0), ([1.5] * 6, 0), lambda c: has_bounds(c)),
+    "bounds, whether values are missing": (
+        ([1.5] * 20, 3),
+        ([1.5] * 20, 2),
+        lambda c: extract_bounds(c, share=WHOLE, step="s", refine=False).has_missing,
+    ),
+    "the window of a narrow column": (
+        ([0.5] * 3 + [1.5] * 3, 0),
+        ([0.5] * 3 + [1.5] * 2, 0),
+        lambda c: (
+            c.window(
+                [(1.0, 2.0), (0.0, 1.0)],
+                enough=3,
+                merits=[0.0, 0.0],
+                log_weights=[0.0, 0.0],
+                share=WHOLE,
+                step="s",
+            )
+            == 0
+        ),
+    ),
+    "decimals": (([3.0], 0), ([], 0), lambda c: extract_level(c, 4, share=WHOLE, step="s") == 3),
+    "quantile bins": (([4.0], 0), ([4.0, 7.9], 0), lambda c: fitted(QuantileBins(), c).edges[1] < 4),
+    "k-means bins": (([7.5], 0), ([], 0), lambda c: fitted(KMeansBins(), c).edges[1] > 4.6),
+    "PrivTree bins": (([0.1] * 2, 0), ([0.1], 0), lambda c: fitted(PrivTreeBins("zero"), c, 4).size > 2),
+    "values within a bin": (
+        ([0.5] * 10, 0),
+        ([0.5] * 9, 0),
+        lambda c: fit_spread(c, Bins((0.0, 8.0), integer=False), share=WHOLE, step="s").deviations[0] > 0,
+    ),
+}
+
+
+def has_bounds(column: ColumnCurator) -> bool:
+    try:
+        extract_bounds(column, share=WHOLE, step="s", refine=False)
+    except PrivateDomainError:
+        return False
+    return True
+
+
+def fitted(discretizer: FittedDiscretizer, column: ColumnCurator, count: int = 2) -> Bins:
+    return discretizer.fit(column, 0.0, 8.0, count=count, n_estimated=4.0, share=WHOLE, step="s")
+
+
+def whole_bound(name: str, noise: NoiseSource, runs: int) -> float:
+    """Lower bound on epsilon from one event of a whole step of preprocessing, which draws more than once."""
+    *worlds, event = WHOLES[name]
+    budget = Budget.pure(EPSILON)
+    happened = [
+        sum(
+            event(ColumnCurator(np.array(points, dtype=np.float64), Ledger(budget), noise, n_missing=n))
+            for _ in range(runs)
+        )
+        for points, n in worlds
+    ]
+    return bounds.epsilon_of_event(*happened, runs, CONFIDENCE)
+
+
+class TestWholeSteps:
+    """Every step of preprocessing that looks at a column, as it is called, with all that it draws together."""
+
+    @pytest.mark.parametrize("name", WHOLES)
+    def test_costs_no_more_than_its_share(self, name):
+        assert whole_bound(name, SeededNoise(11), WHOLE_RUNS) <= EPSILON
+
+    @pytest.mark.parametrize("name", WHOLES)
+    def test_would_be_caught_if_it_drew_hardly_any_noise(self, name):
+        assert whole_bound(name, DividedNoise(SeededNoise(12), 500), WHOLE_RUNS) > EPSILON
+
+    def test_rare_categories_cost_no_more_than_their_share(self):
+        def kept(noise: NoiseSource, n_rare: int, runs: int) -> int:
+            domain = Domain.from_sizes({"x": 4})
+            codes = np.repeat([0, 1, 2, 3], [20, n_rare, 0, 0]).astype(np.uint8)
+            table = EncodedTable.from_mapping(domain, {"x": codes})
+            found = 0
+            for _ in range(runs):
+                curator = Curator(MemoryEngine(table), Ledger(Budget.zcdp(0.5, 1e-6)), noise)
+                recoding = RareCategories(share=Fraction(99, 100), least_categories=2).fit(curator, ["x"])
+                found += recoding.target.size("x") > 2
+            return found
+
+        # A rho of 0.5 is a mu of 1: the errors of any test of one record obey Gaussian privacy with mu = 1.
+        runs, error = WHOLE_RUNS, (1 - CONFIDENCE) / 2
+        for noise, most in ((SeededNoise(13), True), (DividedNoise(SeededNoise(14), 500), False)):
+            seen, unseen = kept(noise, 4, runs), kept(noise, 3, runs)
+            mu = bounds.mu_of_rates(unseen, runs - seen, runs, error)
+            assert (mu <= 1.0) == most
+
+
 class TestPlantedBug:
     """Half the noise must be flagged."""
 
     def test_in_a_histogram_is_found(self):
-        assert bound([0.5] * 6, [0.5] * 5, counted, HalfNoise(SeededNoise(9))) > EPSILON
+        assert bound([0.5] * 6, [0.5] * 5, counted, DividedNoise(SeededNoise(9))) > EPSILON
 
     def test_in_a_tree_is_found(self):
-        found = bound([0.01] * 5, [0.01] * 6, stays_whole, HalfNoise(SeededNoise(10)))
+        found = bound([0.01] * 5, [0.01] * 6, stays_whole, DividedNoise(SeededNoise(10)))
 
         assert found > EPSILON / 3 * 1.001
