@@ -4,7 +4,7 @@ A cell with nothing in it is missing; a quoted empty cell ("") is the empty stri
 missing in every other column. With a schema, columns are typed as `declared_cells` says. Without one, a column has
 the first of these types that all its cells have: true/false; whole numbers of at most 64 bits without leading
 zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64 bits and
-codes such as 007 therefore stay text.
+codes such as 007 therefore stay text. White space around anything but text is passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from syntabula.errors import DataError
 from syntabula.table.csv_safety import DELIMITERS
-from syntabula.table.declared_cells import read_declared, written_cells
+from syntabula.table.declared_cells import matches, read_declared, stripped, written_cells
 from syntabula.table.duckdb_columns import connection, in_order, one_file, quoted, read_relation
 from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
@@ -206,12 +206,15 @@ def _types(database: Any, n_columns: int) -> list[str]:
             types[i] = kind
         done = {i for i, _ in proven}
         open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
-    present = _counts(database, [f"count(nullif(c{i}, ''))" for i in range(n_columns)], "cells")
+    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in range(n_columns)], "cells")
     return [kind if some else "VARCHAR" for kind, some in zip(types, present, strict=True)]
 
 
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
-    failures = [f"count(*) FILTER (WHERE c{i} <> '' AND NOT {_test(f'c{i}', kind)})" for i, kind in tests]
+    failures = []
+    for i, kind in tests:
+        cell = stripped(f"c{i}")
+        failures.append(f"count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {_test(cell, kind)})")
     return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
 
 
@@ -223,14 +226,12 @@ def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ..
 
 
 def _test(column: str, kind: str) -> str:
-    matches = f"regexp_full_match({column}, {quoted(PATTERNS[kind])})"
-    if kind in ("BOOLEAN", "DOUBLE"):
-        return matches
-    return f"({matches} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
+    fits = matches(column, PATTERNS[kind])
+    return fits if kind in ("BOOLEAN", "DOUBLE") else f"({fits} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
 
 
 def _cast(column: str, kind: str) -> str:
-    return column if kind == "VARCHAR" else f"nullif({column}, '')::{kind}"
+    return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
 
 
 def _explained(path: str, message: str) -> str:
