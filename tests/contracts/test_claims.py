@@ -96,8 +96,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "contracts/test_preprocessing_replay.py::TestRecordAndReplay::test_domains_found_privately",
             "contracts/test_preprocessing_replay.py::TestPlantedBugs::test_bounds_read_off_the_data",
-            "contracts/test_text_file_replay.py"
-            "::test_one_record_changes_nothing_but_the_inputs_of_the_noise",
+            "contracts/test_text_file_replay.py::test_one_record_changes_nothing_but_the_inputs_of_the_noise",
             "contracts/test_text_file_replay.py::test_a_type_read_off_the_cells_would_be_found",
             "cli/test_synth.py::TestDomains::test_an_observed_schema_without_leave_is_exit_4",
             "cli/test_synth.py::TestDomains::test_observed_domains_work_and_taint_the_statement",
