@@ -31,14 +31,13 @@ from syntabula.privacy.noise import SeededNoise
 Row = dict[str, Any]
 SHAPES = ("monotone", "normal", "beta", "mixture", "imbalanced")
 DISCRETIZERS = ("uniform", "quantile", "kmeans", "privtree")
-ZERO = (
-    "privtree zero"  # our default, with the threshold of PrivTree's own paper: 0 for 1 / bins of the records
-)
+ZERO, OURS = "privtree zero", "privtree ours"
 FITTED = {
     "quantile": QuantileBins(),
     "kmeans": KMeansBins(),
-    "privtree": PrivTreeBins(threshold="fraction"),
-    ZERO: PrivTreeBins(threshold="zero"),
+    "privtree": PrivTreeBins(threshold="fraction"),  # as in the study
+    ZERO: PrivTreeBins(threshold="zero"),  # as in PrivTree's own paper
+    OURS: PrivTreeBins(),
 }
 BINS = (5, 10, 20, 35, 50, 100, 250)
 EPSILONS = (0.1, 1.0, 10.0, math.inf)
@@ -134,13 +133,16 @@ def one_column(values: np.ndarray, method: str, count: int, epsilon: float, seed
 
 
 def columns(repeats: int, *, stretched: bool = True) -> Iterator[tuple[Row, np.ndarray]]:
-    """Yield facts and values of every column of the study, each shape and size as often as any other."""
-    for shape, n, repeat in itertools.product(SHAPES, SIZES, range(repeats)):
+    """Yield facts and values of every column of the study, each shape and size as often as any other.
+
+    Each has a seed of its own: at small budgets a whole table would else rest on one draw of a tree.
+    """
+    for seed, (shape, n, repeat) in enumerate(itertools.product(SHAPES, SIZES, range(repeats)), start=1000):
         values = controlled(shape, n, seed=repeat)["value"].to_numpy()
         if not stretched and shape in UNSTRETCHED:
             low, high = UNSTRETCHED[shape]
             values = np.clip(low + (values - LOWER) / (UPPER - LOWER) * (high - low), LOWER, UPPER)
-        yield {"shape": shape, "n": n, "repeat": repeat}, values
+        yield {"shape": shape, "n": n, "repeat": repeat, "seed": seed}, values
 
 
 def grid(
@@ -150,7 +152,7 @@ def grid(
     rows = []
     for facts, values in columns(repeats, stretched=stretched):
         for method, count, epsilon in itertools.product(("uniform", *FITTED), BINS, epsilons):
-            row = one_column(values, method, count, epsilon, facts["repeat"] + 10, model=model)
+            row = one_column(values, method, count, epsilon, facts["seed"], model=model)
             rows.append(facts | {"method": method, "bins": count, "epsilon": epsilon, "model": model} | row)
     return rows
 
@@ -162,7 +164,7 @@ def rules(repeats: int) -> list[Row]:
         for name, rule in RULES.items():
             for method, epsilon in itertools.product(DISCRETIZERS, EPSILONS):
                 count = rule(values, epsilon)
-                row = one_column(values, method, count, epsilon, facts["repeat"] + 10, model=True)
+                row = one_column(values, method, count, epsilon, facts["seed"], model=True)
                 told = {"method": method, "epsilon": epsilon, "rule": name, "bins": count}
                 rows.append(facts | told | {"utility": row["utility"]})
     return rows
