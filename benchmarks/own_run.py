@@ -1,6 +1,6 @@
 """One run of a method of ours, or of a pair "selector+model", on a coded table, as a process of its own.
 
-The noise is the secure one; the seed is that of the sample alone.
+The noise is the secure one; the seed is that of the sample alone. "aim@20" is AIM with a model of at most 20 MB.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ def main() -> None:
     )
     budget = syntabula.Budget(float(epsilon), 1e-5, accounting="zcdp")  # as the peers count theirs
     settings = {"budget": budget, "bins": max(sizes.values()), "rare": None}
+    method, _, most_mb = method.partition("@")
+    if most_mb:
+        from syntabula.select.adaptive import Adaptive
+
+        settings["selector"] = Adaptive(max_model_mb=float(most_mb))
     selector, _, model = method.partition("+")
     if model.strip("+"):  # and not a name such as rap++
         synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
