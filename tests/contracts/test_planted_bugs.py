@@ -151,7 +151,7 @@ def _(patch):
 
 @bug("empty codes are dropped before the model is fitted")
 def _(patch):
-    def select_compress(one_way, *, domain, threshold_sigmas=3.0):
+    def drop_empty(one_way, *, domain, **options):
         exact = _last_engine[0].counts([("income",)])[0]
         return recodings.Recoding(domain, {"income": recodings._merged(exact > 0)})
 
@@ -162,7 +162,7 @@ def _(patch):
         _last_engine[:] = [self]
 
     patch.setattr(MemoryEngine, "__init__", remember)
-    patch.setattr(spanning_tree, "compress", select_compress)
+    patch.setattr(spanning_tree, "coarsen", drop_empty)
 
 
 _last_engine: list[MemoryEngine] = []

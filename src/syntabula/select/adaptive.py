@@ -83,7 +83,10 @@ class Adaptive:
             check_positive("records_per_noise", self.records_per_noise)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; how many rounds there will be depends on what they find."""
+        """Say what the steps cost; how many rounds there will be depends on what they find.
+
+        Where many codes come to be merged, the one-way marginals take a fifth and the rounds as much less.
+        """
         one_way, cells = sum(domain.sizes), [domain.cells(c) for c in self._candidates(domain)]
         first, measure, choose = self._shares(domain, Fraction(1))
         if len(domain) == 1:

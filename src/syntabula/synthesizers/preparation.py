@@ -131,26 +131,26 @@ class Preparation:
         texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
         delta = ledger.selection_allowance / max(len(texts), 1)
         columns: dict[str, Column] = {}
-        hidden: list[PrivateDomainError] = []
+        hidden: list[str] = []
+        n_ordered = sum(raw.physical.kind in ORDERED for raw in table.columns.values())
         for name, share in _one_by_one(self.domains, "find the domains", progress):
             raw = table.columns[name]
             try:
                 columns[name] = extract_column(
                     name, raw, share=share, delta=delta, ledger=ledger, noise=noise
                 )
-            except PrivateDomainError as error:
-                hidden.append(error)
-                columns[name] = hidden_domain(name, raw.physical)
-        # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
-        n_ordered = sum(raw.physical.kind in ORDERED for raw in table.columns.values())
-        if 2 * len(hidden) > n_ordered:
-            raise hidden[0]
+            except PrivateDomainError:
+                hidden.append(name)
+                # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
+                if 2 * len(hidden) > n_ordered:
+                    raise
+        columns |= {name: hidden_domain(name, table.columns[name].physical) for name in hidden}
         if all(isinstance(column, Identifier) for column in columns.values()):
             raise PrivateDomainError(
                 "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
                 "a schema, raise epsilon or the share of preprocessing, or use more records"
             )
-        return Schema(columns)
+        return Schema({name: columns[name] for name in self.domains})
 
     def _refine(
         self,
