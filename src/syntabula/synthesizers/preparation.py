@@ -131,7 +131,7 @@ class Preparation:
         texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
         delta = ledger.selection_allowance / max(len(texts), 1)
         columns: dict[str, Column] = {}
-        hidden: list[str] = []
+        hidden: dict[str, PrivateDomainError] = {}
         n_ordered = sum(raw.physical.kind in ORDERED for raw in table.columns.values())
         for name, share in _one_by_one(self.domains, "find the domains", progress):
             raw = table.columns[name]
@@ -139,11 +139,11 @@ class Preparation:
                 columns[name] = extract_column(
                     name, raw, share=share, delta=delta, ledger=ledger, noise=noise
                 )
-            except PrivateDomainError:
-                hidden.append(name)
+            except PrivateDomainError as error:
+                hidden[name] = error
                 # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
                 if 2 * len(hidden) > n_ordered:
-                    raise
+                    raise next(iter(hidden.values())) from None
         columns |= {name: hidden_domain(name, table.columns[name].physical) for name in hidden}
         if all(isinstance(column, Identifier) for column in columns.values()):
             raise PrivateDomainError(
