@@ -1,8 +1,8 @@
 """White-box audits of what raw columns go through, on neighbouring columns, with a planted bug as control.
 
 Each audit fixes an event beforehand, runs both worlds and bounds epsilon (or delta) from below; the bound may
-not exceed the claim. Confidence is 1 - 1e-7 per bound, so that with other seeds each would exceed a true claim
-with probability at most 1e-7: all together below 1e-6. Floors, where an audit is tight, show that it can find
+not exceed the claim. Confidence is 1 - 5e-8 per bound, so that with other seeds each would exceed a true claim
+with probability at most 5e-8: all together below 1e-6. Floors, where an audit is tight, show that it can find
 something.
 """
 
@@ -41,7 +41,7 @@ _SPEC = importlib.util.spec_from_file_location("audit_bounds", Path(__file__).wi
 bounds = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(bounds)
 
-CONFIDENCE = 1 - 1e-7
+CONFIDENCE = 1 - 5e-8
 RUNS = 10_000
 WHOLE_RUNS = 400
 EPSILON = 2.0
