@@ -118,7 +118,9 @@ def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, li
             seconds, processor_seconds = time.perf_counter() - started, _processor_seconds() - before
             if isinstance(error, subprocess.TimeoutExpired):
                 ended = "wall limit"
-            elif error.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and processor_seconds > 0.99 * limit:
+            elif (
+                error.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and processor_seconds > 0.95 * limit
+            ):  # the limit counts a little more than the usage does
                 ended = "processor limit"
             else:
                 ended = "failed"
