@@ -135,9 +135,9 @@ class Adaptive:
         # Start with every column on its own, and merge what its pairs could not tell apart.
         measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
         recoding = self._coarsened(curator, measured, share - used)
-        if self.one_way_share is None and _merges_much(recoding):
+        more = MERGING_ONE_WAY * share - used
+        if self.one_way_share is None and more > 0 and _merges_much(recoding):
             # From now on only these counts tell merged codes apart, so they are worth more.
-            more = MERGING_ONE_WAY * share - used
             again = curator.measure([m.clique for m in measured], share=more, step=ONE_WAY)
             measured = [first.averaged(second) for first, second in zip(measured, again, strict=True)]
             used += more
