@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -255,14 +255,6 @@ def _column(measurement: Measurement) -> str:
             f"codes are merged by measurements of one column; {measurement.clique} is another"
         )
     return measurement.clique[0]
-
-
-def _single(measurements: Sequence[Measurement]) -> Iterator[tuple[str, Measurement]]:
-    """Yield each measurement with the one column that it is of."""
-    for measurement in measurements:
-        if len(measurement.clique) != 1:
-            raise ArgumentError(f"the measurement of {measurement.clique} is not of one column")
-        yield measurement.clique[0], measurement
 
 
 def _merged(kept: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -12,7 +12,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.base import PlannedStep, Progress, steps_of_sizes
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
@@ -75,23 +75,13 @@ class ParentSets:
         family = math.prod(largest[: self.max_parents + 1])
         cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
         usual = _SECONDS_PER_COLUMN * len(domain)
-        steps = [
-            (TOTAL, total, 1, 1, 1, 0.0),
-            (CHOOSE, choose, cells, 0, 1, usual / 2),
-            (MEASURE, measure, cells, cells, cells, usual / 2),
-        ]
-        return [
-            PlannedStep(
-                name=name,
-                share=share,
-                cells=counted,
-                noisy_cells=noisy,
-                model_cells=model,
-                usual_seconds=seconds,
-            )
-            for name, share, counted, noisy, model, seconds in steps
-            if share
-        ]
+        return steps_of_sizes(
+            [
+                (TOTAL, total, 1, 1, 1, 0.0),
+                (CHOOSE, choose, cells, 0, 1, usual / 2),
+                (MEASURE, measure, cells, cells, cells, usual / 2),
+            ]
+        )
 
     def select(
         self,

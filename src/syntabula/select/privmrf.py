@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
-from syntabula.select.base import PlannedStep, Progress
+from syntabula.select.base import PlannedStep, Progress, steps_of_sizes
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 
@@ -97,24 +97,14 @@ class AttributeGraph:
         noisy = cells * (len(domain) + _refinements(domain))
         model = max(sum(domain.sizes), int(self.max_graph_cells))
         usual = _SECONDS_PER_COLUMN * len(domain)
-        steps = [
-            (TOTAL, records, 1, 1, 1, 0.0),
-            (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1, 0.0),
-            (CHOOSE, choose, self.candidates * cells, 0, model, usual / 2),
-            (MEASURE, measure, noisy, noisy, model, usual / 2),
-        ]
-        return [
-            PlannedStep(
-                name=name,
-                share=share,
-                cells=counted,
-                noisy_cells=drawn,
-                model_cells=after,
-                usual_seconds=seconds,
-            )
-            for name, share, counted, drawn, after, seconds in steps
-            if share
-        ]
+        return steps_of_sizes(
+            [
+                (TOTAL, records, 1, 1, 1, 0.0),
+                (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1, 0.0),
+                (CHOOSE, choose, self.candidates * cells, 0, model, usual / 2),
+                (MEASURE, measure, noisy, noisy, model, usual / 2),
+            ]
+        )
 
     def select(
         self,
