@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -115,6 +115,21 @@ class TestBudget:
         assert choice.epsilon == pytest.approx(np.sqrt(8 * 0.1 * 1.2 / 64))
         assert choice.candidates == len(PAIRS)
         assert measurement.sigma == pytest.approx(one_way.sigma)
+
+    def test_laplace_noise_is_deducted_with_its_mean(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        deducted: list[Sequence[float]] = []
+        choose = Curator.choose
+
+        def watched(self: Curator, *args: Any, penalties: Sequence[float], **options: Any) -> int:
+            deducted.append(penalties)
+            return choose(self, *args, penalties=penalties, **options)
+
+        monkeypatch.setattr(Curator, "choose", watched)
+
+        FirstTimeDoubling().select(curator(Budget.pure(2.0)), PGM())
+
+        # A first measurement costs 0.9 / 64 of the budget, so the scale, which is the mean, is 64 / (0.9 * 2).
+        assert deducted[0] == pytest.approx([64 / 1.8 * DOMAIN.cells(p) for p in PAIRS], rel=0.01)
 
     def test_the_plan_is_what_is_spent(self) -> None:
         asked = curator(Budget.zcdp(1.0, 1e-6))

@@ -24,7 +24,7 @@ from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.given import AllPairs
 from syntabula.select.one_way import OneWay
-from syntabula.select.rounds import HALF_NORMAL, pairs_of
+from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
 COUNT = "count records to choose a method"
@@ -185,7 +185,7 @@ class Automatic:
         # Is the budget enough for all pairs? A few large ones count, as they are measured too.
         if "private-gsd" in ways:
             cells = fmean(sizes)
-            noise = HALF_NORMAL * curator.noise_sigma(len(sizes), share) * cells / (2 * n_records)
+            noise = mean_noise(curator, len(sizes), share) * cells / (2 * n_records)
             if noise <= self.ample_pair_noise:
                 ample = f"noise would move {noise:.1%} {pair} on average if all were measured"
                 return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
@@ -212,7 +212,7 @@ class Automatic:
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        noise = HALF_NORMAL * curator.noise_sigma(len(domain) - 1, share) * median(sizes) / (2 * n_records)
+        noise = mean_noise(curator, len(domain) - 1, share) * median(sizes) / (2 * n_records)
         moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
             return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent

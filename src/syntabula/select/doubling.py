@@ -17,7 +17,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds, pairs_of, plan_of_pairs
+from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs"
@@ -96,10 +96,10 @@ class FirstTimeDoubling:
         rounds = Rounds(share=share, used=used, round_share=round_share, measure_share=self.measure_share)
         for measure_share, choose_share in rounds:
             # Algorithm 2, line 5: choose the query that the model gets most wrong, beyond its noise.
-            sigma = curator.noise_sigma(1, measure_share)
+            noise = mean_noise(curator, 1, measure_share)
             believed = model.marginals(pairs)
-            query = clique, cell = ask.choose(believed, sigma, choose_share)
-            if sigma == 0 and query in asked:
+            query = clique, cell = ask.choose(believed, noise, choose_share)
+            if noise == 0 and query in asked:
                 break  # without noise there is nothing left to learn
 
             # Lines 6 to 8: measure it, and fit again from where the model stands.
@@ -109,7 +109,7 @@ class FirstTimeDoubling:
             # Lines 10 and 11.
             (after,) = model.marginals([clique])
             change = np.abs(after - believed[pairs.index(clique)])[cell or ...]
-            if query not in asked and float(change.sum()) < HALF_NORMAL * sigma * change.size:
+            if query not in asked and float(change.sum()) < noise * change.size:
                 rounds.grow(2)
             asked.add(query)
             report(CHOOSE, rounds.done)
@@ -133,9 +133,9 @@ class _Pairs:
         self._curator = curator
         self._pairs = pairs
 
-    def choose(self, believed: Sequence[FloatArray], sigma: float, share: Fraction) -> tuple[Clique, None]:
-        noise = [HALF_NORMAL * sigma * b.size for b in believed]
-        chosen = self._curator.choose(self._pairs, believed, share=share, step=CHOOSE, penalties=noise)
+    def choose(self, believed: Sequence[FloatArray], noise: float, share: Fraction) -> tuple[Clique, None]:
+        penalties = [noise * b.size for b in believed]
+        chosen = self._curator.choose(self._pairs, believed, share=share, step=CHOOSE, penalties=penalties)
         return self._pairs[chosen], None
 
     def measure(self, clique: Clique, cell: Cell | None, share: Fraction) -> list[Measurement]:
@@ -148,7 +148,7 @@ class _Cells:
     def __init__(self, curator: Curator, pairs: Sequence[Clique]) -> None:
         self._cells = CellCurator(curator, pairs)
 
-    def choose(self, believed: Sequence[FloatArray], sigma: float, share: Fraction) -> tuple[Clique, Cell]:
+    def choose(self, believed: Sequence[FloatArray], noise: float, share: Fraction) -> tuple[Clique, Cell]:
         return self._cells.choose(believed, share=share, step=CHOOSE_CELL)
 
     def measure(self, clique: Clique, cell: Cell | None, share: Fraction) -> list[Measurement]:

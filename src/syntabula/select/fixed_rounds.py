@@ -11,9 +11,9 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import (
-    HALF_NORMAL,
     Rounds,
     affordable,
+    mean_noise,
     pairs_of,
     plan_of_pairs,
 )
@@ -102,7 +102,7 @@ class FixedRounds:
             candidates = affordable(model, left, [m.clique for m in measured], growth_mb)
             candidates = candidates or [min(left, key=domain.cells)]
             picks = min(self.pairs_per_round, len(candidates))
-            sigma = curator.noise_sigma(picks, measure_share)
+            noise = mean_noise(curator, picks, measure_share)
             believed = dict(zip(candidates, model.marginals(candidates), strict=True))
             chosen: list[Clique] = []
             for _ in range(picks):
@@ -111,12 +111,12 @@ class FixedRounds:
                     [believed[c] for c in candidates],
                     share=choose_share / picks,
                     step=CHOOSE,
-                    penalties=[HALF_NORMAL * sigma * domain.cells(c) for c in candidates],
+                    penalties=[noise * domain.cells(c) for c in candidates],
                 )
                 chosen.append(candidates.pop(position))
             if not self.again:
                 left = [c for c in left if c not in chosen]
-            elif sigma == 0 and {m.clique for m in measured} >= set(chosen):
+            elif noise == 0 and {m.clique for m in measured} >= set(chosen):
                 break  # without noise there is nothing left to learn
             measured += curator.measure(chosen, share=measure_share, step=MEASURE)
             model = model.fit(measured)

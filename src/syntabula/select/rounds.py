@@ -9,11 +9,13 @@ from itertools import combinations
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel, memory_with_each_mb
+from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep
 
 HALF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
 
+_HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
 _NO_LIMIT = 1_000_000
 
 
@@ -64,6 +66,12 @@ class Rounds:
     def grow(self, factor: int) -> None:
         """Make later rounds cost so many times more."""
         self._round *= factor
+
+
+def mean_noise(curator: Curator, n_marginals: int, share: Fraction | float) -> float:
+    """Return the mean absolute noise on a cell of marginals that are measured together with a share. Free."""
+    pure = curator.ledger.budget.currency == "epsilon"
+    return curator.noise_sigma(n_marginals, share) * (_HALF_LAPLACE if pure else HALF_NORMAL)
 
 
 def pairs_of(domain: Domain) -> list[Clique]:

@@ -9,9 +9,8 @@ from fractions import Fraction
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.privacy.curator import Curator
+from syntabula.select.rounds import mean_noise
 
-_MEAN_GAUSSIAN = math.sqrt(2 / math.pi)
-_MEAN_LAPLACE = 1 / math.sqrt(2)
 _LARGEST_POOL = 50_000
 
 
@@ -50,11 +49,8 @@ def largest_useful(
     Returns:
         A number of cells; infinite without noise.
     """
-    sigma = curator.noise_sigma(n_measured, share)
-    if sigma == 0:
-        return math.inf
-    mean = _MEAN_LAPLACE if curator.ledger.budget.currency == "epsilon" else _MEAN_GAUSSIAN
-    return max(1.0, n_records) / (theta * mean * sigma)
+    noise = mean_noise(curator, n_measured, share)
+    return max(1.0, n_records) / (theta * noise) if noise else math.inf
 
 
 def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int) -> Iterator[Clique]:
