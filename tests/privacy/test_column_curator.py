@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from syntabula.discretize.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
@@ -64,6 +66,30 @@ class TestExactAnswers:
         assert of_cell.tolist() == [0.5, 0.5]
         assert of_column.tolist() == [0.25, 1.25]
         assert squares.tolist() == [0.25, 0.25]
+
+    @pytest.mark.parametrize("of", ["cell", "column"])
+    @pytest.mark.parametrize("power", [1, 2])
+    @pytest.mark.parametrize("ends", [(-1.7e308, 1.7e308), (0.0, 5e-324), (-1e-320, 1e-320), (1.0, 1e300)])
+    def test_no_value_adds_more_than_one_to_a_sum_however_wide_or_narrow_the_bounds(self, ends, power, of):
+        low, high = ends
+        edges = UniformBins(4).bins(low, high, integer=False).edges
+        others = [low, low, high / 3]
+
+        def sums(points: list[float]) -> np.ndarray:
+            return curator(points)[0].sums(edges, power=power, of=of, share=WHOLE, step="s").values
+
+        without = sums(others)
+        for value in (low, low / 2 + high / 2, high, math.inf, -math.inf):
+            added = sums([*others, value]) - without
+            assert (added >= 0).all()
+            assert added.sum() <= 1
+        assert (sums([*others, high]) - without).sum() == 1
+
+    def test_a_cell_without_a_width_has_no_places(self):
+        column, _ = curator([1.0])
+
+        with pytest.raises(ArgumentError, match="width"):
+            column.sums([1.0, 1.0], power=1, of="cell", share=WHOLE, step="s")
 
     def test_quantiles_without_privacy_are_those_of_the_values(self):
         column, _ = curator(np.arange(1000))

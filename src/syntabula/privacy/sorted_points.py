@@ -58,28 +58,41 @@ class SortedPoints:
         return np.concatenate([[0], self.ranks(edges[1:-1]), [self.size]]).astype(np.int64)
 
     def sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
-        """Return [k] sums of places from 0 to 1 in their cell or the column, or of their squares, in steps."""
+        """Return [k] sums of places from 0 to 1 in their cell or the column, or of their squares, in steps.
+
+        A value adds at most FRACTION_STEPS, whatever it is: no place may be anything but a number from 0 to 1.
+
+        Raises:
+            ArgumentError: If a cell has no width.
+        """
         starts = self.starts(edges)
+        # In halves where the whole width is beyond float64: infinite differences have no quotient.
+        unit = 1.0 if self.integer or np.isfinite(float(edges[-1]) - float(edges[0])) else 0.5
         # From the first edge, so that integers beyond 2^53 keep their differences.
-        ends = np.array([float(e - edges[0]) for e in edges])
+        ends = np.array([float(e - edges[0]) if self.integer else e * unit - edges[0] * unit for e in edges])
         low, high = ends[:-1], ends[1:]
         if of == "column":
             low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
+        if not (high > low).all():
+            raise ArgumentError("places can only be summed in cells that have a width")
         exact = np.zeros(low.size, dtype=np.int64)
         points = self.values
         for first in range(0, points.size, _VALUES_PER_PASS):
-            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges)
+            some = self._offsets(points[first : first + _VALUES_PER_PASS], edges, unit)
             which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
             places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
             # Below 2^53, so that the sum of a pass is exact in float64.
             exact += np.bincount(which, np.rint(places * FRACTION_STEPS), low.size).astype(np.int64)
         return exact
 
-    def _offsets(self, points: NDArray[Any], edges: Sequence[float]) -> NDArray[np.float64]:
-        """Return the distances of values from the first edge, those outside held at the outer edges."""
+    def _offsets(self, points: NDArray[Any], edges: Sequence[float], unit: float) -> NDArray[np.float64]:
+        """Return the distances of values from the first edge, those outside held at the outer edges.
+
+        Distances between floats are in parts `unit` of what they are.
+        """
         if not self.integer:
             held = np.clip(points, float(edges[0]), float(edges[-1]))
-            return np.asarray(held - float(edges[0]), dtype=np.float64)
+            return np.asarray(held * unit - float(edges[0]) * unit, dtype=np.float64)
         info = np.iinfo(points.dtype)
         low, high = (min(max(int(e), int(info.min)), int(info.max)) for e in (edges[0], edges[-1]))
         inside = np.clip(points, points.dtype.type(low), points.dtype.type(high))
