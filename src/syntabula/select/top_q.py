@@ -29,14 +29,19 @@ class TopQ:
     """In each round choose the q pairs, or the q thresholds, that are farthest off; none twice.
 
     Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), with the
-    rounds and q of tab_bench, table 7. The paper's statistics come in two kinds: pairs, and random linear
-    thresholds of the ordered columns, each crossed with a column that is not ordered. Kinds take turns, half
-    of each round's budget goes to the choices, and a candidate scores its L1 distance to the model's belief less
-    that of noise alone. The q of a round are chosen one after the other, each with its part of the budget; one
-    draw of Gumbel noise for all of them, as in the paper, is the same.
+    q of tab_bench, table 7. The paper's statistics come in two kinds: pairs, and random linear thresholds of
+    the ordered columns, each crossed with a column that is not ordered. Half of each round's budget goes to the
+    choices, and a candidate scores its L1 distance to the model's belief less that of noise alone. The q of a
+    round are chosen one after the other, each with its part of the budget; one draw of Gumbel noise for all of
+    them, as in the paper, is the same.
 
-    Departures: the public code measures all that it ever chose again in every round, for which it does not pay;
-    here it is measured once. It takes the number of records as public; here one-way marginals come first.
+    Departures from the public code: it measures all that it ever chose again in every round, for which it does
+    not pay; here it is measured once. It takes the number of records as public; here one-way marginals come
+    first. It deducts a record for each cell of a pair, and nothing for thresholds, whatever the noise. Its pairs
+    are of unordered columns alone; here ordered ones have bins, so that all pairs count. Its kinds come in
+    random order, with a round for each unordered column, 50 for the thresholds, and budgets in proportion to
+    the columns of either sort; here both take turns, with a round for each column and the same budget. Of
+    the two million thresholds of table 7, 200 are drawn: each is counted with every unordered column.
 
     Attributes:
         rounds_per_column: Rounds of each kind, for each column.

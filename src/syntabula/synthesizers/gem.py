@@ -32,7 +32,9 @@ class GEM(Marginal):
     Departures from the paper: see CellQueries for the number of records. The network of the last round is
     sampled, not an average of the last ones. All cells at least half as far off as the farthest count in a
     step; the public code takes at most a hundred of them. A round ends when no cell is half as far off as the
-    farthest was at its start; the public code's bar is half the mean of that and of earlier rounds' errors.
+    farthest was at its start; the public code's bar is half the mean of that and of earlier rounds' errors. The
+    network's blocks have 256 units and steps keep their size; the code's width depends on the table, and its
+    steps shrink within a round.
     """
 
     key: ClassVar[str] = "gem"

@@ -65,7 +65,8 @@ class RAPPlusPlus(Marginal):
     schema. Time: minutes; memory: the rows, and the counts of all pairs and thresholds. Needs torch.
 
     Departures from the paper: see TopQ and RelaxedProjection. Numbers lie in bins and rows hold a distribution
-    over them, where the paper's rows hold one number.
+    over them, where the paper's rows hold one number. Steps are of 0.01, ten at each steepness in every round;
+    tab_bench takes 0.003 and 0.006, and up to 2,000 in a pass.
     """
 
     key: ClassVar[str] = "rap++"
