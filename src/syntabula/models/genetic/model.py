@@ -39,10 +39,11 @@ class Genetic(HardRows):
 
     Departures from the paper: a generation tries each candidate alone but keeps the best of them together,
     as many as lower the error together, where the paper keeps the single best one: the same moves in far fewer
-    generations. Crossover takes codes from the best table itself, as the public code does. The first records
-    have each column's noisy counts, which is nearer than even codes; later fits start from the records of the
-    one before. tab_bench evolves 10,000 records until they gain less than 1e-4, whatever the noise, which
-    is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
+    generations. So they are fewer, each with ten times the candidates of tab_bench's table 5, all of one column.
+    There is one table, not an elite of several: crossover takes codes from it, as in the public code. The first
+    records have each column's noisy counts, which is nearer than even codes; later fits start from the
+    records of the one before. tab_bench's code evolves 10,000 records until they gain less than 1e-4,
+    whatever the noise, which is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
 
     Attributes:
         mutations: Candidates of each generation with a random code.
