@@ -19,7 +19,8 @@ class QuantileBins:
     """Edges at private quantiles (Ganev et al., "The Importance of Being Discrete", section 4; Smith, 2011).
 
     Each of the b - 1 inner edges is a draw of the exponential mechanism, at an equal part of the budget. The
-    paper prints weights without the factor 1/2 that the mechanism needs; here it is. Smith draws from the
+    paper gives each a b-th, which leaves one unspent, and prints weights without the factor 1/2 that the
+    mechanism needs; here it is. Smith draws from the
     gaps between adjacent values, whose number is private; here candidates are cells of a public grid, even
     over the domain and finer towards 0 (or the bound next to it), weighted by their width, and the edge is the
     lower end of the cell that is drawn. Equal edges merge, so that columns with ties have fewer bins.

@@ -37,8 +37,9 @@ class ParentSets:
     Departures from the paper, which replaces a record and takes the number of records as public: a record is
     added or removed, so that the number of records is measured first; R is taken in counts, where its
     sensitivity needs no number of records (four records for 2 n R). The root is the first column, not a random
-    one. Public code scales a normalised mutual
-    information as if it were not normalised, which is not private; it is not followed.
+    one. The number of parents is bounded as well, and families by their cells, so that what a choice counts
+    stays small; usefulness alone bounds them in the paper. Public code scales a normalised mutual information
+    as if it were not normalised, which is not private; it is not followed.
 
     Attributes:
         structure_share: Part of the budget for the choices; beta of the paper.

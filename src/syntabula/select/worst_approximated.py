@@ -28,8 +28,9 @@ class WorstApproximated:
 
     Hardt, Ligett, McSherry (2012), "A Simple and Practical Algorithm for Differentially Private Data Release"
     (MWEM), figure 1, with the marginals of a workload as queries as in McKenna, Sheldon, Miklau (2019),
-    Private-PGM, section 4: T is the number of columns, all rounds cost the same, and a marginal scores its L1
-    distance to the model less its number of cells. A marginal may be chosen again.
+    Private-PGM, and as its public code sets them: T is the number of columns, all rounds cost the same, nine
+    tenths of it for the measurement, and a marginal scores its L1 distance to the model less its number of
+    cells. A marginal may be chosen again.
 
     Departures: the paper knows the number of records, which here is measured first, and scores single cells,
     of which one costs as much as the whole marginal when a record is added or removed.
