@@ -54,8 +54,8 @@ def membership_disclosure(
     differences is well above zero, and the baselines show how far. Not private: keep it as the table is kept.
 
     Where the paper's formula and the authors' code differ (the formula takes the distance between nearest
-    points, the code the difference of distances), this is the code, which the printed figures come from. The
-    code draws 100 tables of each of 20 models.
+    points, the code the difference of distances), this is the code, which the printed figures come from; see
+    `Coordinates` for its distance. The paper fits 80 shadow models; the code 20, and draws 100 tables of each.
 
     Args:
         table: Data frame, Arrow table or path of a file; repeated records are dropped first.

@@ -66,7 +66,8 @@ def attack(
 
     Shadow models are fitted to the other records, every second time with the target among them; on half of
     their synthetic tables each attack learns to tell the two apart, and on the other half it is judged
-    (Stadler, Oprisanu, Troncoso 2022; settings of Ganev et al., "The Importance of Being Discrete", PS1). All
+    (Stadler, Oprisanu, Troncoso 2022; settings of Ganev et al., "The Importance of Being Discrete", PS1, which
+    fits 200 shadow models of either sort and does not name what learns: here a random forest of 200 trees). All
     attacks share the shadow models. The result is not private: it depends on the sensitive table.
 
     Args:
@@ -76,8 +77,8 @@ def attack(
         schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is set to do.
         attacks: Keys, as in `list_attacks`, or attacks.
         target: Row of the record to attack, or "outlier" for the one furthest from all others.
-        n_shadows: Number of shadow models, an even number of at least 8. What epsilon they can show at most:
-            about 2.6 for 200, 5.6 for 4000.
+        n_shadows: Number of shadow models of both sorts together, even and at least 8. What epsilon they can
+            show at most: about 2.6 for 200, 5.6 for 4000.
         n_records: Number of other records that each shadow model gets, drawn anew each time; all if None,
             which is what differential privacy guards against.
         n_synthetic: Rows of each synthetic table; as many as there are records if None.
