@@ -13,7 +13,7 @@ from syntabula.errors import ArgumentError
 
 Direction = Literal["lower", "higher"]
 Baseline = Literal["HALF", "HISTOGRAM", "SELF"]
-"""Tables of known quality that give a score its scale (Du and Li, SynMeter, Section 6).
+"""Tables of known quality that give a score its scale (Du and Li, SynMeter v2, Section 7.2).
 
 HALF: one random half of the real table against the other, as good as a fresh sample can be. HISTOGRAM: every
 column resampled on its own, so that all dependence is lost. SELF: the real table itself.

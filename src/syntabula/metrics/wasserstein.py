@@ -29,10 +29,10 @@ _Item = TypeVar("_Item")
 class Wasserstein:
     """Least cost of moving the real records onto the synthetic ones, in each column and pair of columns.
 
-    Du and Li, "Systematic Assessment of Tabular Data Synthesis" (SynMeter), Section 4. Numbers are scaled to
-    0 .. 1 over both tables and cost their distance, different categories cost 1 (which is what the authors'
-    code computes; the paper says infinity), and the costs of a pair add up. The value is the plain mean of
-    five means: categorical columns, numeric ones, and pairs of two categorical, of a categorical and a
+    Du and Li, "Systematic Assessment of Tabular Data Synthesis Algorithms" (SynMeter), Section 3.2. Numbers are
+    scaled to 0 .. 1 over both tables and cost their distance, different categories cost 1 (which is what the
+    authors' code computes; the paper says infinity), and the costs of a pair add up. The value is the plain mean
+    of five means: categorical columns, numeric ones, and pairs of two categorical, of a categorical and a
     numeric, and of two numeric columns. Missing is a value of its own, at a cost of 1 from all others.
 
     Pairs with a numeric column need a transport, which takes time in the square of the rows or more: they are

@@ -105,6 +105,8 @@ class RelaxedProjection(SoftRowsModel):
     Adaptive Projection" (RAP), ICML; Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and
     Marginal Queries" (RAP++), NeurIPS. Rows start at random. Squared differences, in parts of the whole, weigh
     by one over the standard deviation of their noise; in the papers, where all noise is alike, they weigh alike.
+    The number of steps and their size are ours (tab_bench, table 13: 100 to 420 of 0.005), and a fit ends as
+    soon as noise explains what is left.
 
     Marginals that involve linear thresholds of ordered columns can be fitted too (RAP++'s random features): a
     step has no gradient, so it is a sigmoid whose steepness doubles ten times within a fit.

@@ -49,7 +49,8 @@ class Adaptive:
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
             it, or their number of columns (2: all pairs). Candidates are all their non-empty subsets.
-        max_model_mb: The model may grow to this size in proportion to the budget that is spent.
+        max_model_mb: The model may grow to this size in proportion to the budget that is spent; 80 as in the
+            paper, where tab_bench has 100 (table 4).
         max_cells: No marginal with more cells is a candidate, unless it has one column.
         rounds_per_column: T / d: more rounds choose finer, with more noise each.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.

@@ -23,7 +23,8 @@ class Evaluator:
         make: Makes a model for a task with settings and a seed; raises MissingExtraError, which names the extra,
             if its library is not installed.
         space: The settings that are searched, each with its distribution or list (Du and Li, SynMeter v1,
-            Tables C9 to C16; spaces of the random search of `tuning`).
+            Tables C9 to C16, but for a smaller transformer and no limit on the steps of the linear model;
+            spaces of the random search of `tuning`).
         library: Module that it needs.
         extra: The extra that installs it.
     """

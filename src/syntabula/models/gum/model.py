@@ -39,11 +39,13 @@ class GUM(HardRows):
 
     Departures from the paper, as its updates do not settle where hundreds of marginals overlap (each one undoes the
     others, and copies drive out all but a few records): a move is made only if all marginals together gain by
-    it; a row goes to a cell that differs in one column only, where there is one; records are not drawn column by
-    column, but from the tree of the strongest marginals; passes end when the last four are nearly as far off
-    as the four before. Columns in one marginal alone are left out of the updates repeatedly, not once, so
-    that a tree of marginals is met exactly; see also `agreeing_marginals`. A fit always starts afresh, as
-    records that are copied again in every fit lose their variety.
+    it; a row goes to a cell that differs in one column only, where there is one; cells give up rows in proportion
+    to their surplus, where the paper bounds the part of its rows that a cell gives; the passes between copy none,
+    where the public code's copy all; records are not drawn column by column, but from the tree of the strongest
+    marginals; passes end when the last four are nearly as far off as the four before. Columns in one marginal
+    alone are left out of the updates repeatedly, not once, so that a tree of marginals is met exactly; see also
+    `agreeing_marginals`. A fit always starts afresh, as records that are copied again in every fit lose their
+    variety.
 
     Attributes:
         passes: How often all marginals are visited at most.

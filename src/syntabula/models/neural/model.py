@@ -35,9 +35,11 @@ class NeuralRows(SoftRowsModel):
     measurements, in parts of the whole, with w = 1 / sigma and d times that for those which are new since the
     last fit (equation 6). A second fit to the same measurements has none that are new.
 
-    Departures: measurements are not cut off at 0 before they are fitted, as the public code does, since that
-    would add mass to empty cells; batch normalisation uses the statistics of all rows when they are sampled
-    also, so that they are what was fitted; products are rounded to bfloat16 where the machine gains by it.
+    Departures: a fit ends as soon as noise explains what is left, or nothing improves any more, where MargNet
+    takes all of its steps; measurements of the same columns are joined first; measurements are not cut off at 0
+    before they are fitted, as the public code does, since that would add mass to empty cells; batch
+    normalisation uses the statistics of all rows when they are sampled also, so that they are what was fitted;
+    products are rounded to bfloat16 where the machine gains by it.
 
     Saved are the soft rows and the weights. A model that was loaded answers and samples without torch.
 
