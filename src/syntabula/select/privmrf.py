@@ -61,7 +61,8 @@ class AttributeGraph:
         max_columns: No marginal has more columns.
         max_clique_cells: No clique of the graph has more cells.
         max_graph_cells: All cliques together have no more; five times as many in the public code, to no avail.
-        max_cells: No marginal has more cells, unless it is one column; usefulness asks for less, if there is noise.
+        max_cells: No marginal has more cells, unless it is one column: a limit of ours, below what usefulness
+            allows only of long tables at large budgets, and where there is no noise.
     """
 
     graph_share: Fraction | float = Fraction(1, 10)
