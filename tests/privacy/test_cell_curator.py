@@ -62,6 +62,24 @@ class TestChoice:
         assert entry.event.candidates == 6 + 12 + 8 - 1
         assert entry.event.epsilon == pytest.approx(np.sqrt(8 * 0.08))
 
+    @pytest.mark.parametrize("total", [1e3, 2.0**33, 2.0**44, 1e17, 1e300])
+    def test_one_record_changes_each_score_by_at_most_one_however_large_what_is_believed_is(
+        self, total: float
+    ) -> None:
+        estimates = [np.full(DOMAIN.shape(c), total / 7) for c in PAIRS]
+        seen: list[np.ndarray] = []
+        for n in (5, 6):
+            rows = EncodedTable(DOMAIN, tuple(c[:n] for c in ROWS.codes))
+            curator = Curator(MemoryEngine(rows), Ledger(Budget.pure(1.0)), SeededNoise(0))
+            curator._source.noisy_max = lambda scores, scale: seen.append(scores) or 0  # type: ignore[func-returns-value, method-assign]
+            CellCurator(curator, PAIRS).choose(estimates, share=0.1, step="choose")
+
+        assert np.abs(seen[0] - seen[1]).max() <= 1
+
+    def test_an_estimate_of_another_shape_is_refused(self) -> None:
+        with pytest.raises(ArgumentError, match="shape"):
+            CellCurator(asked(), PAIRS).choose([e.ravel() for e in zeros()], share=0.1, step="choose")
+
     def test_every_cell_can_be_named(self) -> None:
         cells = CellCurator(asked(), PAIRS)
         known: list = []

@@ -178,6 +178,36 @@ class TestChoose:
 
         assert abs(scores[0] - scores[1]) <= 1
 
+    @pytest.mark.parametrize("total", [1e3, 2.0**33, 2.0**40, 2.0**44, 1e17, 1e300])
+    def test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is(self, total):
+        rng = np.random.default_rng(3)
+        clique = ("a", "c")
+        codes = [rng.integers(0, size, 50) for size in DOMAIN.sizes]
+        for _ in range(20):
+            estimate = rng.dirichlet(np.ones(DOMAIN.cells(clique))).reshape(DOMAIN.shape(clique)) * total
+            penalty, weight = total * rng.random(), float(10 * rng.random())
+            seen = []
+            for n in (49, 50):
+                private = Curator(
+                    MemoryEngine(EncodedTable(DOMAIN, tuple(c[:n] for c in codes))),
+                    Ledger(Budget.pure(1.0)),
+                    SeededNoise(0),
+                )
+                private._source.noisy_max = lambda s, scale, seen=seen: seen.append((float(s[0]), scale)) or 0
+                private.choose([clique], [estimate], weights=[weight], penalties=[penalty], share=1, step="s")
+            (one, scale), (other, _) = seen
+            # A choice with epsilon 1 divides by twice the sensitivity; the quotient is exact enough for 1e-15.
+            assert abs(one - other) <= scale / 2 * (1 + 1e-15)
+
+    def test_an_estimate_of_another_shape_is_refused_and_costs_nothing(self):
+        private = curator()
+        wider = np.zeros((10, *DOMAIN.shape(("a", "b"))))  # would count each record ten times
+
+        with pytest.raises(ArgumentError, match="shape"):
+            private.choose([("a", "b")], [wider], share=Fraction(1, 3), step="s")
+
+        assert private.ledger.entries == ()
+
 
 class TestRecoded:
     def test_merged_codes_are_counted_together_on_the_same_ledger(self):

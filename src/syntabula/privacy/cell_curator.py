@@ -10,10 +10,11 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.privacy.curator import Curator, _on_grid
+from syntabula.privacy.curator import Curator
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.run import answer
+from syntabula.privacy.scores import differences
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
 
@@ -68,13 +69,15 @@ class CellCurator:
         if len(estimates) != len(self._cliques) or not candidates.size:
             raise ArgumentError("choose needs an estimate of each clique, and at least one candidate")
         curator = self._curator
+        if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(self._cliques, estimates, strict=True)):
+            raise ArgumentError("each estimate must have the shape of its clique")
         curator._engine.check_memory(curator._missing(self._cliques))
 
         def draw(token: Token) -> NoisyArray:
-            believed = np.concatenate([_on_grid(e).ravel() for e in estimates])
+            believed = np.concatenate([np.ravel(e) for e in estimates])
             curator._fill_cache(self._cliques)
             exact = curator._joined(self._cliques).reveal_inside_privacy()
-            scores = Sensitive(np.abs(exact - believed)[candidates])
+            scores = Sensitive(differences(exact, believed)[candidates])
             return np.asarray([choose(token, curator._source, scores, score_sensitivity=1.0)])
 
         query = [self._cliques, np.flatnonzero(~left).tolist()]

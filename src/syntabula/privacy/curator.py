@@ -20,14 +20,12 @@ from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.run import answer
+from syntabula.privacy.scores import distance, sensitivity, weighed
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
-
-_ROUNDED = 1 + 2.0**-20
-"""A bound with room for the rounding of scores."""
 
 
 class Curator:
@@ -122,9 +120,8 @@ class Curator:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
         The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty);
-        its sensitivity is the largest weight. Estimates and penalties are rounded to a grid on which their
-        differences to counts are exact; the rounding of the product, for distances below 2^31 records, is
-        within the millionth by which the sensitivity is raised.
+        its sensitivity is the largest weight, and some millionths for rounding (`privacy.scores`, which also
+        holds distances at 2^31 records).
 
         Args:
             candidates: At least one clique.
@@ -149,17 +146,19 @@ class Curator:
             raise ArgumentError("weights must be one positive number per candidate")
         if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
             raise ArgumentError("penalties must be one finite number per candidate")
+        # A wider array would count each record several times.
+        if any(np.shape(e) != self.domain.shape(c) for c, e in zip(candidates, estimates, strict=True)):
+            raise ArgumentError("each estimate must have the shape of its candidate")
         self._engine.check_memory(self._missing(candidates))
 
         def draw(token: Token) -> NoisyArray:
             self._fill_cache(candidates)
             distances = [
-                np.abs(self._exact(c).reveal_inside_privacy() - _on_grid(e)).sum()
+                distance(self._exact(c).reveal_inside_privacy(), e)
                 for c, e in zip(candidates, estimates, strict=True)
             ]
-            scores = Sensitive(weight * (np.asarray(distances, dtype=np.float64) - _on_grid(penalty)))
-            most = float(weight.max()) * _ROUNDED
-            return np.asarray([choose(token, self._source, scores, score_sensitivity=most)])
+            scores = Sensitive(weighed(np.array(distances), weight, penalty))
+            return np.asarray([choose(token, self._source, scores, sensitivity(weight, penalty))])
 
         return int(self._answer(self._choice(len(candidates), share), step, candidates, draw)[0])
 
@@ -304,13 +303,3 @@ class Curator:
 
     def __repr__(self) -> str:  # shows no count, not even that of the rows
         return f"Curator({len(self.domain)} columns)"
-
-
-def _on_grid(estimate: FloatArray) -> FloatArray:
-    """Round expected counts to multiples of 2^-10.
-
-    The distance to integer counts is then an exact sum in float64 (up to 2^43 records), so that one record
-    changes it by at most one, without rounding errors of its own.
-    """
-    rounded: FloatArray = np.round(np.asarray(estimate, dtype=np.float64) * 1024) / 1024
-    return rounded
