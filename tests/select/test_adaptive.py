@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,6 +155,25 @@ class TestChoice:
         assert together.ledger.entries == one_by_one.ledger.entries
         for found, expected in zip(model.marginals(PAIRS), other.marginals(PAIRS), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+    def test_laplace_noise_is_deducted_with_its_mean(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        deducted: list[Sequence[float]] = []
+        asked_of: list[Sequence[Clique]] = []
+        choose = Curator.choose
+
+        def watched(self: Curator, candidates: Sequence[Clique], *args: Any, **options: Any) -> int:
+            asked_of.append(candidates)
+            deducted.append(options["penalties"])
+            return choose(self, candidates, *args, **options)
+
+        monkeypatch.setattr(Curator, "choose", watched)
+        asked = curator(Budget.pure(3.0))
+
+        Adaptive(records_per_noise=None).select(asked, PGM())
+
+        # The mean size of Laplace noise is its scale; that of normal noise of the same variance is 1.13 times that.
+        scale = next(e.event.scale for e in asked.ledger.entries if e.step == MEASURE)
+        assert deducted[0] == pytest.approx([scale * DOMAIN.cells(c) for c in asked_of[0]], rel=0.01)
 
     def test_marginals_with_too_many_cells_are_no_candidates(self) -> None:
         model = Adaptive(max_cells=12).select(curator(Budget.zcdp(1.2, 1e-6)), PGM())

@@ -20,7 +20,7 @@ from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import HALF_NORMAL, Rounds
+from syntabula.select.rounds import Rounds, mean_noise
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose marginals"
@@ -154,11 +154,12 @@ class Adaptive:
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
         )
+        pure = curator.ledger.budget.currency == "epsilon"
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
             # Choose the candidate that the model gets most wrong, for its weight and beyond its noise.
-            sigma = curator.noise_sigma(1, measure_share)
+            noise = mean_noise(curator, 1, measure_share)
             candidates = self._affordable(model, weights, measured, rounds.done)
             estimates = model.marginals(candidates)
             position = curator.choose(
@@ -167,10 +168,10 @@ class Adaptive:
                 share=choose_share,
                 step=CHOOSE,
                 weights=[weights[c] for c in candidates],
-                penalties=[HALF_NORMAL * sigma * domain.cells(c) for c in candidates],
+                penalties=[noise * domain.cells(c) for c in candidates],
             )
             chosen, believed = candidates[position], estimates[position]
-            if sigma == 0 and any(m.clique == chosen for m in measured):
+            if noise == 0 and any(m.clique == chosen for m in measured):
                 break  # without noise there is nothing left to learn
 
             # Measure it, and fit again from where the model stands.
@@ -179,8 +180,8 @@ class Adaptive:
 
             # If noise explains all that was new, look more closely from now on: with half the noise.
             difference = float(np.abs(measured[-1].values - believed).sum())
-            if difference <= _explained(sigma, domain.cells(chosen)):
-                rounds.grow(2 if curator.ledger.budget.currency == "epsilon" else 4)
+            if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
+                rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
         return RecodedModel(model, recoding) if recoding.maps else model
 
@@ -243,6 +244,7 @@ def _merges_much(recoding: Recoding) -> bool:
     return 2 * after < before
 
 
-def _explained(sigma: float, cells: int) -> float:
-    """Return an L1 distance that normal noise stays below: two standard deviations above its mean."""
-    return sigma * (HALF_NORMAL * cells + 2 * math.sqrt((1 - 2 / math.pi) * cells))
+def _explained(noise: float, cells: int, *, laplace: bool) -> float:
+    """Return an L1 distance that noise of a mean size stays below: two standard deviations above its mean."""
+    deviation = 1.0 if laplace else math.sqrt(math.pi / 2 - 1)  # of the size of noise, in units of its mean
+    return noise * (cells + 2 * deviation * math.sqrt(cells))

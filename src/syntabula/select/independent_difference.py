@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.combine import combined
+from syntabula.select.rounds import mean_noise
 
 DEPENDENCE = "measure dependence of pairs"
 ONE_WAY = "measure one-way marginals"
@@ -122,7 +122,7 @@ class IndependentDifference:
 
         # Algorithms 1 and 2: choose pairs, and merge them; post-processing of what was released.
         pure = curator.ledger.budget.currency == "epsilon"
-        unit = curator.noise_sigma(1, rest) * (math.sqrt(1 / 2) if pure else math.sqrt(2 / math.pi))
+        unit = mean_noise(curator, 1, rest)
         power = 1 / 2 if pure else 2 / 3
         pairs = self._chosen(pairs, dependences, model, unit, power)
         marginals = combined(pairs, domain, max_cells=self.max_merged_cells) or columns
