@@ -122,6 +122,7 @@ class TestAttack:
             (("--records", "300"), 2, "other records"),
             (("-o", "people.csv"), 2, "a file that is read"),
             (("-o", "schema.yaml"), 2, "a file that is read"),
+            (("-o", "found.csv"), 2, "must end in .json"),
         ],
     )
     def test_what_makes_no_sense_is_refused_in_one_line(self, folder, run, words, code, message):

@@ -38,6 +38,13 @@ class TestReport:
         assert ran.code == 6
         assert (folder / "page.html").read_text(encoding="utf-8") == "mine"
 
+    def test_refuses_to_call_a_page_anything_but_html(self, run, folder):
+        ran = run("report", "people.csv", "people.csv", "-o", "page.pdf")
+
+        assert ran.code == 2
+        assert "must end in .html" in ran.err
+        assert not (folder / "page.pdf").exists()
+
     def test_refuses_results_that_are_none_before_reading_tables(self, run, folder):
         (folder / "results.json").write_text("{}", encoding="utf-8")
 

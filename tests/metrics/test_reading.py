@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.metrics import compare
 from syntabula.table.columns import Categorical, Identifier, Numeric
 from syntabula.table.schema import Schema
@@ -66,6 +66,27 @@ class TestCoding:
         tables = compare(frame, frame, schema=schema)
 
         assert (tables.numeric, tables.categorical, tables.left_out) == (("level",), ("group",), ("key",))
+
+    def test_text_files_are_read_alike_whatever_values_one_of_them_lacks(self, tmp_path):
+        real, synthetic = tmp_path / "real.csv", tmp_path / "synthetic.csv"
+        real.write_text("code\n7\n8.5\nunknown\n", encoding="utf-8")
+        synthetic.write_text("code\n8.5\n7\n7\n", encoding="utf-8")
+
+        tables = compare(real, synthetic)
+
+        assert tables.categories["code"] == ("7", "8.5", "unknown", None)
+        assert tables.synthetic.codes["code"].tolist() == [1, 0, 0]
+
+    def test_cells_that_are_not_what_their_column_is_declared_as_count_as_missing(self, tmp_path):
+        real, synthetic = tmp_path / "real.csv", tmp_path / "synthetic.csv"
+        real.write_text("x\n0.5\nsecret\n", encoding="utf-8")
+        synthetic.write_text("x\n0.5\n1.5\n", encoding="utf-8")
+
+        with pytest.warns(CoercionWarning, match="of the real table .* count as missing, in 'x'") as caught:
+            tables = compare(real, synthetic, schema=Schema({"x": Numeric(0, 9)}))
+
+        np.testing.assert_array_equal(tables.real.numbers["x"], [0.5, np.nan])
+        assert "secret" not in str(caught[0].message)
 
     def test_integers_that_became_floats_keep_their_categories(self):
         real = pd.DataFrame({"c": [1, 2, 2]})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.columns import MICROSECONDS, Boolean, Categorical, Identifier
@@ -38,27 +39,26 @@ def compare(
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
         schema: Says which columns are numeric, categorical or identifiers; read off the real table by the
-            rules of `draft_schema` if not given. The cells of text files are read as it declares; its bounds and
-            categories play no part otherwise.
+            rules of `draft_schema` if not given. The cells of text files are read as it says, so that those of all
+            tables are read alike; its bounds and categories play no part otherwise.
 
     Returns:
-        The tables. Identifiers are left out, as their values are made up.
+        The tables. Identifiers are left out, as their values are made up. A cell of a text file that cannot be
+        read as its column is counts as missing, as it does when the table is learned, with a CoercionWarning.
 
     Raises:
         DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as
-            another kind than the real table does; the message holds no cell's value.
+            another kind than the real table does; the message names the column and holds no cell's value.
         SchemaError: If the tables differ in their columns, or do not fit the schema.
         ArgumentError: If the target is none of the columns.
     """
-    given = {"real": real, "synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
-    tables = {role: read(table, schema) for role, table in given.items()}
-    for role, table in tables.items():
-        if not table.n_rows:
-            raise DataError(f"the {role} table has no rows")
-        _check_readable(role, table)
-    kinds = schema if schema is not None else draft_schema(tables["real"])[0]
+    original = _read("real", real, schema)
     if schema is not None:
-        schema.check_table(tables["real"])
+        schema.check_table(original)
+    kinds = schema if schema is not None else draft_schema(original)[0]
+    others = {"synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
+    # Where no types are stored, a value that one table lacks must not make another type of its column.
+    tables = {"real": original} | {role: _read(role, table, kinds) for role, table in others.items()}
     _check_columns(tables)
     left_out = tuple(name for name in kinds if isinstance(kinds[name], Identifier))
     columns = tuple(name for name in tables["real"].columns if name not in left_out)
@@ -93,14 +93,20 @@ def compare(
     )
 
 
-def _check_readable(role: str, table: RawTable) -> None:
-    """Refuse cells of a text file that would count as missing though they are not; nothing here is private."""
-    names = [name for name, column in table.columns.items() if column.unreadable is not None]
+def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
+    """Read a table with rows, and say where cells of a text file count as missing though they are not."""
+    table = read(source, schema)
+    if not table.n_rows:
+        raise DataError(f"the {role} table has no rows")
+    names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
-        raise DataError(
-            f"column {names[0]!r} of the {role} table has cells that cannot be read as the schema declares; correct "
-            "them or the schema"
+        warnings.warn(
+            f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
+            f"{', '.join(names)}; correct them, or declare the column as text in a schema",
+            CoercionWarning,
+            stacklevel=3,
         )
+    return table
 
 
 def _check_columns(tables: Mapping[str, RawTable]) -> None:
@@ -120,7 +126,8 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
         return np.full(column.missing.size, np.nan)
     if kind not in _NUMBERS | _TIMES:
         raise DataError(
-            f"column {name!r} of the {role} table is stored as {kind}, but compared as numbers; convert it"
+            f"column {name!r} of the {role} table is stored as {kind}, but compared as numbers; convert it, or declare "
+            "it as categories in a schema"
         )
     values = np.where(column.missing, 0, column.values).astype(np.float64)
     if kind == "date":

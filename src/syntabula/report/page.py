@@ -48,11 +48,18 @@ class Report:
     overview: tuple[str, ...]
 
     def write(self, path: PathLike) -> None:
-        """Write the page to a file; raises OSError if that fails."""
+        """Write the page to a file; raises ArgumentError if that is not named .html, OSError if writing fails."""
+        check_name(path)
         Path(path).write_text(self.html, encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.html) // 1024} KB)"
+
+
+def check_name(path: PathLike) -> None:
+    """Raise ArgumentError if a file is not named as a page is."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"{str(path)!r} must end in .html; for a PDF, open the page and print it to one")
 
 
 def make_report(

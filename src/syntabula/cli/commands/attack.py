@@ -81,6 +81,8 @@ def attack(
     if DISCLOSURE in chosen and row != "outlier":
         raise CommandError("disclosure looks at all records; leave out --target", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table, request.schema_file), force=force)
+    if out is not None and out.suffix.lower() != ".json":
+        raise CommandError(f"--out {str(out)!r} must end in .json", Exit.ARGUMENTS)
     warnings.warn(
         PrivacyWarning(
             "what an attack finds depends on the table and is not private; keep it as the table is kept"

@@ -66,7 +66,9 @@ def report(
     """Write an HTML page about a SYNTHETIC table, its plots and its scores. The page itself is NOT private."""
     console: Console = context.obj
     from syntabula import Schema, make_report
+    from syntabula.report.page import check_name
 
+    check_name(out)
     inputs = (real, synthetic, release, holdout, schema, evaluation, *(attacks or ()))
     check_outputs({"--out": out}, inputs=inputs, force=force)
     given: dict[str, Any] = {} if title is None else {"title": title}
