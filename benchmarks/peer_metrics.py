@@ -53,6 +53,21 @@ Timed = tuple[float, float]
 Scores = Iterator[tuple[str, str, Timed, Timed]]
 """Name of each score, of its reference, and what ours and theirs gave."""
 
+HEADER = "\n".join(
+    (
+        "| score | reference | ours | theirs | difference | our seconds | theirs | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    )
+)
+
+
+def shown(score: str, reference: str, ours: Timed, theirs: Timed) -> str:
+    """Return a score and its reference as a row in Markdown."""
+    return (
+        f"| {score} | {reference} | {ours[0]:.6f} | {theirs[0]:.6f} | {abs(ours[0] - theirs[0]):.0e} "
+        f"| {ours[1]:.3f} | {theirs[1]:.3f} | {theirs[1] / ours[1]:.1f} |"
+    )
+
 
 def timed(job: Callable[[], Any]) -> Timed:
     started = time.process_time()
@@ -358,15 +373,9 @@ def main() -> None:
     options = parser.parse_args()
     pd.set_option("future.infer_string", False)  # SynMeter reshapes columns of text
     synmeter()
-    print("| score | reference | ours | theirs | difference | our seconds | theirs | ratio |")
-    print("|---|---|---|---|---|---|---|---|")
-    scores = chain.from_iterable(parts[name](options.rows) for name in options.parts)
-    for score, reference, ours, theirs in scores:
-        print(
-            f"| {score} | {reference} | {ours[0]:.6f} | {theirs[0]:.6f} | {abs(ours[0] - theirs[0]):.0e} "
-            f"| {ours[1]:.3f} | {theirs[1]:.3f} | {theirs[1] / ours[1]:.1f} |",
-            flush=True,
-        )
+    print(HEADER)
+    for score in chain.from_iterable(parts[name](options.rows) for name in options.parts):
+        print(shown(*score), flush=True)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ class TestTotalVariation:
 
     def test_is_the_same_however_cells_are_counted(self, monkeypatch):
         tables = compare(random_table(300, 1), random_table(170, 2))
+        monkeypatch.setattr(total_variation, "DENSE_CELLS_PER_ROW", 10**6)
         counted = TotalVariation(way=3)(tables, RNG).value
 
         monkeypatch.setattr(total_variation, "DENSE_CELLS", 1)

@@ -17,6 +17,9 @@ from syntabula.metrics.score import Score
 DENSE_CELLS = 2**22
 """Marginals with more cells than this are counted by the cells that occur: their histogram would be 32 MB."""
 
+DENSE_CELLS_PER_ROW = 16
+"""So are those with more cells for each row than this, which a histogram would mostly pass over in vain."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TotalVariation:
@@ -67,7 +70,7 @@ def total_variation(columns: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]
     """
     n_first = columns[0][0].size
     keys, cells = _cells([np.concatenate(pair) for pair in columns], sizes)
-    if cells > DENSE_CELLS:
+    if cells > min(DENSE_CELLS, DENSE_CELLS_PER_ROW * keys.size):
         keys, cells = _renumbered(keys)
     p, q = (np.bincount(key, minlength=cells) / key.size for key in (keys[:n_first], keys[n_first:]))
     return float(np.abs(p - q).sum() / 2)
