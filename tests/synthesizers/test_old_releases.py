@@ -12,7 +12,7 @@ import pytest
 
 import syntabula as st
 from syntabula.cli import main
-from syntabula.synthesizers.release_file import FORMAT_VERSION
+from syntabula.synthesizers.release_file import FORMAT_VERSION, read_release, write_release
 
 FOLDERS = sorted((Path(__file__).parents[1] / "data").glob("release_format_*"))
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.syn"))
@@ -50,6 +50,17 @@ class TestFile:
         for found, expected in zip(release.marginals(PAIRS), was["marginals"], strict=True):
             np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)
         assert release.sample(12, seed=5).to_csv(index=False).splitlines() == was["rows"]
+
+    def test_it_keeps_identifiers_of_which_it_learned_nothing(self, path: Path, tmp_path: Path) -> None:
+        # A schema that lets them be missing meant nothing until which are was learned.
+        facts, arrays = read_release(path)
+        facts["codec"]["schema"]["columns"]["id"]["nullable"] = True
+        write_release(tmp_path / "old.syn", facts, arrays)
+
+        release = st.load(tmp_path / "old.syn")
+
+        assert not release.schema["id"].nullable
+        assert release.sample(12, seed=5).to_csv(index=False).splitlines() == recorded(path)["rows"]
 
     def test_the_commands_read_it(
         self, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -15,8 +15,10 @@ from syntabula.synthesizers import release as release_module
 @pytest.fixture(scope="module")
 def release() -> st.Release:
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.integers(0, 4, 400), "b": rng.choice(["x", "y"], 400)})
-    schema = st.Schema({"a": st.Numeric(0, 3, integer=True), "b": st.Categorical(("x", "y"))})
+    frame = pd.DataFrame({"a": rng.integers(0, 4, 400), "b": rng.choice(["x", "y"], 400), "c": "p"})
+    schema = st.Schema(
+        {"a": st.Numeric(0, 3, integer=True), "b": st.Categorical(("x", "y")), "c": st.Identifier(prefix="p")}
+    )
     return st.MST(epsilon=5.0, seed=1).fit(frame, schema)
 
 
@@ -30,7 +32,8 @@ def test_all_rows_arrive(
 
     frame = pd.read_parquet(tmp_path / "t.parquet")
     assert drawn == len(frame) == rows
-    assert list(frame.columns) == ["a", "b"]
+    assert list(frame.columns) == ["a", "b", "c"]
+    assert frame["c"].tolist() == [f"p{i}" for i in range(1, rows + 1)]
 
 
 def test_pieces_follow_the_model(

@@ -69,6 +69,7 @@ ALL_KINDS = Schema(
         "seen": Datetime(dt.datetime(1960, 1, 1), dt.datetime(2021, 1, 1), resolution="minute"),
         "zoned": Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), timezone="+05:30", nullable=True),
         "number": Identifier(integer=True),
+        "letter": Identifier(nullable=True),
     }
 )
 
@@ -101,6 +102,17 @@ class TestRoundTrip:
         codes, _ = encode_one(Categorical(labels), raw("text", labels[::-1]))
         assert codes == list(range(99_999, -1, -1))
         assert decode_one(Categorical(labels), codes).values.tolist() == list(labels[::-1])
+
+    def test_which_identifiers_are_missing_comes_back(self):
+        cells = raw("text", ["x", None, "y", "x"])
+
+        codes, coercions = encode_one(Identifier(nullable=True), cells)
+        again = decode_one(Identifier(nullable=True, prefix="p"), codes)
+
+        assert codes == [0, 1, 0, 0]
+        assert not coercions
+        assert again.missing.tolist() == [False, True, False, False]
+        assert again.values[~again.missing].tolist() == ["p1", "p3", "p4"]
 
     def test_a_codec_survives_json(self):
         fitted = {"age": Bins((17, 30, 91), integer=True), "real": Bins((-1e300, 0.1, 1e300))}

@@ -141,6 +141,12 @@ class TestText:
         assert isinstance(column, st.Identifier)
         assert "person" not in str(caught[0].message)
 
+    def test_names_may_be_missing_if_many_are(self):
+        with pytest.warns(DomainWarning, match="'x'"):
+            column = found([*(f"person {i}" for i in range(1000)), *[None] * 19_000])
+
+        assert column == st.Identifier(nullable=True, provenance="private")
+
     def test_text_that_is_no_unicode_counts_as_missing(self):
         values = np.array(["a"] * 10_000 + ["\ud800"] * 10_000, dtype=object)
         raw = read(pd.DataFrame({"x": pd.Series(["a"] * N, dtype=object)})).columns["x"]

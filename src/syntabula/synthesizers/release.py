@@ -90,7 +90,7 @@ class Release:
         rows = _checked_rows(self.n_estimated if n is None else n)
         rng = np.random.default_rng(_checked_seed(seed))
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
-        pieces = (self._draw(min(ROWS_AT_ONCE, rows - start), rng) for start in starts)
+        pieces = (self._draw(min(ROWS_AT_ONCE, rows - start), rng, start) for start in starts)
         write_parts(pieces, path, self.origin)
         return rows
 
@@ -99,8 +99,8 @@ class Release:
         rows = _checked_rows(self.n_estimated if n is None else n)
         return self._draw(rows, np.random.default_rng(_checked_seed(seed)))
 
-    def _draw(self, rows: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        return self.codec.decode(self.model.sample(rows, rng), rng)
+    def _draw(self, rows: int, rng: np.random.Generator, start: int = 0) -> dict[str, RawColumn]:
+        return self.codec.decode(self.model.sample(rows, rng), rng, first_row=start)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order.
@@ -146,10 +146,11 @@ def load(path: str | os.PathLike[str]) -> Release:
     """
     content, arrays = read_release(path)
     try:
+        model = model_from_state(content["model"], arrays)
         return Release(
             method=str(content["method"]),
-            codec=Codec.from_json(content["codec"]),
-            model=model_from_state(content["model"], arrays),
+            codec=Codec.from_json(content["codec"], learned=model.domain.columns),
+            model=model,
             privacy=PrivacyStatement.from_json(content["privacy"]),
             origin=Origin.from_json(content["origin"]),
         )

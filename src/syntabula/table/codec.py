@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.table.coercions import KINDS, Coercions
-from syntabula.table.column_codes import Binned, n_codes, span
+from syntabula.table.column_codes import Binned, is_learned, n_codes, span
 from syntabula.table.columns import Column, Identifier
 from syntabula.table.decoding import decode_column, surrogates
 from syntabula.table.encoding import encode_column
@@ -27,10 +27,11 @@ from syntabula.table.schema import Schema
 
 @dataclass(frozen=True)
 class Codec:
-    """One coder per learned column of a schema; identifiers are not learned.
+    """One coder per learned column of a schema; of identifiers, only which are missing is learned, if any may be.
 
     Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is
-    nullable. Nothing about a codec depends on data, unless bins were privately fitted and paid for elsewhere.
+    nullable; of an identifier, present and missing. Nothing about a codec depends on data, unless bins were
+    privately fitted and paid for elsewhere.
 
     Attributes:
         schema: Declared columns.
@@ -141,16 +142,20 @@ class Codec:
             codes = {name: array[kept] for name, array in codes.items()}
         return EncodedTable.from_mapping(self.domain, codes), coercions
 
-    def decode(self, table: EncodedTable, rng: np.random.Generator) -> dict[str, RawColumn]:
+    def decode(
+        self, table: EncodedTable, rng: np.random.Generator, *, first_row: int = 0
+    ) -> dict[str, RawColumn]:
         """Turn codes into values of the declared kinds.
 
         Args:
             table: Codes over this codec's domain.
             rng: Source of ordinary randomness for values within bins.
+            first_row: Position of the first of these rows in the whole table, so that its pieces do not repeat
+                identifiers.
 
         Returns:
-            One column per column of the schema, in its order; identifiers are running numbers from 1.
-            Encoding the values again gives the same codes.
+            One column per column of the schema, in its order; identifiers are running numbers, the first row of
+            the whole table having 1. Encoding the values again gives the same codes.
 
         Raises:
             DataError: If the table has another domain.
@@ -162,7 +167,10 @@ class Codec:
         decoded = {}
         for name, column in self.schema.columns.items():
             if isinstance(column, Identifier):
-                decoded[name] = surrogates(column, table.n_rows)
+                missing = np.zeros(table.n_rows, np.bool_)
+                if is_learned(column):
+                    missing = table.column(name) == n_codes(column, None) - 1
+                decoded[name] = surrogates(column, missing, first_row)
             else:
                 bins, spread = self.bins.get(name), self.spreads.get(name)
                 decoded[name] = decode_column(column, table.column(name), bins, spread, rng)
@@ -176,11 +184,24 @@ class Codec:
         return {"schema": self.schema.to_json(), "cuts": cuts} | ({"spreads": spreads} if spreads else {})
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Rebuild a codec from what `to_json` returned; raises SchemaError on anything else."""
+    def from_json(cls, document: Mapping[str, Any], *, learned: Collection[str] | None = None) -> Self:
+        """Rebuild a codec from what `to_json` returned.
+
+        Args:
+            document: What `to_json` returned.
+            learned: Columns that the model knows: of identifiers that it does not know, no cell is missing.
+                None if these are all that this codec would learn.
+
+        Raises:
+            SchemaError: On anything else.
+        """
         if not isinstance(document, Mapping) or set(document) - {"spreads"} != {"schema", "cuts"}:
             raise SchemaError("a codec is a mapping with the keys 'schema' and 'cuts', and perhaps 'spreads'")
         schema = Schema.from_json(document["schema"])
+        if learned is not None:
+            # Releases were once made that had learned nothing of identifiers.
+            for name in [n for n, c in schema.columns.items() if is_learned(c) and n not in learned]:
+                schema = schema.with_column(name, replace(schema[name], nullable=False))
         try:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
@@ -193,4 +214,4 @@ class Codec:
         return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()})
 
     def _learned(self) -> dict[str, Column]:
-        return {n: c for n, c in self.schema.columns.items() if not isinstance(c, Identifier)}
+        return {n: c for n, c in self.schema.columns.items() if is_learned(c)}

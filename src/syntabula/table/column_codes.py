@@ -6,7 +6,7 @@ from typing import Any
 
 from syntabula.discretize.uniform import Bins
 from syntabula.errors import SchemaError
-from syntabula.table.columns import Categorical, Column, Date, Datetime, Label, Numeric
+from syntabula.table.columns import Categorical, Column, Date, Datetime, Identifier, Label, Numeric
 
 Binned = Numeric | Date | Datetime
 
@@ -22,6 +22,11 @@ def span(column: Column) -> tuple[Any, Any, bool]:
     return float(column.lower), float(column.upper), False
 
 
+def is_learned(column: Column) -> bool:
+    """Say whether a column has codes: all have but identifiers of which none may be missing."""
+    return column.nullable or not isinstance(column, Identifier)
+
+
 def n_codes(column: Column, bins: Bins | None) -> int:
     """Return the number of codes of a column; `bins` are those of a binned one, else None."""
     if bins is not None:
@@ -29,7 +34,7 @@ def n_codes(column: Column, bins: Bins | None) -> int:
     elif isinstance(column, Categorical):
         values = len(column.categories) + column.open
     else:
-        values = 2
+        values = 1 if isinstance(column, Identifier) else 2
     return values + column.nullable
 
 

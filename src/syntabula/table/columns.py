@@ -210,7 +210,9 @@ class Boolean(ColumnBase):
 
 @dataclass(frozen=True)
 class Identifier(ColumnBase):
-    """Values that name a record: never learned, made anew as running numbers.
+    """Values that name a record, or free text: never learned, made anew as running numbers.
+
+    Where they may be missing, it is learned which are, as of any other column.
 
     Attributes:
         prefix: Text before each number.

@@ -72,12 +72,18 @@ def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bo
     return RawColumn(values[index], missing, PhysicalType("integer", str(values.dtype)))
 
 
-def surrogates(column: Identifier, n_rows: int) -> RawColumn:
-    """Return running numbers from 1, written as the column declares."""
-    missing = np.zeros(n_rows, dtype=np.bool_)
+def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
+    """Return running numbers, written as the column declares.
+
+    Args:
+        column: The declaration.
+        missing: Which cells are [n].
+        first_row: Position of the first of these rows in the whole table; it would have this number plus 1.
+    """
+    numbers = range(first_row + 1, first_row + missing.size + 1)
     if column.integer:
-        return RawColumn(np.arange(1, n_rows + 1), missing, PhysicalType("integer", "int64"))
+        return RawColumn(np.array(numbers, dtype=np.int64), missing, PhysicalType("integer", "int64"))
     width = column.width or 1
-    values = np.empty(n_rows, dtype=object)
-    values[:] = [f"{column.prefix}{i:0{width}d}" for i in range(1, n_rows + 1)]
+    values = np.empty(missing.size, dtype=object)
+    values[:] = [f"{column.prefix}{i:0{width}d}" for i in numbers]
     return RawColumn(values, missing, PhysicalType("text", "str"))

@@ -118,8 +118,8 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
         return Identifier(nullable=nullable, provenance="observed"), (
-            f"{kind}, so it counts as an identifier and is replaced by running numbers; declare it "
-            "categorical to learn it"
+            f"{kind}, so it counts as an identifier and is replaced by running numbers; to learn it, declare it "
+            "categorical, with its common values and `open: true`"
         )
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
     return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from syntabula.discretize.uniform import Bins, integer_dtype
 from syntabula.table.column_codes import Binned, all_labels, n_codes
-from syntabula.table.columns import MICROSECONDS, Categorical, Column, Date, Datetime, Label, Numeric
+from syntabula.table.columns import (
+    MICROSECONDS,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Label,
+    Numeric,
+)
 from syntabula.table.raw import PhysicalKind, RawColumn
 
 _DAY = MICROSECONDS["day"]
@@ -58,6 +67,8 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         if column.open:
             found[~known] = len(labels) - 1
             known = None
+    elif isinstance(column, Identifier):
+        found = np.zeros(values.size, dtype=np.int64)
     else:
         found = values.astype(np.int64)
     codes = np.full(raw.missing.size, n_codes(column, bins) - 1, dtype=np.int64)

@@ -74,9 +74,10 @@ def extract_column(
 
     Taken as public are the column's name and stored type. Whole numbers, numbers, dates and points in time
     get bounds; text gets the categories that enough records share, and "other"; text without any such
-    category becomes an identifier, whose values are made anew. The number of decimals of floats, and the
-    resolution of points in time, are found too. A column is nullable if clearly more cells are missing than
-    noise explains; otherwise records with a missing cell are left out, each on its own.
+    category becomes an identifier, whose values are made anew where they are not missing. The number of
+    decimals of floats, and the resolution of points in time, are found too. A column is nullable if clearly
+    more cells are missing than noise explains; otherwise records with a missing cell are left out, each on
+    its own.
 
     Args:
         name: Name of the column.
@@ -145,7 +146,7 @@ class _Search:
                 ),
                 stacklevel=2,
             )
-            return Identifier(provenance="private")
+            return Identifier(nullable=found.has_missing, provenance="private")
         other = "other"
         while other in found.labels:
             other += "_"
