@@ -100,10 +100,11 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
         if not epsilon and "unseen" not in rows[0]:
             continue  # scored against themselves
         paper = {
-            metric: figures.get((table, method, epsilon or 1.0, metric))
+            metric: figures.get((table, method.partition("@")[0], epsilon or 1.0, metric))
             for metric in (*SHOWN, "running_time_min")
         }
-        start = f"| {epsilon:g} | {method} | {len(rows)} " if epsilon else f"| | {method} | "
+        older = " (zCDP)" if any(row.get("accounting") == "rho" for row in rows) else ""
+        start = f"| {epsilon:g} | {method}{older} | {len(rows)} " if epsilon else f"| | {method} | "
         if any("failed" in row for row in rows):
             wrong = next(row["failed"] for row in rows if "failed" in row).replace("|", "/")
             beside = ["" if paper[metric] is None else f"{paper[metric]:g}" for metric in SHOWN]
