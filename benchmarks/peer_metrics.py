@@ -327,10 +327,14 @@ def of_models() -> Scores:
         tables = metrics.compare(fit, made, holdout=test, target=info.label, schema=schema)
         encoding = Encoding(tables)
         records = [encoding.sample(v) for v in (tables.real, tables.synthetic, tables.holdout)]
-        real, synthetic, unseen = ([sample.x, sample.y] for sample in records)
         measure, task = (
             ("rmse", "regression") if info.task == "regression" else ("f1", "multiclass_classification")
         )
+        targets = [sample.y for sample in records]
+        if measure == "rmse":
+            scaler = lib.commons.normalize(targets[0][:, None])
+            targets = [scaler.transform(y[:, None])[:, 0] for y in targets]
+        real, synthetic, unseen = ([sample.x, y] for sample, y in zip(records, targets, strict=True))
         settings = {
             "svm": {},
             "linear": {"alpha": 1.0} if measure == "rmse" else {"C": 1.0, "max_iter": 1000},

@@ -16,6 +16,7 @@ from syntabula.metrics.utility.learning import (
     Encoding,
     Sample,
     class_scores,
+    normal_targets,
     predictions,
     root_mean_squared_error,
 )
@@ -27,8 +28,9 @@ class Affinity:
     """Mean over evaluators of |score of synthetic - score of real training| / score of real training (MLA).
 
     Du and Li (SynMeter), Section 5: eight evaluators, tested on holdout records, by weighted F1 for classes and
-    RMSE for numbers; no difference is best. The paper prints a signed difference, the authors' code takes its
-    absolute value, which their figures are; so does this.
+    RMSE for numbers, which are brought to a normal distribution first (`normal_targets`); no difference is best.
+    The paper prints a signed difference, the authors' code takes its absolute value, which their figures are; so
+    does this.
 
     Attributes:
         evaluators: Keys of models, as in `evaluators.EVALUATORS`.
@@ -69,6 +71,7 @@ class Affinity:
         real, synthetic = encoding.sample(sampled.real), encoding.sample(sampled.synthetic)
         if not min(test.y.size, real.y.size, synthetic.y.size):
             return Score.mean(self.key, {}, direction="lower", needed="a table has no known target")
+        real, synthetic, test = normal_targets(task, real, synthetic, test)
         seed = int(rng.integers(2**31))
         parts: dict[Part, float] = {}
         for key in self.evaluators:
