@@ -17,6 +17,8 @@ import pyarrow as pa
 import pytest
 
 from syntabula.errors import DataError, MissingExtraError
+from syntabula.table.columns import Numeric
+from syntabula.table.encoding import ordered_points
 from syntabula.table.frames import from_frame, to_frame
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 from syntabula.table.read import read, write_like
@@ -331,8 +333,38 @@ class TestOtherLibraries:
             duckdb.sql("SELECT 1::HUGEINT AS a, 'x' AS b, 1.50::DECIMAL(4,2) AS c, NULL::INT AS d")
         )
 
-        assert [c.physical.kind for c in table.columns.values()] == ["integer", "text", "decimal", "integer"]
+        assert [c.physical.kind for c in table.columns.values()] == ["decimal", "text", "decimal", "integer"]
+        assert [p.kind for p in table.origin.physical.values()] == ["integer", "text", "decimal", "integer"]
         assert table.columns["c"].values.tolist() == [Decimal("1.50")]
+
+    @pytest.mark.parametrize("library", ["duckdb", "polars"])
+    def test_no_cell_decides_how_whole_numbers_of_128_bits_are_read(self, library: str) -> None:
+        import duckdb
+
+        column, types, points = Numeric(-5, 2**63 - 1, integer=True), set(), []
+        for cells in ([3, 4], [3, 2**63 + 1], [3, 2**100], [-(2**100), 2**63 + 1]):
+            if library == "polars":
+                table = from_frame(pl.DataFrame({"x": pl.Series(cells, dtype=pl.Int128)}))
+            else:
+                numbers = ", ".join(f"{c}::HUGEINT" for c in cells)
+                table = from_frame(duckdb.sql(f"SELECT unnest([{numbers}]) AS x"))
+            types.add((table.columns["x"].physical, table.columns["x"].values.dtype))
+            points.append(ordered_points(column, table.columns["x"])[0].tolist())
+
+        assert len(types) == 1
+        assert points == [[3, 4], [3, 2**63 - 1], [3, 2**63 - 1], [-5, 2**63 - 1]]
+
+    @pytest.mark.parametrize(
+        "stored", ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ"]
+    )
+    def test_times_without_end_are_beyond_all_others(self, stored: str) -> None:
+        import duckdb
+
+        cells = ", ".join(f"'{c}'::{stored}" for c in ("infinity", "-infinity", "1970-01-01")) + ", NULL"
+        column = from_frame(duckdb.sql(f"SELECT unnest([{cells}]) AS x")).columns["x"]
+
+        assert column.values.tolist()[:3] == [2**63 - 1, 1 - 2**63, 0]
+        assert column.missing.tolist() == [False, False, False, True]
 
     def test_a_narwhals_frame_is_read(self) -> None:
         import narwhals as nw

@@ -143,6 +143,18 @@ def test_stored_types_are_left_to_the_check() -> None:
         st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
 
 
+@pytest.mark.parametrize("cells", [[None, None], [None, "7"]], ids=["empty", "one cell"])
+@pytest.mark.parametrize("stored", ["string", "str", "category"])
+def test_no_cell_decides_whether_a_stored_type_is_refused(stored: str, cells: list[str | None]) -> None:
+    categories = pd.CategoricalDtype(["7", "8"])
+    series = pd.Series(cells, dtype=categories if stored == "category" else stored)
+
+    with pytest.raises(SchemaError, match="'whole' is stored as text"):
+        st.Independent(epsilon=5.0, seed=0).fit(
+            pd.DataFrame({"whole": series}), st.Schema({"whole": COLUMNS["whole"]})
+        )
+
+
 def test_nothing_else_is_touched() -> None:
     table = read(pd.DataFrame({"text": pd.Series([None], dtype=object), "real": [np.nan]}))
     schema = st.Schema({name: COLUMNS[name] for name in ("text", "real")})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.object_columns import object_array
+from syntabula.table.object_columns import exact_integers, object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _DAY = 86_400_000_000
@@ -50,6 +50,9 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None
         case "integer", "float":
             floats = values.astype(np.float64)
             return floats if (np.abs(floats[~column.missing]) <= _EXACT).all() else None
+        case "decimal", "integer":
+            present: list[Any] = np.where(column.missing, 0, values).tolist()
+            return exact_integers([int(v) for v in present]) if all(v == int(v) for v in present) else None
         case "decimal", "float":
             return np.where(column.missing, 0, values).astype(np.float64)
         case "date", "datetime":

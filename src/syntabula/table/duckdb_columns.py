@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.object_columns import object_array
+from syntabula.table.object_columns import object_array, whole_decimals
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_LAST = 2**63 - 1
 
 
 @contextmanager
@@ -95,8 +96,12 @@ def _exact(column: str, printed: str) -> str:
         return f"{column}::DOUBLE"
     if printed == "DATE":
         return f"({column} - DATE '1970-01-01')::BIGINT"
-    if printed in _MOMENTS or printed in ("TIMESTAMP WITH TIME ZONE", "INTERVAL"):
+    if printed == "INTERVAL":
         return f"epoch_us({column})"
+    if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
+        # Infinite ones have no microseconds; as the first or last of all they count as the nearest bound.
+        ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
+        return f"coalesce(epoch_us({column}), {ends})"
     return f"{column}::VARCHAR"
 
 
@@ -114,7 +119,7 @@ def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> R
     if printed.startswith("ENUM"):
         return RawColumn(values.astype(object), missing, PhysicalType("text", "ENUM"))
     if printed in ("HUGEINT", "UHUGEINT"):
-        return _huge(values, missing, printed)
+        return whole_decimals(values.tolist(), missing, printed)
     kind, dtype = _kind(printed)
     zone = "UTC" if printed == "TIMESTAMP WITH TIME ZONE" else None
     # Where a cell is missing the content may be anything, for instance the least integer.
@@ -135,13 +140,3 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
     if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
         return "datetime", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
-
-
-def _huge(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
-    from syntabula.table.object_columns import exact_integers
-
-    texts = zip(values.tolist(), missing.tolist(), strict=True)
-    integers = exact_integers([0 if gap else int(text) for text, gap in texts])
-    if integers is None:
-        return RawColumn(values.astype(object), missing, PhysicalType("other", printed))
-    return RawColumn(integers, missing, PhysicalType("integer", printed))

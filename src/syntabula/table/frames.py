@@ -83,7 +83,7 @@ def check_names(names: Iterable[Any]) -> None:
 
 
 def _table(columns: dict[str, RawColumn], n_rows: int, container: Container) -> RawTable:
-    return RawTable(columns, n_rows, Origin(container, {n: c.physical for n, c in columns.items()}))
+    return RawTable(columns, n_rows, Origin(container, {n: c.physical.written for n, c in columns.items()}))
 
 
 def _from_pandas(frame: Any) -> RawTable:

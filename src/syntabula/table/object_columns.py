@@ -114,6 +114,16 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
     return other
 
 
+def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    """Return whole numbers of more than 64 bits, or texts of them, as decimals.
+
+    They are decimals however small they are: whether a column is read, and as what, must not follow from its cells.
+    """
+    pairs = zip(values, missing.tolist(), strict=True)
+    decimals = object_array([Decimal(0) if gap else Decimal(value) for value, gap in pairs])
+    return RawColumn(decimals, missing, PhysicalType("decimal", printed, scale=0))
+
+
 def exact_integers(values: list[int]) -> NDArray[Any] | None:
     """Return integers as int64, or else as uint64; None if 64 bits cannot hold them."""
     low, high = (min(values), max(values)) if values else (0, 0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.table.conform import as_integers
-from syntabula.table.object_columns import exact_integers, object_array, to_objects
+from syntabula.table.object_columns import object_array, to_objects, whole_decimals
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _TIME_UNIT = re.compile(r"time_unit='(ms|us|ns)'")
@@ -26,29 +26,27 @@ def read_series(series: Any) -> RawColumn:
     if dtype == polars.Boolean:
         return RawColumn(series.fill_null(False).to_numpy(), missing, PhysicalType("boolean", printed))
     if dtype in (polars.Int128, getattr(polars, "UInt128", polars.Int128)):
-        integers = exact_integers(series.fill_null(0).to_list())
-        if integers is not None:
-            return RawColumn(integers, missing, PhysicalType("integer", printed))
-    elif dtype.is_integer():
+        return whole_decimals(series.fill_null(0).to_list(), missing, printed)
+    if dtype.is_integer():
         wide = np.uint64 if dtype == polars.UInt64 else np.int64
         values = series.fill_null(0).to_numpy().astype(wide)
         return RawColumn(values, missing, PhysicalType("integer", printed))
-    elif dtype.is_float():
+    if dtype.is_float():
         reals = series.cast(polars.Float64).fill_null(float("nan")).to_numpy()
         return RawColumn(reals, missing | np.isnan(reals), PhysicalType("float", printed))
-    elif dtype.is_decimal():
+    if dtype.is_decimal():
         return RawColumn(
             object_array(series.to_list()), missing, PhysicalType("decimal", printed, scale=dtype.scale)
         )
-    elif dtype in (polars.String, polars.Categorical, polars.Enum, polars.Null):
+    if dtype in (polars.String, polars.Categorical, polars.Enum, polars.Null):
         texts = object_array(series.cast(polars.String).to_list())
         return RawColumn(texts, missing, PhysicalType("text", printed))
-    elif dtype == polars.Date:
+    if dtype == polars.Date:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))
-    elif dtype == polars.Datetime:
+    if dtype == polars.Datetime:
         physical = PhysicalType("datetime", printed, timezone=dtype.time_zone)
         return RawColumn(_in_microseconds(_physical(series), dtype.time_unit), missing, physical)
-    elif dtype == polars.Duration:
+    if dtype == polars.Duration:
         values = _in_microseconds(_physical(series), dtype.time_unit)
         return RawColumn(values, missing, PhysicalType("duration", printed))
     return RawColumn(object_array(series.to_list()), missing, PhysicalType("other", printed))

@@ -15,6 +15,7 @@ PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
 ]
 Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+_WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class PhysicalType:
     timezone: str | None = None
     scale: int | None = None
 
+    @property
+    def written(self) -> PhysicalType:
+        """Type of synthetic values of such a column: integers, where it is read as decimals for its width alone."""
+        wide = self.kind == "decimal" and self.name in _WIDE_INTEGERS
+        return PhysicalType("integer", self.name) if wide else self
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RawColumn:
@@ -40,9 +47,10 @@ class RawColumn:
 
     Attributes:
         values: One value per row, by kind: boolean as bool; integer as int64 or uint64; float as float64;
-            decimal as objects (decimal.Decimal); text as objects (str); date as int64 days since 1970-01-01;
-            datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall clock otherwise); duration as
-            int64 microseconds; other as objects. What stands where a cell is missing means nothing.
+            decimal, and integers of more than 64 bits, as objects (decimal.Decimal); text as objects (str); date
+            as int64 days since 1970-01-01; datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall
+            clock otherwise); duration as int64 microseconds; other as objects. What stands where a cell is
+            missing means nothing.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
         unreadable: True where a text file holds a cell that its declared kind does not read; such cells are

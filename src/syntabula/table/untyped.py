@@ -14,6 +14,9 @@ from syntabula.table.declared_cells import declared_type
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema import Schema
 
+_NO_TYPE = ("object", "null", "null[pyarrow]", "Null")
+"""What libraries call the type of a column of which they know none, as they do of one without values."""
+
 
 def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
     """Return a table whose columns of no stored type are those that the schema declares.
@@ -29,8 +32,10 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
         raw = columns.get(name)
         if raw is None:
             continue
-        if raw.physical.kind == "text" and raw.missing.all() and column.objection(raw.physical) is not None:
-            # No cell has content, so that the values are of no account.
+        untyped = raw.physical.name in _NO_TYPE and raw.physical.kind == "text"
+        if untyped and raw.missing.all() and column.objection(raw.physical) is not None:
+            # No cell has content, so that the values are of no account. (Of a stored type the check decides, as for
+            # any other column of that type: whether a table is refused must not follow from its cells.)
             values = np.zeros(raw.missing.size, dtype=np.int64)
             columns[name] = RawColumn(values, raw.missing, declared_type(column))
         elif raw.physical.name == "object" and column.objection(raw.physical) is not None:
