@@ -64,7 +64,7 @@ class TestPairs:
 
     def test_a_foreign_part_is_taken_and_named_by_its_class(self) -> None:
         class Mine:
-            pass
+            def select(self) -> None: ...
 
         parts = grid_parts("one_way", "pgm")
 

@@ -134,7 +134,13 @@ def grid_parts(selector: str, model: str) -> dict[str, Any]:
 
 
 def check_pair(selector: Selector, model: MarginalModel) -> None:
-    """Raise ArgumentError, saying why, if a selector makes no sense with a model; others' own parts always do."""
+    """Raise ArgumentError, saying why, if these are no parts or make no sense together; others' own always do."""
+    if not hasattr(selector, "select"):
+        raise ArgumentError(
+            f"selector must be a selector or the key of one: {', '.join(s.key for s in _SELECTORS)}"
+        )
+    if not hasattr(model, "fit"):
+        raise ArgumentError(f"model must be a model or the key of one: {', '.join(m.key for m in _MODELS)}")
     chosen = _info(selector, _SELECTORS), _info(model, _MODELS)
     if chosen[0] is not None and chosen[1] is not None:
         _check(chosen[0], chosen[1])
@@ -154,6 +160,11 @@ def _check(selector: PartInfo, model: PartInfo) -> None:
         raise ArgumentError(
             f"selector {selector.key!r} makes no sense with model {model.key!r}: {model.why_not_adaptive}"
         )
+
+
+def named_part(kind: str, key: str) -> Any:
+    """Return a "selector" or a "model" with its default options; raises ArgumentError if there is none of that key."""
+    return _made(_named(kind, key, _SELECTORS if kind == "selector" else _MODELS))
 
 
 def _named(kind: str, key: str, table: tuple[PartInfo, ...]) -> PartInfo:

@@ -26,6 +26,7 @@ from syntabula.privacy.statement import MethodChoice, PrivacyStatement
 from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
+from syntabula.synthesizers.named_options import TakesOptions
 from syntabula.synthesizers.plan import Plan, guessed_schema
 from syntabula.synthesizers.preprocessing import (
     BinCount,
@@ -43,12 +44,15 @@ _LEARNING_OPTIONS = ("selector", "model", "preprocessing", "rare", "bins")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Marginal:
+class Marginal(metaclass=TakesOptions):
     """Learn a table through noisy marginals: a selector decides which, a model makes them a distribution.
 
+    An option of the selector or of the model may be given by its name as well, as in `AIM(max_rounds=20)`;
+    `method_options(AIM)` lists them.
+
     Attributes:
-        selector: Decides which marginals are measured.
-        model: Is fitted to them, and sampled.
+        selector: Decides which marginals are measured; a selector, or the key of one.
+        model: Is fitted to them, and sampled; a model, or the key of one.
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.

@@ -26,7 +26,7 @@ def method_options(kind: Kind) -> dict[str, dict[str, Any]]:
     """
     return {
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
-        for name, part in _parts(kind).items()
+        for name, part in parts_of(kind).items()
     }
 
 
@@ -36,7 +36,7 @@ def option_notes(kind: Kind) -> dict[str, str]:
     Args:
         kind: A synthesizer class, or the parts of one.
     """
-    parts = _parts(kind)
+    parts = parts_of(kind)
     notes: dict[str, str] = {}
     for part_name, options in method_options(kind).items():
         documented: dict[str, str] = {}
@@ -63,7 +63,7 @@ def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ArgumentError: If no part has an option of that name, or a value makes no sense to it.
     """
-    parts = _parts(kind)
+    parts = parts_of(kind)
     known = method_options(kind)
     for name in options:
         if not any(name in names for names in known.values()):
@@ -90,8 +90,8 @@ def _is_option(part: Any, name: str) -> bool:
     return not name.startswith("_") and not hasattr(value, "select") and not hasattr(value, "fit")
 
 
-def _parts(kind: Kind) -> dict[str, Any]:
-    """Make the default parts of a method that have options."""
+def parts_of(kind: Kind) -> dict[str, Any]:
+    """Make the default selector and model of a method, those that have options."""
     if isinstance(kind, Mapping):
         made = dict(kind)
     elif is_dataclass(kind):

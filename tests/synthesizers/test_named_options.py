@@ -1,0 +1,70 @@
+"""A synthesizer takes the options of its selector and model by name, and says what is wrong with a call."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from dataclasses import replace
+
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError
+from syntabula.models.pgm import PGM
+from syntabula.select.adaptive import Adaptive
+
+
+def test_options_of_both_parts_are_set_beside_the_method_s_own_arguments() -> None:
+    method = st.AIM(epsilon=2.0, workload=[("a", "b")], max_rounds=3, iterations=50)
+
+    assert method.epsilon == 2.0
+    assert isinstance(method.selector, Adaptive)
+    assert method.selector.max_rounds == 3
+    assert isinstance(method.model, PGM)
+    assert (method.model.iterations, method.model.tolerance) == (50, 0.01)
+
+
+def test_options_change_the_parts_that_are_given() -> None:
+    method = st.AIM(selector=Adaptive(max_rounds=7), measure_share=0.5)
+
+    assert isinstance(method.selector, Adaptive)
+    assert (method.selector.max_rounds, method.selector.measure_share) == (7, 0.5)
+
+
+def test_parts_may_be_given_by_their_keys() -> None:
+    method = st.Marginal(selector="adaptive", model="pgm", max_rounds=3)  # type: ignore[arg-type]
+
+    assert method.selector == Adaptive(max_rounds=3)
+    assert isinstance(method.model, PGM)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: st.MST(1.0), r"must be named, for instance MST\(epsilon=1.0\)"),
+        (lambda: st.MST(epsilom=1.0), "MST has no argument 'epsilom'; did you mean 'epsilon'"),
+        (lambda: st.AIM(rounds=3), "AIM has no argument 'rounds'; did you mean 'max_rounds'"),
+        (lambda: st.AIM(max_rounds="x"), "max_rounds must be an integer"),
+        (lambda: st.AIM(workload={"a": 1}), "workload must be a Workload"),
+        (lambda: st.Marginal(selector="adaptve", model="pgm"), "no selector 'adaptve'; .*'adaptive'"),
+        (lambda: st.Marginal(selector="adaptive", model="bayesian_network"), "makes no sense with model"),
+        (lambda: st.Marginal(selector=3, model="pgm"), "selector must be a selector or the key of one"),
+        (lambda: st.Marginal(selector="adaptive", model=3), "model must be a model or the key of one"),
+    ],
+)
+def test_a_wrong_call_is_refused_with_what_is_right(call, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_such_a_method_is_copied_changed_and_sent_to_other_processes() -> None:
+    method = st.AIM(max_rounds=3)
+
+    for other in (replace(method, seed=1), copy.deepcopy(method), pickle.loads(pickle.dumps(st.MST()))):
+        assert other.epsilon == 1.0
+    assert replace(method, epsilon=2.0).selector == Adaptive(max_rounds=3)
+
+
+def test_help_shows_the_method_s_own_arguments() -> None:
+    assert list(inspect.signature(st.AIM).parameters)[:3] == ["selector", "model", "epsilon"]
