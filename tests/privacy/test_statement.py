@@ -13,11 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syntabula.privacy.budget import Budget, shown_above
-from syntabula.privacy.events import ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.budget_numbers import shown_above, shown_below
+from syntabula.privacy.events import (
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+)
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.privacy.statement_lines import StatementLine, folded, lines_of
+from syntabula.privacy.statement_lines import StatementLine, domain_step, folded, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -58,6 +65,14 @@ class TestVerdict:
         assert shown.is_private
         assert "This release is differentially private: epsilon = 1.23457, delta = 1e-06." in shown.text()
         assert "WARNING" not in shown.text()
+
+    def test_a_run_that_left_some_of_its_budget_is_promised_no_more_privacy_for_that(self) -> None:
+        # That it stopped early may follow from its answers: only the limit was fixed before.
+        text = statement(Budget(epsilon=2.0, delta=1e-6), epsilon_spent=0.5).text()
+
+        assert "This release is differentially private: epsilon = 2, delta = 1e-06." in text
+        assert "exp(epsilon) = 7.39" in text
+        assert "in all: epsilon = 0.5, delta = 1e-06" in text
 
     def test_pure_privacy_has_no_delta(self) -> None:
         text = statement(Budget.pure(2.0)).text()
@@ -111,13 +126,20 @@ class TestText:
             "25.0%  choose",
             "100.0%  in all",
             "stated by the custodian, independently of the data (1): age.",
-            "found under differential privacy, paid for above (1): job.",
+            "found under differential privacy by an earlier release, whose cost comes on top (1): job.",
             "clipped to its bounds",
             "their epsilons must be added, and their deltas",
             "A person with several records is protected less",
             "syntabula 9.8.7, method mst",
         ):
             assert fact in text
+
+    def test_a_domain_counts_as_paid_for_only_if_this_run_found_it(self) -> None:
+        found = StatementLine(step=domain_step("job"), mechanism="noisy counts", share=0.1)
+        text = statement(lines=(found,), provenance={"job": "private", "town": "private"}).text()
+
+        assert "paid for above (1): job." in text
+        assert "by an earlier release, whose cost comes on top (1): town." in text
 
     def test_the_factor_is_an_upper_bound(self) -> None:
         assert "exp(epsilon) = 149" in statement(Budget.pure(5.0)).text()  # 148.41
@@ -128,6 +150,16 @@ class TestText:
 
         assert shown >= Decimal(repr(value))
         assert shown <= Decimal(repr(value)) * (1 + Decimal(10) ** (1 - digits))
+
+    @given(st.floats(1e-12, 1e6), st.integers(2, 8))
+    def test_the_scale_of_noise_is_never_rounded_up(self, value: float, digits: int) -> None:
+        shown = Decimal(shown_below(value, digits))
+
+        assert shown <= Decimal(repr(value))
+        assert shown >= Decimal(repr(value)) * (1 - Decimal(10) ** (1 - digits))
+
+    def test_a_rho_is_not_rounded_down_either(self) -> None:
+        assert "rho 0.123457" in statement(Budget.zcdp(0.1234561, 1e-6)).text()
 
 
 class TestJson:
@@ -188,6 +220,18 @@ class TestLines:
         assert measure.mechanism == (
             "3 times discrete Gaussian noise, standard deviation 2.5 to 8, and exponential mechanism, epsilon 0.5"
         )
+
+    def test_no_parameter_promises_more_than_there_was(self) -> None:
+        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        ledger.spend(ExponentialEvent(epsilon=0.0123412, candidates=3), step="choose")
+        ledger.spend(GaussianEvent(sigma=98.769, l2_sensitivity_squared=1, cells=9), step="measure")
+        ledger.spend(ThresholdEvent(sigma=98.769, threshold=600.49), step="find")  # delta 1.0003e-08
+
+        assert [line.mechanism for line in lines_of(ledger)] == [
+            "exponential mechanism, epsilon 0.01235",
+            "discrete Gaussian noise, standard deviation 98.76",
+            "noisy counts, kept from 600.4; delta 1.1e-08; standard deviation 98.76",
+        ]
 
     def test_pure_and_exact_steps_are_named_too(self) -> None:
         pure, none = Ledger(Budget.pure(2.0)), Ledger(Budget.none())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -15,16 +13,22 @@ from syntabula.errors import BudgetError, PrivacyWarning
 from syntabula.privacy.accounting.costs import Currency
 from syntabula.privacy.accounting.gaussian import mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
+from syntabula.privacy.budget_numbers import (
+    Number,
+    float_below,
+    number_below,
+    read_delta,
+    require_positive,
+    shown_above,
+)
 
 Kind = Literal["approximate", "zcdp", "pure", "none"]
 Accounting = Literal["gdp", "zcdp"]
-Number = float | Fraction | Decimal
 
 _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
 _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
-_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 
 
 @dataclass(frozen=True, init=False)
@@ -75,14 +79,14 @@ class Budget:
         """
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
             raise BudgetError(f"accounting is {accounting!r}; it must be gdp or zcdp")
-        bound = _number("epsilon", epsilon, _EPSILON_ALLOWED)
+        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
             if delta is not None and (isinstance(delta, bool) or delta != 0):
-                _delta(delta)
+                read_delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
-        slack = _delta(delta)
+        require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = read_delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
@@ -99,9 +103,9 @@ class Budget:
             BudgetError: If an argument is outside its range, or no number.
         """
         allowed = "a finite number above 0"
-        total = _number("rho", rho, allowed)
-        _require_positive("rho", total, allowed)
-        slack = _delta(delta)
+        total = number_below("rho", rho, allowed)
+        require_positive("rho", total, allowed)
+        slack = read_delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
         return budget
@@ -113,8 +117,8 @@ class Budget:
         Raises:
             BudgetError: If epsilon is outside its range, or no number.
         """
-        bound = _number("epsilon", epsilon, _EPSILON_ALLOWED)
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
+        require_positive("epsilon", bound, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
@@ -127,7 +131,7 @@ class Budget:
     @property
     def conversion_delta(self) -> float:
         """What is left of delta for the conversion from zCDP or Gaussian privacy, rounded down."""
-        return _float_below(Fraction(self.delta) - self.selection_delta)
+        return float_below(Fraction(self.delta) - self.selection_delta)
 
     def with_selection_delta(self, selection_delta: Fraction | float) -> Budget:
         """Return the same promise with part of its delta set aside for the selection of categories.
@@ -144,7 +148,7 @@ class Budget:
         """
         if self.kind == "none":
             return self
-        part = Fraction(_float_below(Fraction(selection_delta)))  # a float, so that files keep it exactly
+        part = Fraction(float_below(Fraction(selection_delta)))  # a float, so that files keep it exactly
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
                 "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
@@ -170,7 +174,7 @@ class Budget:
             case "zcdp":
                 kind = "Approximate zero" if self.selection_delta else "Zero"
                 return (
-                    f"{kind}-concentrated differential privacy with rho {float(self.total or 0):g}, which is "
+                    f"{kind}-concentrated differential privacy with rho {shown_above(float(self.total or 0))}, which is "
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
                 )
             case "pure":
@@ -237,7 +241,9 @@ class Budget:
         part = record.get("selection_delta")
         if part is None:
             return self
-        return self.with_selection_delta(_number("selection_delta", part, "a number above 0, below delta"))
+        return self.with_selection_delta(
+            number_below("selection_delta", part, "a number above 0, below delta")
+        )
 
     @classmethod
     def _of(
@@ -271,58 +277,8 @@ class Budget:
 NO_PRIVACY = Budget.none()
 
 
-def shown_above(value: float, digits: int = 6) -> str:
-    """Print an upper bound: rounded up to so many significant digits, never down."""
-    # From the shortest text of the float, so that 1e-5 stays 1e-05.
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
-    return f"{float(rounded):.{digits}g}"
-
-
-def _float_below(value: Fraction) -> float:
-    """Return the largest float that is not above a positive fraction."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, 0.0)
-
-
 def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     """Return the largest total that keeps a promise, rounded down."""
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
-
-
-def _number(name: str, value: object, allowed: str) -> float:
-    """Read a number as a float, rounded down; NaN, texts, bools and None are refused."""
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise BudgetError(f"{name} is {value!r}; it must be {allowed}")
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}") from None
-    if math.isnan(number):
-        raise BudgetError(f"{name} is NaN; it must be {allowed}")
-    if not isinstance(value, (int, Fraction, Decimal)) or (
-        isinstance(value, Decimal) and value.is_infinite()
-    ):
-        return number
-    if math.isinf(number):
-        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}")
-    return number if Fraction(number) <= Fraction(value) else math.nextafter(number, -math.inf)
-
-
-def _require_positive(name: str, number: float, allowed: str) -> None:
-    if not (math.isfinite(number) and number > 0):
-        raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
-
-
-def _delta(value: Number | None) -> float:
-    if value is None:
-        raise BudgetError(
-            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
-        )
-    number = _number("delta", value, _DELTA_ALLOWED)
-    if number == 0:
-        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
-    if not 0 < number < 1:
-        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
-    return number

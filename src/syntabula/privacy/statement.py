@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from syntabula.privacy.budget import Budget, shown_above
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.budget_numbers import shown_above
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_lines import StatementLine, folded, lines_of
+from syntabula.privacy.statement_lines import StatementLine, domain_step, folded, lines_of
 
 _UNIT = "one record (one row of the table)"
 _MOST_NAMED = 10
@@ -35,10 +36,14 @@ class MethodChoice:
 class PrivacyStatement:
     """The guarantee of a release, what it rests on, and what it does not cover.
 
+    What is promised is what was allowed. A run whose steps follow from its answers may end with less spent, but that
+    it does is one of its answers: composition is proven for a limit that was fixed before.
+
     Attributes:
         method: Name of the synthesizer.
         budget: What was allowed.
-        epsilon_spent: Upper bound on what was spent, rounded up, at the budget's delta; None without privacy.
+        epsilon_spent: Epsilon of the steps alone, rounded up, at the budget's delta, and at most the budget's; None
+            without privacy.
         lines: What each step spent.
         relation: Which tables count as neighbours.
         noise: Which source the noise came from.
@@ -95,7 +100,10 @@ class PrivacyStatement:
     @property
     def observed_columns(self) -> tuple[str, ...]:
         """Columns whose domain was read off the sensitive table."""
-        return tuple(c for c, p in self.provenance.items() if p == "observed")
+        return tuple(self._columns("observed"))
+
+    def _columns(self, provenance: str) -> list[str]:
+        return [c for c, p in self.provenance.items() if p == provenance]
 
     @property
     def is_private(self) -> bool:
@@ -119,9 +127,9 @@ class PrivacyStatement:
             )
         if self.types_read:
             reasons.append(
-                "not end-to-end private: which columns are numbers, dates or texts was read off the cells, which a "
-                "single record may change; a schema says so, or a file with typed columns such as Parquet, and for a CSV "
-                "file it is found privately"
+                "not end-to-end private: which columns are numbers, dates or texts (and of JSON, which there are) was "
+                "read off the cells, which a single record may change; a schema says so, or a file with typed columns "
+                "such as Parquet, and for a CSV file it is found privately"
             )
         return tuple(reasons)
 
@@ -134,10 +142,11 @@ class PrivacyStatement:
 
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return the headings of `text` and the lines below each; the verdict comes first and has none."""
-        choice = [] if self.choice is None else [("Which method was chosen, and why", self._why(self.choice))]
+        choice = self.choice
+        why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
         return (
             ("", tuple(self._verdict())),
-            *choice,
+            *([("Which method was chosen, and why", tuple(why))] if why else []),
             ("What it protects", tuple(self._protection())),
             ("What was spent, step by step", tuple(self._spending())),
             ("What is taken as public", tuple(self._public())),
@@ -147,12 +156,10 @@ class PrivacyStatement:
     def _verdict(self) -> list[str]:
         if self.reasons_against:
             return [f"  WARNING: {reason}." for reason in self.reasons_against]
-        return [f"  This release is differentially private: {self._guarantee()}."]
+        return [f"  This release is differentially private: {self._bounds(self.budget.epsilon)}."]
 
-    def _guarantee(self) -> str:
-        if self.epsilon_spent is None:
-            return "no limit was set"
-        epsilon = f"epsilon = {shown_above(self.epsilon_spent)}"
+    def _bounds(self, epsilon_at_most: float) -> str:
+        epsilon = f"epsilon = {shown_above(epsilon_at_most)}"
         if self.budget.kind == "pure":
             return f"{epsilon} (pure)"
         return f"{epsilon}, delta = {shown_above(self.budget.delta)}"
@@ -164,7 +171,7 @@ class PrivacyStatement:
             f"  Unit: {_UNIT}. Neighbouring tables: {self.relation}.",
             "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
             "  conclusion about whether a given record was in the table change by at most a factor of",
-            f"  exp(epsilon) = {_factor(self.epsilon_spent)}"
+            f"  exp(epsilon) = {_factor(self.budget.epsilon)}"
             + (
                 f", but for an event of probability delta = {shown_above(self.budget.delta)}."
                 if self.budget.delta
@@ -179,9 +186,6 @@ class PrivacyStatement:
             lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
         return lines
 
-    def _why(self, choice: MethodChoice) -> tuple[str, ...]:
-        return tuple(_wrapped(f"{choice.method}, because {choice.reason}."))
-
     def _spending(self) -> list[str]:
         groups = folded([(line.step, line.mechanism) for line in self.lines])
         width = max((len(name) for name, _ in groups), default=0)
@@ -193,7 +197,7 @@ class PrivacyStatement:
             rows.append(f"  {share}  {name:<{width}}  {each}{lines[0].mechanism}")
         if self.epsilon_spent is not None:
             total = sum(line.share or 0.0 for line in self.lines)
-            rows.append(f"  {total:6.1%}  in all: {self._guarantee()}")
+            rows.append(f"  {total:6.1%}  in all: {self._bounds(self.epsilon_spent)}")
         return rows + self._resumption()
 
     def _resumption(self) -> list[str]:
@@ -211,12 +215,15 @@ class PrivacyStatement:
             "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
             "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
         ]
-        for origin, words in (
-            ("public", "stated by the custodian, independently of the data"),
-            ("private", "found under differential privacy, paid for above"),
-            ("observed", "READ OFF THE SENSITIVE TABLE, not protected"),
+        paid, found = {line.step for line in self.lines}, self._columns("private")
+        here = [c for c in found if domain_step(c) in paid]
+        earlier = [c for c in found if c not in here]
+        for words, names in (
+            ("stated by the custodian, independently of the data", self._columns("public")),
+            ("found under differential privacy, paid for above", here),
+            ("found under differential privacy by an earlier release, whose cost comes on top", earlier),
+            ("READ OFF THE SENSITIVE TABLE, not protected", self._columns("observed")),
         ):
-            names = [c for c, p in self.provenance.items() if p == origin]
             if names:
                 lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
         return lines
@@ -290,7 +297,7 @@ def _wrapped(sentence: str) -> list[str]:
     )
 
 
-def _factor(epsilon: float | None) -> str:
-    if epsilon is None or epsilon > 50:
+def _factor(epsilon: float) -> str:
+    if epsilon > 50:
         return "more than 10^21, which protects nobody"
     return shown_above(math.exp(epsilon), digits=3)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -19,6 +20,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import Ledger
 
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
+_DIGITS = 4
 _MOST_APART = 3
 """Steps for one column each, otherwise alike, that are still listed one by one."""
 
@@ -36,6 +38,11 @@ class StatementLine:
     step: str
     mechanism: str
     share: float | None
+
+
+def domain_step(name: str) -> str:
+    """Return what a ledger calls the search for the domain of a column."""
+    return f"find the domain of {name!r}"
 
 
 def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]:
@@ -75,37 +82,50 @@ def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
 
 def _in_words(events: list[Event]) -> str:
     """Say what was run; where one mechanism ran with several parameters, their range."""
-    parameters: dict[str, list[float]] = {}
+    alike: dict[str, list[Event]] = {}
     for event in events:
-        mechanism, parameter = _mechanism(event)
-        parameters.setdefault(mechanism, []).append(parameter)
-    return ", and ".join(_times(len(found)) + m + _range(found) for m, found in parameters.items())
+        alike.setdefault(_mechanism(event), []).append(event)
+    return ", and ".join(_times(len(found)) + m + _range(found) for m, found in alike.items())
 
 
 def _times(number: int) -> str:
     return "" if number == 1 else f"{number} times "
 
 
-def _range(numbers: list[float]) -> str:
-    least, most = f"{min(numbers):.4g}", f"{max(numbers):.4g}"
-    if math.isnan(numbers[0]):
+def _range(events: list[Event]) -> str:
+    """Return the parameters of events of one kind, rounded so that they promise no more than there was."""
+    if isinstance(events[0], ExactEvent):
         return ""
+    shown = shown_above if isinstance(events[0], ExponentialEvent) else shown_below
+    parameters = [_parameter(event) for event in events]
+    least, most = shown(min(parameters), _DIGITS), shown(max(parameters), _DIGITS)
     return f" {least}" if least == most else f" {least} to {most}"
 
 
-def _mechanism(event: Event) -> tuple[str, float]:
-    """Return a mechanism in words and the parameter to follow; NaN if there is none."""
+def _parameter(event: Event) -> float:
+    match event:
+        case ExponentialEvent():
+            return event.epsilon
+        case GaussianEvent() | ThresholdEvent():
+            return event.sigma
+        case LaplaceEvent() | TreeEvent():
+            return event.scale
+    return math.nan
+
+
+def _mechanism(event: Event) -> str:
+    """Return a mechanism in words, to be followed by its parameter."""
     match event:
         case GaussianEvent():
-            return "discrete Gaussian noise, standard deviation", event.sigma
+            return "discrete Gaussian noise, standard deviation"
         case LaplaceEvent():
-            return "discrete Laplace noise, scale", event.scale
+            return "discrete Laplace noise, scale"
         case ExponentialEvent():
-            return "exponential mechanism, epsilon", event.epsilon
+            return "exponential mechanism, epsilon"
         case TreeEvent():
-            return "private tree, Laplace noise on each decision, scale", event.scale
+            return "private tree, Laplace noise on each decision, scale"
         case ThresholdEvent():
-            kept = f"kept from {event.threshold:.4g}; delta {event.delta:.2g}"
-            return f"noisy counts, {kept}; standard deviation", event.sigma
+            kept = f"kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}"
+            return f"noisy counts, {kept}; standard deviation"
         case ExactEvent():
-            return f"exact {event.what}, no noise", math.nan
+            return f"exact {event.what}, no noise"

@@ -17,6 +17,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_lines import domain_step
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table.codec import Codec
@@ -25,7 +26,7 @@ from syntabula.table.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.encoding import ordered_points
 from syntabula.table.found_types import TYPE_SHARE, find_type, type_step
 from syntabula.table.hidden_domain import hidden_domain
-from syntabula.table.private_domain import ORDERED, check_extractable, domain_step, extract_column
+from syntabula.table.private_domain import ORDERED, check_extractable, extract_column
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema import Schema
 from syntabula.table.untyped_file import UntypedFile

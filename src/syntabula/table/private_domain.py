@@ -19,6 +19,7 @@ from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.label_curator import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_lines import domain_step
 from syntabula.table.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -60,11 +61,6 @@ def check_extractable(name: str, physical: PhysicalType) -> None:
             f"column {name!r} holds mixed or nested values ({physical.name}); convert it to one plain type, "
             "or drop it"
         )
-
-
-def domain_step(name: str) -> str:
-    """Return what the ledger calls the search for a column's domain."""
-    return f"find the domain of {name!r}"
 
 
 def extract_column(
