@@ -10,7 +10,7 @@ import pytest
 from syntabula.errors import ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.pgm import PGM
-from syntabula.models.pgm import queries as queries_module
+from syntabula.models.pgm import pairs as pairs_module
 
 
 def model_of(domain: Domain, potentials: dict[Clique, np.ndarray], **options: float) -> PGM:
@@ -65,6 +65,25 @@ def test_the_same_holds_where_no_wider_tree_is_made(seed: int, monkeypatch: pyte
     test_all_marginals_of_up_to_four_columns_are_those_of_the_joint_table(seed)
 
 
+@pytest.mark.parametrize("cells", [10**6, 20, 5])
+def test_pairs_across_chains_stars_and_forests_are_those_of_the_joint_table(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs_module, "_CELLS_AT_ONCE", cells)
+    domain = Domain.from_sizes({f"c{i}": 2 + i % 3 for i in range(9)})
+    rng = np.random.default_rng(0)
+    chain = [(f"c{i}", f"c{i + 1}") for i in range(4)]
+    star = [("c4", "c5"), ("c4", "c6")]
+    potentials = {c: rng.normal(size=domain.shape(c)) for c in (*chain, *star, ("c7", "c8"))}
+    pairs = list(combinations(domain.columns, 2))
+
+    found = model_of(domain, potentials).marginals(pairs)
+
+    joint = joint_of(domain, potentials)
+    for pair, table in zip(pairs, found, strict=True):
+        np.testing.assert_allclose(table, expected(domain, joint, pair), rtol=1e-9, atol=1e-13)
+
+
 def test_pairs_are_the_same_when_codes_are_carried_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = Domain.from_sizes({f"c{i}": 3 for i in range(8)})
     rng = np.random.default_rng(0)
@@ -73,7 +92,7 @@ def test_pairs_are_the_same_when_codes_are_carried_one_at_a_time(monkeypatch: py
     pairs = list(combinations(domain.columns, 2))
     at_once = model.marginals(pairs)
 
-    monkeypatch.setattr(queries_module, "_CELLS_AT_ONCE", 9)
+    monkeypatch.setattr(pairs_module, "_CELLS_AT_ONCE", 9)
     one_by_one = model.marginals(pairs)
 
     for one, other in zip(at_once, one_by_one, strict=True):
