@@ -13,6 +13,7 @@ from syntabula.marginals.clique import contains
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum import GUM
+from syntabula.models.gum.noise import Noise
 from syntabula.models.gum.separation import separate
 from syntabula.models.gum.start import strongest_tree
 from syntabula.models.gum.update import GradualUpdate, Target
@@ -83,6 +84,28 @@ class TestTargets:
         # Even a second draw of as many rows is about 0.09 away.
         distance = [np.abs(f - m.values).sum() / 3000 for f, m in zip(found, wanted, strict=True)]
         assert np.mean(distance) < 0.07
+
+    def test_a_fit_ends_before_it_fits_the_noise(self) -> None:
+        # Eight columns that hang together, all pairs with noise about as large as the counts.
+        rng = np.random.default_rng(0)
+        hidden = rng.normal(size=20_000)
+        codes = [np.digitize(hidden + rng.normal(size=hidden.size), np.linspace(-2, 2, 7)) for _ in range(8)]
+        domain = Domain.from_sizes({f"c{i}": 8 for i in range(8)})
+        pairs: list[Clique] = list(combinations(domain.columns, 2))
+        true = [
+            np.bincount(codes[i] * 8 + codes[j], minlength=64).reshape(8, 8)
+            for i, j in combinations(range(8), 2)
+        ]
+        noisy = [t + rng.normal(0, 200, t.shape) for t in true]
+
+        def distance(sigma: float) -> float:
+            measured = [Measurement(p, v, sigma) for p, v in zip(pairs, noisy, strict=True)]
+            found = GUM().over(domain).fit(measured).marginals(pairs)
+            both = zip(found, true, strict=True)
+            return float(np.mean([np.abs(f / f.sum() - t / t.sum()).sum() for f, t in both]))
+
+        # All weigh the same on either side, but noise that is said to be small explains nothing.
+        assert distance(200.0) < 0.95 * distance(1e-3)
 
     @pytest.mark.parametrize("seed", range(2))
     def test_some_of_the_rows_are_like_all_whatever_the_seed_of_the_draw(self, seed: int) -> None:
@@ -167,6 +190,41 @@ class TestSeparation:
         core, _ = separate({m.clique: m.values for m in exact([*PAIRS, ("a", "b", "c")])})
 
         assert not any(contains(("a", "b", "c"), c) and len(c) == 2 for c in core)
+
+
+class TestNoise:
+    COUNTS: ClassVar[FloatArray] = np.arange(12.0).reshape(4, 3) * 50
+    SIZES: ClassVar[Domain] = Domain.from_sizes({"x": 4, "y": 3})
+
+    def noise(self, sigma: float, clique: Clique = ("x", "y")) -> Noise:
+        return Noise(self.SIZES, [clique], [Measurement(("y", "x"), self.COUNTS.T, sigma)])
+
+    @pytest.mark.parametrize(("deviations", "explained"), [(0.9, True), (1.1, False)])
+    def test_counts_within_a_standard_deviation_are_explained(
+        self, deviations: float, explained: bool
+    ) -> None:
+        counts = self.COUNTS + 20 * deviations * np.where(np.indices((4, 3)).sum(axis=0) % 2, 1, -1)
+
+        assert self.noise(20.0).explains(counts.ravel()) == explained
+
+    @pytest.mark.parametrize(("deviations", "explained"), [(0.9, True), (1.1, False)])
+    def test_noise_of_what_was_summed_sums_up(self, deviations: float, explained: bool) -> None:
+        counts = self.COUNTS.sum(axis=1) + 20 * 3**0.5 * deviations
+
+        assert self.noise(20.0, ("x",)).explains(counts) == explained
+
+    def test_one_marginal_that_is_farther_off_is_enough(self) -> None:
+        measured = [Measurement(("x",), np.full(4, 30.0), 5.0), Measurement(("y",), np.full(3, 40.0), 5.0)]
+        noise = Noise(self.SIZES, [("x",), ("y",)], measured)
+
+        assert noise.explains(np.array([30.0] * 4 + [40.0] * 3))
+        assert not noise.explains(np.array([30.0] * 4 + [40.0] * 2 + [50.0]))
+
+    def test_without_noise_nothing_but_the_counts_is_explained(self) -> None:
+        noise = self.noise(0.0)
+
+        assert noise.explains(self.COUNTS.ravel())
+        assert not noise.explains(self.COUNTS.ravel() + 1e-3)
 
 
 class TestStart:
@@ -282,6 +340,17 @@ class TestUpdate:
         assert (copied.rows != rows).any()
         assert (overwritten.rows[2] == rows[2]).all()
         assert (overwritten.rows[2] != overwritten.rows[0]).any()
+
+    def test_it_says_whether_copies_brought_as_much_as_overwriting(self) -> None:
+        # All columns are alike, and more of the zeros are wanted: to overwrite two of three would part them.
+        rows = np.tile(np.arange(5000, dtype=np.uint8) % 3, (3, 1))
+        more = np.diag([3.0, 1, 1])
+        wanted = {("x", "y"): np.pad(more, ((0, 1), (0, 0))), ("z", "x"): np.pad(more, ((0, 6), (0, 1)))}
+        alike = GradualUpdate(self.SIZES, wanted, rows, np.random.default_rng(0))
+        unlike = self.state(self.rows(), ("x", "y"))
+
+        assert alike.update(alike.targets[0], step=1.0, duplicated=0.5)
+        assert not unlike.update(unlike.targets[0], step=1.0, duplicated=0.0)
 
     def test_a_row_goes_where_one_column_changes_if_that_helps(self) -> None:
         # Rows (0, 0) and (1, 1) are too many; (0, 1) and (1, 0) too few.

@@ -14,6 +14,7 @@ from syntabula.marginals.agreement import AGREEMENT_BYTES, agreeing_marginals
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.gum.noise import Noise
 from syntabula.models.gum.separation import Join, separate
 from syntabula.models.gum.start import strongest_tree
 from syntabula.models.gum.update import GradualUpdate
@@ -80,7 +81,8 @@ class GUM(HardRows):
         core, joins = separate(agreeing_marginals(measurements, rounds=self.consistency_rounds))
         rows = np.zeros((len(self.domain), self._records_for(total)), dtype=self._dtype)
         self._draw(rows, strongest_tree(core), rng)
-        self._update(rows, core, rng)
+        if core:
+            self._update(rows, core, Noise(self.domain, core, measurements), total, rng)
         measured = {c for m in measurements for c in m.clique}
         rest = [
             Join((c,), (), np.ones(self.domain.size(c))) for c in self.domain.columns if c not in measured
@@ -103,18 +105,26 @@ class GUM(HardRows):
             for column, codes in join.draw(there, rows.shape[1], rng).items():
                 rows[self.domain.index(column)] = codes
 
-    def _update(self, rows: Rows, core: Mapping[Clique, FloatArray], rng: np.random.Generator) -> None:
-        """Pass over the marginals until the rows [columns, rows] get no nearer to them."""
-        if not core:
-            return
+    def _update(
+        self,
+        rows: Rows,
+        core: Mapping[Clique, FloatArray],
+        noise: Noise,
+        total: float,
+        rng: np.random.Generator,
+    ) -> None:
+        """Pass over the marginals until the rows [columns, rows] get no nearer to them, or no nearer to the truth."""
         state = GradualUpdate(self.domain, core, rows, rng)
         errors = [state.errors()]
         for number in range(self.passes):
             step = _DECAY ** (number // _STEPS_BETWEEN_DECAYS)
+            duplicated = 0.5 if number % 2 == 0 else 0.0
             for position in np.argsort(-errors[-1]):
-                state.update(state.targets[position], step=step, duplicated=0.5 if number % 2 == 0 else 0.0)
+                copies_pay = state.update(state.targets[position], step=step, duplicated=duplicated)
+                duplicated = duplicated if copies_pay else 0.0
             errors.append(state.errors())
-            if _settled([error.mean() for error in errors]):
+            explained = noise.explains(state.counts * (total / rows.shape[1]))
+            if explained or _settled([error.mean() for error in errors]):
                 break
 
 

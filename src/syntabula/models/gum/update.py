@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,30 +68,41 @@ class GradualUpdate:
         self.rows = rows
         self._rng = rng
         self._starts = np.cumsum([0, *(t.size for t in tables.values())])[:-1]
-        # Row codes times strides, plus starts, are the cells of all marginals; exact in this type below 2^53.
-        self._strides = np.zeros((len(domain), len(tables)))
+        # A row's cell of each marginal is the marginal's start, and for each of its columns code times stride.
+        self._strides = np.zeros((len(domain), len(tables)), dtype=np.intp)
+        widest = max(map(len, tables))
+        self._columns, self._steps = np.zeros((2, widest, len(tables)), dtype=np.intp)
         for position, (clique, table) in enumerate(tables.items()):
+            columns = [domain.index(c) for c in clique]
             within = np.cumprod([1, *table.shape[:0:-1]])[::-1]
-            self._strides[[domain.index(c) for c in clique], position] = within
+            self._strides[columns, position] = within
+            self._columns[: len(clique), position], self._steps[: len(clique), position] = columns, within
         holds = self._strides > 0
         self.targets = []
         for (clique, table), start in zip(tables.items(), self._starts.tolist(), strict=True):
-            columns = tuple(domain.index(c) for c in clique)
-            touched = np.flatnonzero(holds[list(columns)].any(axis=0))
-            touched_by = tuple(np.flatnonzero(holds[c]) for c in columns)
-            self.targets.append(Target(columns, table.shape, start, table.size, touched, touched_by))
+            in_order = tuple(domain.index(c) for c in clique)
+            touched = np.flatnonzero(holds[list(in_order)].any(axis=0))
+            touched_by = tuple(np.flatnonzero(holds[c]) for c in in_order)
+            self.targets.append(Target(in_order, table.shape, start, table.size, touched, touched_by))
         n = rows.shape[1]
-        self._excess = -np.concatenate([t.ravel() * (n / t.sum()) for t in tables.values()])
+        self._wanted = np.concatenate([t.ravel() * (n / t.sum()) for t in tables.values()])
+        self._excess = -self._wanted
         for target in self.targets:
             counts = np.bincount(target.cell_of(rows), minlength=target.size)
             self._excess[target.start : target.start + target.size] += counts
+
+    @property
+    def counts(self) -> FloatArray:
+        """How many rows each cell has, of all marginals side by side."""
+        counts: FloatArray = self._excess + self._wanted
+        return counts
 
     def errors(self) -> FloatArray:
         """Return the total variation distance of the rows to each marginal."""
         distance: FloatArray = np.add.reduceat(np.abs(self._excess), self._starts) / (2 * self.rows.shape[1])
         return distance
 
-    def update(self, target: Target, *, step: float, duplicated: float) -> None:
+    def update(self, target: Target, *, step: float, duplicated: float) -> bool:
         """Move rows from cells of a marginal that have too many to cells that have too few.
 
         A cell of count s that should have a > s is to receive min(a - s, step s) rows, or step a if it has
@@ -104,14 +115,16 @@ class GradualUpdate:
             target: The marginal.
             step: The step size alpha, above 0 and at most 1.
             duplicated: Part of the moved rows that become copies.
+
+        Returns:
+            Whether copies brought at least as much as the others, for each marginal that was looked at.
         """
         excess = self._excess[target.start : target.start + target.size]
         cell = target.cell_of(self.rows)
         freed, wanted = self._proposed(cell, excess, step)
         copies = round(duplicated * wanted.size)
-        if copies:
-            self._copy(target, cell, freed[:copies], wanted[:copies])
-        self._overwrite(target, cell, freed[copies:], wanted[copies:])
+        by_copying = self._copy(target, cell, freed[:copies], wanted[:copies]) if copies else 0.0
+        return by_copying >= self._overwrite(target, cell, freed[copies:], wanted[copies:])
 
     def _proposed(self, cell: Rows, excess: FloatArray, step: float) -> tuple[Index, Index]:
         """Return rows to be moved, and the cells that they should get to, as many of both, in random order."""
@@ -125,20 +138,28 @@ class GradualUpdate:
         n = min(freed.size, wanted.size)
         return self._rng.permutation(freed)[:n], self._rng.permutation(wanted)[:n]
 
-    def _copy(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> None:
-        """Make freed rows copies of rows in the wanted cells, where there are any."""
+    def _copy(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> float:
+        """Make freed rows copies of rows in the wanted cells, where there are any; return what a look brought."""
         by_cell = np.argsort(cell, kind="stable")
         have = np.bincount(cell, minlength=target.size)
         possible = have[wanted] > 0
         freed, wanted = freed[possible], wanted[possible]
         within = (self._rng.random(wanted.size) * have[wanted]).astype(np.intp)
         copied = by_cell[(np.cumsum(have) - have)[wanted] + within]
-        all_columns, all_marginals = list(range(len(self.rows))), np.arange(len(self.targets))
-        for block in _blocks(freed.size, all_marginals.size):
-            self._move(freed[block], self.rows[:, copied[block]], all_columns, all_marginals)
+        everywhere, brought = np.arange(len(self.targets)), 0.0
+        for block in _blocks(freed.size, everywhere.size):
+            codes = self.rows[:, copied[block]]
+            entered = self._cells(codes, everywhere)
+            brought += self._move(
+                freed[block], self._cells(self.rows[:, freed[block]], everywhere), entered, codes
+            )
+        return brought / max(1, freed.size * everywhere.size)
 
-    def _overwrite(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> None:
-        """Overwrite the marginal's columns of freed rows, by codes that differ in one column where possible."""
+    def _overwrite(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> float:
+        """Overwrite the marginal's columns of freed rows, by codes that differ in one column where possible.
+
+        Returns what each look at a marginal brought.
+        """
         axis = int(self._rng.integers(len(target.shape)))
         inner, size = math.prod(target.shape[axis + 1 :]), target.shape[axis]
 
@@ -150,28 +171,47 @@ class GradualUpdate:
         order, wanted_order, n_matched = _matched(
             others(cell[freed].astype(np.intp)), others(wanted), target.size // size
         )
-        freed = freed[order]
-        codes: Rows = np.stack(np.unravel_index(wanted[wanted_order], target.shape)).astype(self.rows.dtype)
-        column, touched = [target.columns[axis]], target.touched_by[axis]
-        for block in _blocks(n_matched, touched.size):
-            self._move(freed[block], codes[axis : axis + 1, block], column, touched)
-        columns, touched = list(target.columns), target.touched
-        for block in _blocks(freed.size, touched.size, n_matched):
-            self._move(freed[block], codes[:, block], columns, touched)
+        freed, wanted = freed[order], wanted[wanted_order]
+        codes = np.stack(np.unravel_index(wanted, target.shape)).astype(self.rows.dtype)
+        brought, looks = 0.0, 0
+        for axes, touched, start, stop in (
+            ([axis], target.touched_by[axis], 0, n_matched),
+            (list(range(len(target.shape))), target.touched, n_matched, freed.size),
+        ):
+            columns = [target.columns[i] for i in axes]
+            strides = self._strides[np.ix_(np.array(columns), touched)]
+            looks += (stop - start) * touched.size
+            for block in _blocks(stop, touched.size, start):
+                before = self.rows[:, freed[block]]
+                left, given = self._cells(before, touched), codes[axes, block]
+                entered = left + 0
+                for stride, old, new in zip(strides, before[columns], given, strict=True):
+                    entered += stride[:, None] * (new.astype(np.intp) - old)
+                brought += self._move(freed[block], left, entered, given, columns)
+        return brought / max(1, looks)
 
-    def _move(self, freed: Index, codes: Rows, columns: list[int], touched: Index) -> None:
-        """Give some columns of some rows new codes, where the marginals with these columns gain by it."""
-        before = self.rows[:, freed].T.astype(np.float64)
-        strides = self._strides[:, touched]
-        left = (before @ strides + self._starts[touched]).astype(np.intp)
-        change = ((codes.T - before[:, columns]) @ strides[columns]).astype(np.intp)
-        entered = left + change
-        # Half of what the sum of squares falls by, if one row alone moves.
-        gain = (self._excess.take(left) - self._excess.take(entered)).sum(axis=1)
-        made = np.flatnonzero(gain > np.count_nonzero(change, axis=1))
-        np.add.at(self._excess, left[made].ravel(), -1.0)
-        np.add.at(self._excess, entered[made].ravel(), 1.0)
-        self.rows[np.ix_(np.array(columns), freed[made])] = codes[:, made]
+    def _cells(self, codes: Rows, touched: Index) -> Index:
+        """Return the cells [marginals, rows] of rows of codes [columns, rows] in some marginals."""
+        cells: Index = np.broadcast_to(self._starts[touched, None], (touched.size, codes.shape[1]))
+        for columns, steps in zip(self._columns[:, touched], self._steps[:, touched], strict=True):
+            cells = cells + codes[columns] * steps[:, None]
+        return cells
+
+    def _move(
+        self, freed: Index, left: Index, entered: Index, codes: Rows, columns: Sequence[int] | None = None
+    ) -> float:
+        """Give some columns (or all) of some rows new codes, where the marginals with these columns gain by it.
+
+        Returns the gain: half of what the sum of squares would fall by, if each of the rows alone moved.
+        """
+        gain = (self._excess.take(left) - self._excess.take(entered)).sum(axis=0)
+        gain -= np.count_nonzero(left != entered, axis=0)
+        made = np.flatnonzero(gain > 0)
+        np.add.at(self._excess, left[:, made].ravel(), -1.0)
+        np.add.at(self._excess, entered[:, made].ravel(), 1.0)
+        changed = np.arange(len(self.rows)) if columns is None else np.array(columns)
+        self.rows[np.ix_(changed, freed[made])] = codes[:, made]
+        return float(gain[made].sum())
 
 
 def _blocks(stop: int, width: int, start: int = 0) -> Iterator[slice]:
@@ -181,6 +221,8 @@ def _blocks(stop: int, width: int, start: int = 0) -> Iterator[slice]:
 
 def _matched(one: Index, other: Index, n_groups: int) -> tuple[Index, Index, int]:
     """Return an order of each in which as many as possible are equal, and come first; and how many are."""
+    small = code_dtype(n_groups)  # sorted by their digits, in far less time
+    one, other = one.astype(small), other.astype(small)
     counts = [np.bincount(groups, minlength=n_groups) for groups in (one, other)]
     both = np.minimum(*counts)
     orders = []
