@@ -85,6 +85,19 @@ class TestExactAnswers:
             assert added.sum() <= 1
         assert (sums([*others, high]) - without).sum() == 1
 
+    def test_edges_that_do_not_ascend_are_refused_as_a_value_would_count_in_several_cells(self):
+        for edges in ([0, 5, 3, 8], [5.0, 0.0], [0.0, math.nan, 1.0], [1]):
+            column, _ = curator([4])
+            with pytest.raises(ArgumentError, match="ascending"):
+                column.histogram(edges, share=WHOLE, step="s")
+
+    @pytest.mark.parametrize(("power", "of"), [(-1, "cell"), (0.5, "cell"), (1, "bin")])
+    def test_other_sums_are_refused_as_a_value_could_add_more_than_one(self, power, of):
+        column, _ = curator([0.5])
+
+        with pytest.raises(ArgumentError, match="power must be"):
+            column.sums([0.0, 1.0], power=power, of=of, share=WHOLE, step="s")
+
     def test_a_cell_without_a_width_has_no_places(self):
         column, _ = curator([1.0])
 

@@ -20,6 +20,7 @@ from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
+from syntabula.privacy.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.spend_records import NoisyArray
@@ -141,8 +142,7 @@ class ColumnCurator:
         """Choose cells below which about these fractions of the values lie, by the exponential mechanism.
 
         A cell weighs its width times exp(-epsilon |records below it - fraction * records| / (2 Delta)), which
-        is Smith (2011) over cells. With the fraction i / b the score is a whole number, -|b * rank - i * n|,
-        of sensitivity max(i, b - i), so that no rounding adds to it.
+        is Smith (2011) over cells.
 
         The middle fraction is drawn first, then the middles of what lies to either side of it, among the
         cells up to the one that was drawn: the cells of a draw are released values, so that each is an
@@ -159,7 +159,7 @@ class ColumnCurator:
         """
         if any(not 0 < f < 1 for f in fractions) or list(fractions) != sorted(fractions):
             raise ArgumentError("the fractions of quantiles ascend between 0 and 1, both excluded")
-        ranks = self._sorted().starts(edges)[:-1].astype(np.float64)
+        ranks = self._sorted().starts(edges)[:-1]
         widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
         log_widths = np.log(widths / widths.max())
         cells = fingerprint(list(edges))
@@ -215,9 +215,8 @@ class ColumnCurator:
         if self.is_private:
             event, scale = self._choice(share, candidates=len(windows))
         ends = self._sorted().ranks([end for window in windows for end in window]).reshape(-1, 2)
-        lacking = np.maximum(math.ceil(enough) - (ends[:, 1] - ends[:, 0]), 0)
-        # Whole numbers, so that the sum is exact.
-        scores = Sensitive(np.rint(np.array(merits) + np.array(log_weights) * scale) - lacking)
+        counts = ends[:, 1] - ends[:, 0]
+        scores = Sensitive(shortfall_scores(counts, enough, np.array(merits), np.array(log_weights), scale))
 
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, scores, score_sensitivity=1.0)])
@@ -232,7 +231,7 @@ class ColumnCurator:
 
     def _quantile(
         self,
-        ranks: NDArray[np.float64],
+        ranks: NDArray[np.int64],
         log_widths: NDArray[np.float64],
         fraction: Fraction,
         *,
@@ -245,15 +244,10 @@ class ColumnCurator:
         scale = 0.0
         if self.is_private:
             event, scale = self._choice(share, candidates=ranks.size)
-        i, b = fraction.numerator, fraction.denominator
-        sensitivity = float(max(i, b - i))
-        # Whole numbers, so that the sum is exact.
-        scores = Sensitive(
-            np.rint(log_widths * scale * sensitivity) - np.abs(b * ranks - i * self._sorted().size)
-        )
+        scores, sensitivity = quantile_scores(ranks, self._sorted().size, fraction, log_widths, scale)
 
         def draw(token: Token) -> NoisyArray:
-            return np.asarray([choose(token, self._source, scores, score_sensitivity=sensitivity)])
+            return np.asarray([choose(token, self._source, Sensitive(scores), sensitivity)])
 
         return int(self._answer(event, step, query, draw)[0])
 

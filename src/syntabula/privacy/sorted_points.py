@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,14 @@ class SortedPoints:
         return ranks
 
     def starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
-        """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity."""
-        if len(edges) < 2:
-            raise ArgumentError("cells need at least two edges")
+        """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity.
+
+        Raises:
+            ArgumentError: If there are less than two edges, or they do not ascend: a value would then count in
+                several cells.
+        """
+        if len(edges) < 2 or not all(a <= b for a, b in pairwise(edges)):
+            raise ArgumentError("cells need at least two edges, in ascending order")
         return np.concatenate([[0], self.ranks(edges[1:-1]), [self.size]]).astype(np.int64)
 
     def sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
@@ -63,8 +69,10 @@ class SortedPoints:
         A value adds at most FRACTION_STEPS, whatever it is: no place may be anything but a number from 0 to 1.
 
         Raises:
-            ArgumentError: If a cell has no width.
+            ArgumentError: If a cell has no width, or power is not 1 or 2.
         """
+        if power not in (1, 2) or of not in ("cell", "column"):
+            raise ArgumentError("power must be 1 or 2, and of 'cell' or 'column'")
         starts = self.starts(edges)
         # In halves where the whole width is beyond float64: infinite differences have no quotient.
         unit = 1.0 if self.integer or np.isfinite(float(edges[-1]) - float(edges[0])) else 0.5
