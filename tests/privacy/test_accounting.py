@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import (
-    epsilon_of,
+from syntabula.privacy.accounting.costs import epsilon_of
+from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
+from syntabula.privacy.accounting.parameters import (
     exponential_epsilon,
     gaussian_sigma,
     laplace_epsilon,
     laplace_scale,
 )
-from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget import Accounting, Budget
 from syntabula.privacy.events import (

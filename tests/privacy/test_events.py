@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import (
-    cost_of,
-    epsilon_of,
+from syntabula.privacy.accounting.costs import cost_of, epsilon_of, rho_of
+from syntabula.privacy.accounting.parameters import (
     exponential_epsilon,
     gaussian_sigma,
     laplace_epsilon,
     laplace_scale,
-    rho_of,
 )
 from syntabula.privacy.events import (
     Event,

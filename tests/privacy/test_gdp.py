@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtri_exp
 
 from syntabula.errors import BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.costs import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-    mu_squared_of,
-    mu_squared_together,
-)
+from syntabula.privacy.accounting.costs import mu_squared_of, mu_squared_together
 from syntabula.privacy.accounting.gaussian import delta_of_gaussian
 from syntabula.privacy.accounting.gdp import (
     gaussian_cost,
@@ -30,6 +23,12 @@ from syntabula.privacy.accounting.gdp import (
     range_bought,
     ranged_cost,
     ranged_cost_before,
+)
+from syntabula.privacy.accounting.parameters import (
+    exponential_epsilon,
+    gaussian_sigma,
+    laplace_epsilon,
+    laplace_scale,
 )
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import (

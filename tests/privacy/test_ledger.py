@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, PrivacyWarning
-from syntabula.privacy.accounting.costs import cost_of, exponential_epsilon, gaussian_sigma, rho_of
+from syntabula.privacy.accounting.costs import cost_of, rho_of
+from syntabula.privacy.accounting.parameters import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.events import (
     Event,
@@ -26,8 +27,9 @@ from syntabula.privacy.events import (
     ThresholdEvent,
 )
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.spend_records import MemoryJournal
+from syntabula.privacy.spend_token import Token
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 

@@ -177,14 +177,14 @@ class TestSecureNoise:
         def fail(statistic):
             raise RuntimeError(f"cannot draw on {statistic}")
 
-        monkeypatch.setattr("syntabula.privacy.noise._gaussian_measurement", lambda sigma: fail)
+        monkeypatch.setattr("syntabula.privacy.exact_samplers._gaussian_measurement", lambda sigma: fail)
         with pytest.raises(ArgumentError) as caught:
             SecureNoise().discrete_gaussian(np.array([987654321]), 1.0)
         assert "987654321" not in str(caught.value)
         assert caught.value.__suppress_context__
 
     def test_draws_long_arrays_in_parts(self, monkeypatch):
-        monkeypatch.setattr("syntabula.privacy.noise._CELLS_PER_CALL", 7)
+        monkeypatch.setattr("syntabula.privacy.exact_samplers._CELLS_PER_CALL", 7)
         counts = np.arange(30).reshape(5, 6) * 1000
         noisy = SecureNoise().discrete_laplace(counts, 1.0)
         assert np.abs(noisy - counts).max() < 500

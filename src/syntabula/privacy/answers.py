@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.accounting.costs import gaussian_sigma, laplace_scale
+from syntabula.privacy.accounting.parameters import gaussian_sigma, laplace_scale
 from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.accounting.costs import exponential_epsilon, laplace_epsilon, laplace_scale
+from syntabula.privacy.accounting.parameters import exponential_epsilon, laplace_epsilon, laplace_scale
 from syntabula.privacy.answers import NoisyVector, cost_of_share, counting_event
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import fingerprint
@@ -24,6 +24,7 @@ from syntabula.privacy.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.spend_records import NoisyArray
+from syntabula.privacy.spend_token import Token
 from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
 
 
@@ -210,10 +211,7 @@ class ColumnCurator:
         Returns:
             The position of the chosen window.
         """
-        event: Event = ExactEvent("window")
-        scale = 0.0
-        if self.is_private:
-            event, scale = self._choice(share, candidates=len(windows))
+        event, scale = self._choice("window", share, candidates=len(windows))
         ends = self._sorted().ranks([end for window in windows for end in window]).reshape(-1, 2)
         counts = ends[:, 1] - ends[:, 0]
         scores = Sensitive(shortfall_scores(counts, enough, np.array(merits), np.array(log_weights), scale))
@@ -223,8 +221,10 @@ class ColumnCurator:
 
         return int(self._answer(event, step, [*windows, *merits, *log_weights, enough], draw)[0])
 
-    def _choice(self, share: Fraction | float, *, candidates: int) -> tuple[ExponentialEvent, float]:
+    def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and by what a score of sensitivity one is divided in it."""
+        if not self.is_private:
+            return ExactEvent(what), 0.0
         cost = cost_of_share(self._ledger, share)
         epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
         return ExponentialEvent(epsilon=epsilon, candidates=candidates), 2 / epsilon
@@ -240,10 +240,7 @@ class ColumnCurator:
         query: Sequence[Any],
     ) -> int:
         """Choose one of some cells by the rank of their lower edges and their widths."""
-        event: Event = ExactEvent("quantile")
-        scale = 0.0
-        if self.is_private:
-            event, scale = self._choice(share, candidates=ranks.size)
+        event, scale = self._choice("quantile", share, candidates=ranks.size)
         scores, sensitivity = quantile_scores(ranks, self._sorted().size, fraction, log_widths, scale)
 
         def draw(token: Token) -> NoisyArray:

@@ -13,16 +13,17 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.accounting.costs import exponential_epsilon, gaussian_sigma, laplace_scale
+from syntabula.privacy.accounting.parameters import exponential_epsilon, gaussian_sigma, laplace_scale
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.run import answer
-from syntabula.privacy.scores import distance, sensitivity, weighed
+from syntabula.privacy.scores import Weighing, distance
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
+from syntabula.privacy.spend_token import Token
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -140,12 +141,7 @@ class Curator:
         """
         if not candidates or len(candidates) != len(estimates):
             raise ArgumentError("choose needs as many estimates as candidates, and at least one")
-        weight = np.ones(len(candidates)) if weights is None else np.asarray(weights, dtype=np.float64)
-        penalty = np.zeros(len(candidates)) if penalties is None else np.asarray(penalties, dtype=np.float64)
-        if weight.shape != (len(candidates),) or not np.isfinite(weight).all() or (weight <= 0).any():
-            raise ArgumentError("weights must be one positive number per candidate")
-        if penalty.shape != (len(candidates),) or not np.isfinite(penalty).all():
-            raise ArgumentError("penalties must be one finite number per candidate")
+        weighing = Weighing.of(len(candidates), weights, penalties)
         # A wider array would count each record several times.
         if any(np.shape(e) != self.domain.shape(c) for c, e in zip(candidates, estimates, strict=True)):
             raise ArgumentError("each estimate must have the shape of its candidate")
@@ -157,8 +153,8 @@ class Curator:
                 distance(self._exact(c).reveal_inside_privacy(), e)
                 for c, e in zip(candidates, estimates, strict=True)
             ]
-            scores = Sensitive(weighed(np.array(distances), weight, penalty))
-            return np.asarray([choose(token, self._source, scores, sensitivity(weight, penalty))])
+            scores = Sensitive(weighing.scores(np.array(distances)))
+            return np.asarray([choose(token, self._source, scores, weighing.sensitivity)])
 
         return int(self._answer(self._choice(len(candidates), share), step, candidates, draw)[0])
 

@@ -9,15 +9,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula.privacy.accounting.costs import gaussian_sigma
+from syntabula.privacy.accounting.parameters import gaussian_sigma
 from syntabula.privacy.answers import cost_of_share
 from syntabula.privacy.events import Event, ExactEvent, ThresholdEvent
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
+from syntabula.privacy.spend_token import Token
 
 Label = str | None
 

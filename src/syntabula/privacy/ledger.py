@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
+from syntabula.errors import ArgumentError, BudgetExceededError, ResumeError
 from syntabula.privacy.accounting.costs import cost_of, delta_of, mu_above, mu_squared_together
 from syntabula.privacy.accounting.gaussian import epsilon_from_mu
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
@@ -23,6 +23,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.replay import REMEDY, Replay
 from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
+from syntabula.privacy.spend_token import Token
 
 RELATION = "add or remove one record"
 
@@ -42,50 +43,6 @@ class LedgerEntry:
     step: str
     event: Event
     cost: Fraction
-
-
-class Token:
-    """The right to one draw of one event; only a ledger makes it.
-
-    Attributes:
-        step: Name of the step that spent.
-        event: What may be drawn.
-        number: Number of the spend in the journal, or in the ledger without one, counted from 0.
-        outcome: What an earlier run was answered for this spend; the token then pays for no draw.
-    """
-
-    __slots__ = ("_lock", "_used", "event", "number", "outcome", "step")
-
-    def __init__(self, step: str, event: Event, number: int, outcome: NoisyArray | None = None) -> None:
-        self.step = step
-        self.event = event
-        self.number = number
-        self.outcome = outcome
-        self._used = False
-        self._lock = threading.Lock()
-
-    def consume(self) -> Event:
-        """Use the token up, just before the draw.
-
-        Returns:
-            The event that was paid for.
-
-        Raises:
-            BudgetError: If the token was used before, or an earlier run was answered with it.
-        """
-        if self.outcome is not None:
-            raise BudgetError(f"the spend of step {self.step!r} has an answer; each spend pays for one draw")
-        with self._lock:
-            if self._used:
-                raise BudgetError(
-                    f"the token of step {self.step!r} was used before; each spend pays for one draw"
-                )
-            self._used = True
-        return self.event
-
-    def __reduce__(self) -> str:
-        # A copy would pay for a second draw.
-        raise TypeError("a token cannot be copied or pickled")
 
 
 class Ledger:

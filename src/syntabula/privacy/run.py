@@ -8,10 +8,11 @@ from typing import Any
 from syntabula.errors import ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import REMEDY, fingerprint, is_fingerprint
 from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
+from syntabula.privacy.spend_token import Token
 
 _MOST_NAMED = 5
 """Differences that a message names."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.errors import ArgumentError
 from syntabula.marginals.measurement import FloatArray
 
 _STEPS_PER_RECORD = 1024.0
@@ -45,27 +48,49 @@ def distance(counts: NDArray[np.int64], estimate: FloatArray) -> float:
     return min(float(np.abs(counts - on_grid(estimate)).sum()), _FARTHEST)
 
 
-def weighed(distances: FloatArray, weights: FloatArray, penalties: FloatArray) -> FloatArray:
-    """Return weight * (distance - penalty) of each candidate [candidates].
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """Weights and penalties of candidates, of which one scores weight * (distance - penalty).
 
-    Args:
-        distances: As `distance` returns them [candidates].
+    Attributes:
         weights: Above 0 [candidates].
-        penalties: Free of the data [candidates].
+        penalties: Numbers of records, free of the data [candidates].
+
     """
-    scores: FloatArray = weights * (distances - on_grid(penalties))
-    return scores
 
+    weights: FloatArray
+    penalties: FloatArray
 
-def sensitivity(weights: FloatArray, penalties: FloatArray) -> float:
-    """Return the most that one record changes a score of `weighed` by, its rounding included.
+    @classmethod
+    def of(cls, n: int, weights: Sequence[float] | None, penalties: Sequence[float] | None) -> Weighing:
+        """Return those of n candidates; weights are 1 and penalties 0 where none are given.
 
-    A distance moves by at most one, and it and the penalty are at most 2^31 and |penalty| records apart from 0, so
-    that the rounding of difference and product stays below 2^-51 of their sum over both tables.
-    """
-    rounding = _TWICE_ROUNDED * (_FARTHEST + np.abs(penalties))
-    # The bound is rounded too.
-    return float((weights * (1 + rounding)).max()) * (1 + 2.0**-40)
+        Raises:
+            ArgumentError: If there are not n of each, a weight is not finite and above 0, or a penalty not finite.
+        """
+        weight = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+        penalty = np.zeros(n) if penalties is None else np.asarray(penalties, dtype=np.float64)
+        if weight.shape != (n,) or not np.isfinite(weight).all() or (weight <= 0).any():
+            raise ArgumentError("weights must be one positive number per candidate")
+        if penalty.shape != (n,) or not np.isfinite(penalty).all():
+            raise ArgumentError("penalties must be one finite number per candidate")
+        return cls(weight, penalty)
+
+    def scores(self, distances: FloatArray) -> FloatArray:
+        """Return the scores [candidates] of distances as `distance` returns them [candidates]."""
+        scores: FloatArray = self.weights * (distances - on_grid(self.penalties))
+        return scores
+
+    @property
+    def sensitivity(self) -> float:
+        """The most that one record changes a score by, its rounding included.
+
+        A distance moves by at most one. It and the penalty are at most 2^31 and |penalty| records, so that the
+        rounding of their difference and its product stays below 2^-51 of the sum of both, over two tables.
+        """
+        rounding = _TWICE_ROUNDED * (_FARTHEST + np.abs(self.penalties))
+        # The bound is rounded too.
+        return float((self.weights * (1 + rounding)).max()) * (1 + 2.0**-40)
 
 
 def quantile_scores(
