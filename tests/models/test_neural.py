@@ -59,11 +59,23 @@ class TestDerivative:
         expected = table_as_written(network, arrays["input"])
         slopes = torch.autograd.grad(expected, parameters, slope)
         table = network.table()
-        found = torch.autograd.grad(table, parameters, slope)
+        network.backward(slope)
 
         assert torch.allclose(table, expected, atol=1e-6)
-        for own, other in zip(found, slopes, strict=True):
-            assert torch.allclose(own, other, atol=1e-4)
+        for parameter, other in zip(parameters, slopes, strict=True):
+            assert torch.allclose(parameter.grad, other, atol=1e-4)
+
+    def test_a_table_is_made_anew_once_weights_have_changed(self) -> None:
+        arrays = first_arrays(DOMAIN, rows=30, units=5, start="codes", rng=np.random.default_rng(0))
+        network = network_of(DOMAIN, arrays, device=torch.device("cpu"), draw=None)
+        before = network.table().clone()
+
+        network.bias.add_(torch.arange(12.0))
+        network.settle()
+        after = network.table()
+
+        assert not torch.allclose(before, after, atol=1e-3)
+        assert torch.equal(after, network.table())
 
 
 def table_as_written(network: Network, start: np.ndarray) -> torch.Tensor:

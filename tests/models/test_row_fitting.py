@@ -36,7 +36,13 @@ class Logits:
         pass
 
     def table(self) -> torch.Tensor:
-        return torch.cat([part.softmax(dim=1) for part in self.logits.split(DOMAIN.sizes, dim=1)], dim=1)
+        parts = self.logits.split(DOMAIN.sizes, dim=1)
+        self.made = torch.cat([part.softmax(dim=1) for part in parts], dim=1)
+        return self.made
+
+    def backward(self, gradient: torch.Tensor) -> None:
+        self.logits.grad = None
+        self.made.backward(gradient)
 
 
 def measurements(sigma: float = 10.0, seed: int = 0) -> list[Measurement]:

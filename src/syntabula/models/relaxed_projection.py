@@ -86,7 +86,17 @@ class FreeRows:
         codes = self._numbers
         if self._projection == "softmax":
             codes = self._simplices.softmax(codes)
-        return self._thresholds.beside(codes, self.steepness).T
+        self._table: Any = self._thresholds.beside(codes, self.steepness)
+        table: Tensor = self._table.T
+        return table
+
+    def backward(self, gradient: Tensor) -> None:
+        """Give the numbers their derivative, from that by the last table [rows, codes]."""
+        self._numbers.grad = None
+        if self._table is self._numbers:
+            self._numbers.grad = gradient.T
+        else:
+            self._table.backward(gradient.T)
 
     def settle(self) -> None:
         """Replace the numbers by the nearest distributions, if that is the projection.

@@ -40,6 +40,10 @@ class SoftRows(Protocol):
         """Return the distributions of all columns side by side [rows, codes], float32."""
         ...
 
+    def backward(self, gradient: Tensor) -> None:
+        """Give every parameter its derivative, from that by the last table [rows, codes]."""
+        ...
+
     def settle(self) -> None:
         """Bring the parameters back to where they may be; called after each step."""
         ...
@@ -93,9 +97,7 @@ def fit_rows(
                     break
                 before = slopes_of.smallest()
             gradient = _gradient(stars, table, slopes, torch.bfloat16 if rows.fast else torch.float32)
-        for parameter in parameters:
-            parameter.grad = None
-        table.backward(gradient)
+        rows.backward(gradient)
         optimiser.step()
         rows.settle()
         taken += 1

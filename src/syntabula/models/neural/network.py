@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from syntabula._extras import require
 from syntabula.marginals.domain import Domain
 from syntabula.models.devices import multiplies_bfloat16
-from syntabula.models.neural.passes import Codes, Numbers, network_pass
+from syntabula.models.neural.passes import Codes, Numbers, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 _BLOCKS = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Network:
     """Two residual blocks and one softmax per column (Liu, Vietri, Wu 2021, GEM; MargNet, section 4.3).
 
@@ -52,6 +52,8 @@ class Network:
     scales: tuple[Tensor, ...]
     bias: Tensor
     fast: bool
+    _pass: Pass | None = field(default=None, init=False, repr=False)
+    _table: Tensor | None = field(default=None, init=False, repr=False)
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -60,11 +62,24 @@ class Network:
 
     def table(self) -> Tensor:
         """Return the distributions of all columns side by side [rows, codes], float32."""
-        table: Tensor = network_pass().apply(self, *self.parameters)
-        return table
+        torch = require("torch", "neural")
+        if self._table is None:
+            with torch.no_grad():
+                self._pass = self._pass or Pass(self)
+                self._table = self._pass.forward()
+        return self._table
+
+    def backward(self, gradient: Tensor) -> None:
+        """Give every parameter its derivative, from that by the last table."""
+        assert self._pass is not None  # a table was made
+        with require("torch", "neural").no_grad():
+            found = self._pass.gradients(gradient)
+        for parameter, slope in zip(self.parameters, found, strict=True):
+            parameter.grad = slope
 
     def settle(self) -> None:
-        """Do nothing: every weight is allowed."""
+        """Forget the table, as the weights have changed; all of them are allowed."""
+        self._table = None
 
 
 def shapes_of(domain: Domain, *, units: int) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
@@ -54,107 +53,134 @@ class Codes:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Rows of numbers [rows, numbers], in the type in which products are taken."""
+    """Rows of numbers [rows, numbers], in the type in which products are taken, and are."""
 
     numbers: Tensor
 
     def product(self, weights: Tensor) -> Tensor:
         """Return the product with weights [numbers, outputs]."""
-        return (self.numbers @ weights.to(self.numbers.dtype)).float()
+        return self.numbers @ weights.to(self.numbers.dtype)
 
     def gradient(self, outputs: Tensor) -> Tensor:
         """Return the derivative by the weights from that by the product [rows, outputs]."""
-        return (self.numbers.T @ outputs.to(self.numbers.dtype)).float()
+        return self.numbers.T @ outputs
 
 
-@cache
-def network_pass() -> Any:
-    """Return a network as a function of torch with a derivative of its own.
+class Pass:
+    """A network's distributions for one input after another, and the derivative of the last ones.
 
-    Torch's would keep and copy every number in between, and visit the weights of the input row by row. The
-    class is made here as torch is imported late.
+    It is written out: torch's would keep and copy every number in between, and visit the weights of the input row
+    by row. What is in between lies in the same place in every pass: memory that is given back and taken
+    anew costs more time than what is written to it.
     """
-    torch: Any = require("torch", "neural")
-
-    class NetworkPass(torch.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        def forward(ctx: Any, network: Network, *parameters: Tensor) -> Tensor:
-            ctx.made = _Pass(network)
-            table: Tensor = ctx.made.table
-            return table
-
-        @staticmethod
-        def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-            return None, *ctx.made.gradients(gradient)
-
-    return NetworkPass
-
-
-class _Pass:
-    """A network's distributions for one input, and what their derivative needs."""
 
     def __init__(self, network: Network) -> None:
         torch: Any = require("torch", "neural")
         self._network = network
-        self._source = network.draw()
         self._type = torch.bfloat16 if network.fast else torch.float32
+        self._units, self._depth = network.scales[0].shape[1], len(network.scales)
+        self._gradients = [torch.empty_like(p, requires_grad=False) for p in network.parameters]
+        self._numbers = list[Any]()
+
+    def forward(self) -> Tensor:
+        """Return the distributions of all columns side by side [rows, codes], float32."""
+        torch: Any = require("torch", "neural")
+        network, units, depth = self._network, self._units, self._depth
+        self._source = network.draw()
         self._weights = [w.to(self._type) for w in network.from_blocks]
         inputs = self._source.product(network.from_input)
-        self._units, self._depth = units, depth = network.scales[0].shape[1], len(network.scales)
-
-        # The newest block stands first, so that what a layer sees is the end of each row.
-        self._blocks = inputs.new_empty((len(inputs), depth * units), dtype=self._type)
-        self._standard, self._spread = list[Any](), list[Any]()
+        if not self._numbers:
+            self._make_room(inputs)
         for layer, (scale, shift) in enumerate(network.scales):
-            numbers = inputs[:, layer * units : (layer + 1) * units]
-            if layer:
-                numbers = numbers + self._before(layer) @ self._weights[layer - 1]
-            centred = numbers - numbers.mean(dim=0)
-            spread = (centred.square().mean(dim=0) + _SMALL).rsqrt_()
-            self._standard.append(centred.mul_(spread))
-            self._spread.append(spread)
-            self._block(layer).copy_(torch.addcmul(shift, centred, scale).relu_())
-        logits: Any = inputs[:, depth * units :] + self._blocks @ self._weights[-1]
-        logits += network.bias
-        self.table = torch.cat([part.softmax(dim=1) for part in logits.split(network.sizes, dim=1)], dim=1)
+            numbers = self._numbers[layer]
+            self._sum(inputs[:, layer * units : (layer + 1) * units], layer, numbers)
+            numbers -= numbers.mean(dim=0)
+            spread = torch.mul(numbers, numbers, out=self._work).mean(dim=0).add_(_SMALL).rsqrt_()
+            numbers *= spread
+            self._spread[layer] = spread
+            torch.addcmul(shift, numbers, scale, out=self._work)
+            self._block(layer).copy_(self._work.relu_())
+        logits = self._logits
+        self._sum(inputs[:, depth * units :], depth, logits.T)
+        logits += network.bias[:, None]
+        # Code by code, sums over the codes of a column run along the rows.
+        self._table = torch.cat([part.softmax(dim=0) for part in logits.split(network.sizes)])
+        table: Tensor = self._table.T
+        return table
 
     def gradients(self, by_table: Tensor) -> list[Tensor]:
-        """Return the derivatives by all parameters of a network, in their order."""
+        """Return the derivatives by all parameters of a network, in their order; the next call overwrites them."""
         torch: Any = require("torch", "neural")
-        units, depth, sizes = self._units, self._depth, self._network.sizes
+        units, depth, network = self._units, self._depth, self._network
+        from_input, *others = self._gradients
+        by_weights, by_scales, by_bias = others[:depth], others[depth:-1], others[-1]
+        by_logits = torch.mul(by_table.T, self._table, out=self._logits)
+        for part, shares in zip(
+            by_logits.split(network.sizes), self._table.split(network.sizes), strict=True
+        ):
+            part.addcmul_(shares, part.sum(dim=0), value=-1.0)
+        torch.sum(by_logits, dim=1, out=by_bias)
         # By the input's share of every layer, side by side; the logits are the last.
-        by_inputs = by_table.new_empty((len(by_table), depth * units + by_table.shape[1]))
-        by_logits = by_inputs[:, depth * units :]
-        weighted: Any = by_table * self.table
-        sums = torch.cat(
-            [p.sum(dim=1, keepdim=True).expand_as(p) for p in weighted.split(sizes, dim=1)], dim=1
-        )
-        torch.addcmul(weighted, self.table, sums, value=-1.0, out=by_logits)
-        rounded = by_logits.to(self._type)
-        by_weights = [(self._blocks.T @ rounded).float()]
-        by_blocks = (rounded @ self._weights[-1].T).float()
-        by_scales = list[Any]()
+        by_inputs = self._by_inputs
+        by_rows = by_logits.T.contiguous()
+        by_inputs[:, depth * units :] = by_rows
+        rounded = by_rows.to(self._type)
+        by_weights[-1].copy_(self._blocks.T @ rounded)
+        by_blocks = self._by_blocks.copy_(rounded @ self._weights[-1].T)
         for layer in reversed(range(depth)):
-            standard, (scale, _) = self._standard[layer], self._network.scales[layer]
+            standard, (scale, _) = self._numbers[layer], network.scales[layer]
             own = slice((depth - 1 - layer) * units, (depth - layer) * units)
-            slope = by_blocks[:, own] * (self._blocks[:, own] > 0)
-            by_scale, by_shift = (slope * standard).sum(dim=0), slope.sum(dim=0)
-            by_scales.insert(0, torch.stack([by_scale, by_shift]))
+            # A rectified number is positive or 0, and its sign its derivative.
+            slope = self._work.copy_(self._blocks[:, own]).sign_().mul_(by_blocks[:, own])
+            by_scale, by_shift = by_scales[layer]
+            torch.sum(slope, dim=0, out=by_shift)
+            by_input = by_inputs[:, layer * units : (layer + 1) * units]
+            torch.sum(torch.mul(slope, standard, out=self._product), dim=0, out=by_scale)
             slope -= by_shift / len(slope)
-            slope -= standard * (by_scale / len(slope))
-            slope *= scale * self._spread[layer]
-            by_inputs[:, layer * units : (layer + 1) * units] = slope
+            slope.addcmul_(standard, by_scale, value=-1 / len(slope))
+            by_input.copy_(slope.mul_(scale * self._spread[layer]))
             if layer:
                 rounded = slope.to(self._type)
-                by_weights.insert(0, (self._before(layer).T @ rounded).float())
+                by_weights[layer - 1].copy_(self._before(layer).T @ rounded)
                 by_blocks[:, own.stop :] += rounded @ self._weights[layer - 1].T
-        return [self._source.gradient(by_inputs), *by_weights, *by_scales, by_logits.sum(dim=0)]
+        from_input.copy_(self._source.gradient(by_inputs))
+        return self._gradients
+
+    def _make_room(self, inputs: Any) -> None:
+        """Take the memory for what is in between.
+
+        The newest block stands first, so that what a layer sees is the end of each row.
+        """
+        rows, outputs = inputs.shape
+        units, depth = self._units, self._depth
+        self._blocks = inputs.new_empty((rows, depth * units), dtype=self._type)
+        self._numbers = [
+            inputs.new_empty((rows, units), dtype=self._gradients[0].dtype) for _ in range(depth)
+        ]
+        self._work, self._product = (self._numbers[0].new_empty((rows, units)) for _ in range(2))
+        self._logits = self._work.new_empty((outputs - depth * units, rows))
+        self._by_inputs = inputs.new_empty((rows, outputs))
+        self._by_blocks = self._work.new_empty((rows, depth * units))
+        self._spread: list[Any] = [None] * depth
+
+    def _sum(self, inputs: Tensor, layer: int, out: Tensor) -> None:
+        """Write what a layer makes of the input and of the blocks before."""
+        torch: Any = require("torch", "neural")
+        if not layer:
+            out.copy_(inputs)
+        elif inputs.dtype == self._type:
+            out.copy_(torch.addmm(inputs, self._before(layer), self._weights[layer - 1]))
+        else:
+            out.copy_(self._before(layer) @ self._weights[layer - 1])
+            out += inputs
 
     def _block(self, layer: int) -> Tensor:
         """Return the place of a block's output."""
         first = (self._depth - 1 - layer) * self._units
-        return self._blocks[:, first : first + self._units]
+        block: Tensor = self._blocks[:, first : first + self._units]
+        return block
 
     def _before(self, layer: int) -> Tensor:
         """Return the output of all blocks before a layer, the newest first."""
-        return self._blocks[:, (self._depth - layer) * self._units :]
+        before: Tensor = self._blocks[:, (self._depth - layer) * self._units :]
+        return before
