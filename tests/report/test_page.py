@@ -308,11 +308,13 @@ class TestResults:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            release = syntabula.Independent(epsilon=2.0, seed=1).fit(real, schema)
+            release = syntabula.Independent(epsilon=2.00012, delta=1.2345612e-5, seed=1).fit(real, schema)
 
         page = report(real, release.sample(150, seed=1), schema=schema, release=release).html
 
         text = Page(page).text
+        assert "ε = 2.001" in text  # bounds are rounded up
+        assert "δ = 1.23457e-05" in text
         for reason in release.privacy.reasons_against:
             assert reason in text
         for line in release.privacy.lines:

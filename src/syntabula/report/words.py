@@ -12,6 +12,7 @@ import numpy as np
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.evaluation import Result
 from syntabula.metrics.score import Score
+from syntabula.privacy.budget_numbers import shown_above
 from syntabula.report.differences import Difference
 from syntabula.report.groups import Groups, described, shown
 from syntabula.report.plots import short_number
@@ -113,10 +114,10 @@ def tiles(
         found.append(
             Tile(
                 name="Privacy",
-                value="none" if spent is None else f"ε = {short_number(statement.budget.epsilon)}",
+                value="none" if spent is None else f"ε = {shown_above(statement.budget.epsilon, 4)}",
                 meaning="no guarantee at all"
                 if spent is None
-                else f"δ = {statement.budget.delta:g}; smaller is stronger"
+                else f"δ = {shown_above(statement.budget.delta)}; smaller is stronger"
                 + ("" if statement.is_private else ". It does NOT hold in full: see the statement"),
             )
         )
