@@ -162,7 +162,7 @@ def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, tot
     steps = 4
     while True:
         started = time.process_time()
-        potentials = estimate(
+        potentials, _ = estimate(
             layout, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
         )
         seconds = time.process_time() - started

@@ -47,6 +47,18 @@ def test_marginals_are_those_of_the_full_product(seed: int) -> None:
         np.testing.assert_allclose(marginal, expected, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_single_precision_stays_single(seed: int) -> None:
+    sizes, factors, tables = random_graph(seed)
+    graph = FactorGraph(sizes, factors)
+
+    found = graph.marginals([t.astype(np.float32) for t in tables])
+
+    for marginal, expected in zip(found, graph.marginals(tables), strict=True):
+        assert marginal.dtype == np.float32
+        np.testing.assert_allclose(marginal, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_many_tables_around_one_column() -> None:
     rng = np.random.default_rng(0)
     sizes = (3,) + (2,) * 11
@@ -82,3 +94,14 @@ def test_extreme_tables_give_finite_probabilities() -> None:
     for marginal in found:
         assert np.isfinite(marginal).all()
         assert marginal.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_tables_that_single_precision_cannot_hold_are_refused_in_it_alone() -> None:
+    graph = FactorGraph((2, 2), [(0,), (1,), (0, 1)])
+    tables = [np.array([1.0, 1e-30]), np.array([1.0, 1e-30]), np.array([[0.0, 1e-30], [1e-30, 1.0]])]
+
+    found = graph.marginals(tables)
+
+    with pytest.raises(ImpossibleError):
+        graph.marginals([t.astype(np.float32) for t in tables])
+    np.testing.assert_allclose(found[2], [[0, 1 / 3], [1 / 3, 1 / 3]], rtol=1e-9)

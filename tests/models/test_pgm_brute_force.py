@@ -204,3 +204,48 @@ class TestArguments:
     def test_senseless_options(self, options: dict[str, object]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(options))):
             PGM(**options)  # type: ignore[arg-type]
+
+
+class TestSinglePrecision:
+    """Where noise is coarse, tables are held in single precision."""
+
+    def fitted(self, sigma: float, **options: float) -> tuple[PGM, list[Measurement]]:
+        """Fit noisy pairs of a chain of columns with 10,000 records."""
+        rng = np.random.default_rng(0)
+        domain = Domain.from_sizes({f"c{i}": 4 for i in range(5)})
+        joint = 10_000 * rng.dirichlet(np.full(4**5, 0.3)).reshape(domain.sizes)
+        measurements = [
+            Measurement(c, onto(domain, joint, c) + rng.normal(0, sigma, (4, 4)), sigma)
+            for c in ((f"c{i}", f"c{i + 1}") for i in range(4))
+        ]
+        return PGM(**options).over(domain).fit(measurements), measurements
+
+    def test_single_tables_stay_within_a_tenth_of_the_noise(self) -> None:
+        sigma = 0.5
+        single, measurements = self.fitted(sigma)
+        facts, arrays = single.state()
+
+        double = PGM.from_state({**facts, "precision": "float64"}, arrays)
+
+        assert facts["precision"] == "float32"
+        for m in measurements:
+            (one,), (other,) = single.marginals([m.clique]), double.marginals([m.clique])
+            assert one.dtype == np.float64
+            np.testing.assert_allclose(one, other, atol=sigma / 10)
+
+    @pytest.mark.parametrize(("sigma", "options"), [(0.01, {}), (0.0, {}), (5.0, {"stop_at_noise": False})])
+    def test_finer_noise_or_an_exact_optimum_takes_double(
+        self, sigma: float, options: dict[str, float]
+    ) -> None:
+        model, _ = self.fitted(sigma, **options)
+
+        assert model.state()[0]["precision"] == "float64"
+
+    def test_a_reloaded_model_draws_the_same_rows(self) -> None:
+        model, _ = self.fitted(5.0)
+        again = PGM.from_state(*model.state())
+
+        rows, same = (m.sample(500, np.random.default_rng(0)) for m in (model, again))
+
+        for one, other in zip(rows.codes, same.codes, strict=True):
+            np.testing.assert_array_equal(one, other)

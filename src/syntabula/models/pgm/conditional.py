@@ -73,6 +73,7 @@ def _draw(
             [0] + [1 + clique.index(c) for c in parents] + [1 + clique.index(c) for c in new]
         )
         conditional = table[(rows, *(drawn[c].astype(np.intp) for c in parents))].reshape(rows.size, -1)
+        conditional = conditional.astype(np.float64)
         sums = conditional.sum(axis=1, keepdims=True)
         conditional = np.where(sums > 0, conditional, 1.0)
         cumulative = np.cumsum(conditional, axis=1)

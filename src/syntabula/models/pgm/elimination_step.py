@@ -85,7 +85,7 @@ class Step:
     def multiply(self, tables: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
         """Return the product of each group, flat."""
         if self.first is None:
-            return np.ones((1, self.size, 1)), None
+            return np.ones((1, self.size, 1), np.float32), None  # counts codes, exactly
         return self.first.multiply(tables), self.second.multiply(tables) if self.second else None
 
     def contract(self, one: FloatArray, other: FloatArray | None) -> FloatArray:

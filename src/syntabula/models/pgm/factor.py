@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +33,13 @@ def sum_over(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
     runs, shape = _runs(table.shape, axes)
     for before, summed, after in runs:
         if after == 1:
-            table = table.reshape(before, summed) @ _ones(summed)
+            table = table.reshape(before, summed) @ _ones(summed, table.dtype)
         elif before == 1:
-            table = _ones(summed) @ table.reshape(summed, after)
+            table = _ones(summed, table.dtype) @ table.reshape(summed, after)
         elif summed * after < _LEAST_PRODUCT:  # a product for each of many small parts
             table = np.einsum("abc->ac", table.reshape(before, summed, after))
         else:
-            table = _ones(summed) @ table.reshape(before, summed, after)
+            table = _ones(summed, table.dtype) @ table.reshape(before, summed, after)
     return table.reshape(shape)
 
 
@@ -72,8 +73,8 @@ def _alternating(n_axes: int, axes: tuple[int, ...]) -> list[tuple[int, list[int
 
 
 @lru_cache(maxsize=2**10)
-def _ones(n: int) -> FloatArray:
-    ones = np.ones(n)
+def _ones(n: int, dtype: np.dtype[Any]) -> FloatArray:
+    ones: FloatArray = np.ones(n, dtype)
     ones.flags.writeable = False
     return ones
 

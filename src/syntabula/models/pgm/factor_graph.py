@@ -16,9 +16,10 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.elimination import bits, eliminate
 from syntabula.models.pgm.elimination_step import Axes, Step, planned_step
 
-_LEAST_MAXIMUM = 1e-200
-_LEAST_CELL = 1e-280
-_MOST_LOST = 1e-6
+_LEAST_MAXIMUM = {8: 1e-200, 4: 1e-25}
+_LEAST_CELL = {8: 1e-280, 4: 1e-34}
+_MOST_LOST = {8: 1e-6, 4: 1e-4}
+"""By bytes of a number."""
 
 
 class ImpossibleError(ArithmeticError):
@@ -64,7 +65,8 @@ class FactorGraph:
         """Return the marginal probabilities of each factor's columns under the normalised product.
 
         Args:
-            factors: One table per factor, not negative, of the shape of its columns; best with maximum 1.
+            factors: One table per factor, not negative, of the shape of its columns; best with maximum 1. All in
+                double precision or all in single, and so are the results.
 
         Raises:
             ImpossibleError: If the product is zero everywhere, or tables are too extreme for floating point.
@@ -76,23 +78,23 @@ class FactorGraph:
             group = step.multiply([_present(tables[number]) for number in step.members])
             total = step.contract(*group)
             highest = float(total.max())
-            if not highest > _LEAST_MAXIMUM:
+            if not highest > _LEAST_MAXIMUM[total.itemsize]:
                 raise ImpossibleError
             groups.append(group)
             sums.append(total)
             # A message may be scaled at will: only its shape matters for probabilities.
-            tables[self._n_factors + place] = step.arrange(total * (1.0 / highest))
+            tables[self._n_factors + place] = step.arrange(total * total.dtype.type(1.0 / highest))
         found: list[FloatArray | None] = [None] * len(tables)
         for place in reversed(range(len(self._steps))):
             step = self._steps[place]
             probability = found[self._n_factors + place]
-            above = np.ones(()) if probability is None else probability
+            above = np.ones((), sums[place].dtype) if probability is None else probability
             ratio = _ratio(step.arrange_back(above), sums[place])
             for number, marginal in zip(step.members, step.spread(*groups[place], ratio), strict=True):
                 found[number] = marginal
         marginals = [_present(m) for m in found[: self._n_factors]]
         # Where tables differ by more than floating point can hold, part of the whole is lost on the way.
-        if any(abs(float(m.sum()) - 1.0) > _MOST_LOST for m in marginals if m.ndim == 1):
+        if any(abs(float(m.sum()) - 1.0) > _MOST_LOST[m.itemsize] for m in marginals if m.ndim == 1):
             raise ImpossibleError
         return marginals
 
@@ -100,10 +102,11 @@ class FactorGraph:
 def _ratio(above: FloatArray, total: FloatArray) -> FloatArray:
     """Divide, with zero where the sum is as good as zero: no quotient may overflow."""
     above = above.reshape(total.shape)
-    if total.min() > _LEAST_CELL:
+    least = _LEAST_CELL[total.itemsize]
+    if total.min() > least:
         quotient: FloatArray = above / total
         return quotient
-    return np.divide(above, total, out=np.zeros_like(total), where=total > _LEAST_CELL)
+    return np.divide(above, total, out=np.zeros_like(total), where=total > least)
 
 
 def _present(table: FloatArray | None) -> FloatArray:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ _MOST_MOMENTUM = 0.95
 _UNKNOWN = 1e-12
 _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
+_SINGLE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,15 @@ class Target:
         that one costs hundreds of steps in vain.
         """
         return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
+
+    def curvature(self, total: float) -> float:
+        """Return how much a cell's gradient changes with its log-potential, at most: its weight times its count.
+
+        A count is taken for as large as its standard deviation if it was measured smaller.
+        """
+        sigma = np.sqrt(np.divide(1.0, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
+        counts = np.minimum(np.maximum(self.mean, sigma), total)
+        return float((self.weight * counts).max())
 
     def margin(self, column: str, total: float) -> FloatArray:
         """Return the probabilities of one column that are nearest to the measured counts, none quite zero."""
@@ -99,6 +110,18 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
     return targets
 
 
+def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
+    """Return the floating-point type for the tables of a model that need only be as exact as noise leaves them.
+
+    In single precision a count of all records is off by some millionth part, which is to stay below a tenth of
+    the least standard deviation. Potentials, losses and gradients are held in double precision in any case.
+    """
+    measured = [t for t in targets if t.weight.any()]
+    heaviest = max(float(t.weight.max()) for t in measured)
+    coarse = all(t.noise for t in measured) and heaviest * (_SINGLE * total) ** 2 <= 1
+    return np.dtype(np.float32 if coarse else np.float64)
+
+
 def estimate(
     domain: Domain,
     targets: Sequence[Target],
@@ -108,7 +131,7 @@ def estimate(
     iterations: int,
     tolerance: float,
     stop_at_noise: bool,
-) -> dict[Clique, FloatArray]:
+) -> tuple[dict[Clique, FloatArray], np.dtype[Any]]:
     """Fit one table of log-potentials per clique by entropic mirror descent with momentum.
 
     Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
@@ -127,9 +150,10 @@ def estimate(
         stop_at_noise: Stop when no clique is farther from its measurement than noise explains.
 
     Returns:
-        The potentials, one table per target.
+        The potentials, one table per target, and the precision in which their product can be worked out.
     """
-    objective = _Objective(domain, targets, total)
+    precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
+    objective = _Objective(domain, targets, total, precision)
     theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
     try:
         losses, gradient = objective(theta)
@@ -139,8 +163,7 @@ def estimate(
     before, momentum = theta, 0
     moves = _moves([t.clique for t in targets])
     explained = np.array([t.explained for t in targets])
-    # The largest curvature of L along one cell is the largest weight; total turns probabilities into counts.
-    step = 1.0 / (total * max(float(t.weight.max()) for t in targets))
+    step = 1.0 / max(t.curvature(total) for t in targets)
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= explained):
@@ -169,7 +192,8 @@ def estimate(
             before, momentum = theta, 0
             if step < _LEAST_STEP:
                 break
-    return {t.clique: potential for t, potential in zip(targets, objective.split(theta), strict=True)}
+    potentials = {t.clique: p for t, p in zip(targets, objective.split(theta), strict=True)}
+    return potentials, objective.precision
 
 
 class _Objective:
@@ -178,7 +202,9 @@ class _Objective:
     The tables of all targets lie one after the other in one vector, so that a step touches them all at once.
     """
 
-    def __init__(self, domain: Domain, targets: Sequence[Target], total: float) -> None:
+    def __init__(
+        self, domain: Domain, targets: Sequence[Target], total: float, precision: np.dtype[Any]
+    ) -> None:
         self._graph = FactorGraph(domain.sizes, [tuple(domain.index(c) for c in t.clique) for t in targets])
         self._shapes = [t.mean.shape for t in targets]
         self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
@@ -186,6 +212,7 @@ class _Objective:
         self._mean = self.joined([t.mean for t in targets])
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
+        self.precision = precision
 
     def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
         """Return the vector of some tables, one per target."""
@@ -200,15 +227,26 @@ class _Objective:
 
     def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the losses [targets] and the gradient [cells]; raises ImpossibleError as the graph does."""
-        tables = [np.subtract(t, t.max()) for t in self.split(theta)]
-        for table in tables:
-            np.exp(table, out=table)
-        difference = self.joined(self._graph.marginals(tables))
+        difference = self._probabilities(theta)
         difference *= self._total
         difference -= self._mean
         gradient = difference * self._weight
         difference *= gradient
         return 0.5 * np.add.reduceat(difference, self._starts), gradient
+
+    def _probabilities(self, theta: FloatArray) -> FloatArray:
+        """Return the model's probabilities of all cells, found in as many digits as noise leaves."""
+        tables = [np.subtract(t, t.max(), dtype=self.precision) for t in self.split(theta)]
+        for table in tables:
+            np.exp(table, out=table)
+        try:
+            marginals = self._graph.marginals(tables)
+        except ImpossibleError:
+            if self.precision == np.float64:
+                raise
+            self.precision = np.dtype(np.float64)  # whose exponents reach ten times as far
+            return self._probabilities(theta)
+        return np.concatenate([t.ravel() for t in marginals], dtype=np.float64)
 
 
 def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:

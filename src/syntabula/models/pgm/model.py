@@ -60,6 +60,7 @@ class PGM:
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
+    _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
 
     def __post_init__(self) -> None:
         check_count("iterations", self.iterations)
@@ -95,11 +96,11 @@ class PGM:
     @cached_property
     def _tables(self) -> list[FloatArray]:
         """Probabilities of the tree's cliques: made when first asked for, as estimation does without them."""
-        return clique_tables(self._tree, self._potentials)
+        return clique_tables(self._tree, self._potentials, self._precision)
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
-        return replace(self, _domain=domain, _total=1.0, _potentials={})
+        return replace(self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64))
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
@@ -126,7 +127,7 @@ class PGM:
         targets = join(self._layout, measurements)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
-        potentials = estimate(
+        potentials, precision = estimate(
             self._layout,
             targets,
             start,
@@ -135,7 +136,7 @@ class PGM:
             tolerance=self.tolerance,
             stop_at_noise=self.stop_at_noise,
         )
-        return replace(self, _total=total, _potentials=potentials)
+        return replace(self, _total=total, _potentials=potentials, _precision=precision)
 
     def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
         """Return log-potentials to start from: those known, and for a new clique what takes the model there.
@@ -171,10 +172,11 @@ class PGM:
         for clique in wanted:
             self.domain.canonical(clique)  # names columns that do not exist
         tree = self._tree_for(wanted)
-        tables = self._tables if tree is self._tree else clique_tables(tree, self._potentials)
-        return [
-            self._total * table for table in marginal_probabilities(tree, tables, wanted, self.max_memory_mb)
-        ]
+        tables = (
+            self._tables if tree is self._tree else clique_tables(tree, self._potentials, self._precision)
+        )
+        found = marginal_probabilities(tree, tables, wanted, self.max_memory_mb)
+        return [np.multiply(self._total, table, dtype=np.float64) for table in found]
 
     def _tree_for(self, wanted: Sequence[Clique]) -> JunctionTree:
         """Return a tree that holds all wide marginals, if making it is quicker than to find each across the tree."""
@@ -221,6 +223,7 @@ class PGM:
             "tolerance": self.tolerance,
             "stop_at_noise": self.stop_at_noise,
             "max_memory_mb": self.max_memory_mb,
+            "precision": self._precision.name,
         }
         tables = [
             np.ascontiguousarray(arranged(p, c, wanted))
@@ -257,7 +260,10 @@ class PGM:
                 or not 0 < total < 1e18
             ):
                 raise ValueError
-            model = replace(model, _total=total, _potentials=potentials)
+            precision = np.dtype(
+                {"float32": np.float32, "float64": np.float64}[facts.get("precision", "float64")]
+            )
+            model = replace(model, _total=total, _potentials=potentials, _precision=precision)
             check_memory(model._tree, model.max_memory_mb)
             return model
         except (KeyError, TypeError, ValueError, SchemaError):

@@ -57,7 +57,7 @@ def _draw(table: FloatArray, groups: Column, n: int, rng: np.random.Generator) -
     size = table.shape[1]
     counted = np.bincount(groups, minlength=table.shape[0])
     present = np.flatnonzero(counted)
-    weights = table[present]
+    weights = table[present].astype(np.float64)
     sums = weights.sum(axis=1, keepdims=True)
     # A group that the model holds impossible can only come from rounding; its codes are then equally likely.
     conditional = np.where(sums > 0, weights, 1.0)
