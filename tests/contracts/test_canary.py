@@ -271,12 +271,12 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "strict, values outside the schema": fits(table(), strict=True),
     "a column of the schema is not in the table": fits(table().drop(columns="note")),
     "a column of the table is not in the schema": fits(altered(extra=NAMES)),
-    "text declared as numbers": fits(table(), with_column("note", st.Numeric(0, 1))),
+    "text declared as numbers": fits(table(), with_column("note", st.Numeric(0, 1)), strict=True),
     "text declared as dates": fits(
-        table(), with_column("note", st.Date(dt.date(2000, 1, 1), dt.date(2001, 1, 1)))
+        table(), with_column("note", st.Date(dt.date(2000, 1, 1), dt.date(2001, 1, 1))), strict=True
     ),
-    "text declared as true or false": fits(table(), with_column("note", st.Boolean())),
-    "numbers declared as text": fits(table(), with_column("level", st.Categorical(("a", "b")))),
+    "text declared as true or false": fits(table(), with_column("note", st.Boolean()), strict=True),
+    "numbers declared as text": fits(table(), with_column("level", st.Categorical(("a", "b"))), strict=True),
     "numbers declared as datetimes": fits(
         table(), with_column("level", st.Datetime(dt.datetime(2000, 1, 1), dt.datetime(2001, 1, 1)))
     ),

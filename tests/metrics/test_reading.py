@@ -109,13 +109,24 @@ class TestBadInput:
             compare(real, real, holdout=real.assign(y=1))
 
     def test_refuses_a_column_of_another_kind_without_showing_a_cell(self, real):
+        moments = pd.to_datetime(["2020-01-31", "2020-01-31", None])
         with pytest.raises(
-            DataError, match="column 'c' is stored as text in the real table, numbers"
+            DataError, match="column 'c' is stored as text in the real table, datetime"
         ) as caught:
-            compare(real, real.assign(c=[4711, 4712, 4713]))
-        assert "4711" not in str(caught.value)
-        with pytest.raises(DataError, match="column 'x' of the synthetic table is stored as text"):
-            compare(real, real.assign(x=["secret", "b", "c"]))
+            compare(real, real.assign(c=moments))
+        assert "2020" not in str(caught.value)
+        with pytest.raises(DataError, match="column 'x' of the synthetic table is stored as boolean"):
+            compare(real.assign(x=moments), real.assign(x=[True, False, True]))
+
+    def test_reads_cells_that_are_stored_otherwise_as_their_texts(self, real):
+        real = real.assign(c=["1", "2", "1"])
+        other = real.assign(c=[1, 3, 2], x=["0.5", "secret", "2"])
+
+        with pytest.warns(CoercionWarning, match="of the synthetic table .* count as missing, in 'x'"):
+            tables = compare(real, other)
+
+        assert tables.categories["c"] == ("1", "2", "3", None)
+        np.testing.assert_array_equal(tables.synthetic.numbers["x"], [0.5, np.nan, 2.0])
 
     def test_refuses_infinite_numbers(self, real):
         with pytest.raises(DataError, match="infinite"):

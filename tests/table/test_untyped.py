@@ -1,4 +1,4 @@
-"""Columns whose storage says nothing of their type are read as the schema declares them."""
+"""Columns that are stored otherwise than declared, or in no type at all, are read as the schema declares them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, SchemaError
+from syntabula.table.codec import Codec
 from syntabula.table.columns import Boolean, Categorical, Column, Date, Datetime, Identifier, Numeric
+from syntabula.table.frames import to_frame
 from syntabula.table.object_columns import to_objects
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
@@ -134,25 +137,84 @@ class TestObjects:
             st.Independent(epsilon=5.0, seed=0).fit(frame, schema, strict=True)
 
 
-def test_stored_types_are_left_to_the_check() -> None:
-    frame = pd.DataFrame({"whole": pd.Series([None, "7"], dtype="string")})
-    schema = st.Schema({"whole": COLUMNS["whole"]})
+class TestStoredOtherwise:
+    """A schema that reads a file of text reads what a library makes of that file, and gives the same kind back."""
 
-    assert typed_as_declared(read(frame), schema).columns["whole"].physical.kind == "text"
-    with pytest.raises(SchemaError, match="'whole'"):
-        st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
+    LIBRARIES: ClassVar[list[Any]] = [
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
+        lambda cells: pd.DataFrame(cells).convert_dtypes(dtype_backend="pyarrow"),
+    ]
+    CASES: ClassVar[dict[str, tuple[Column, list[Any], list[Any]]]] = {
+        "days as text": (COLUMNS["day"], ["2020-02-03", "2020-02-04"], ["2020-02-03", "2020-02-04"]),
+        "times as text": (
+            Datetime(*MOMENTS, resolution="hour"),
+            ["2020-02-03 10:00:00", "2020-02-04T11:00"],
+            ["2020-02-03 10:00:00", "2020-02-04 11:00:00"],
+        ),
+        "numbers as text": (COLUMNS["whole"], ["7", " 8"], ["7", "8"]),
+        "flags as text": (Boolean(spelling="yes/no"), ["yes", "no"], ["yes", "no"]),
+        "whole codes as text": (COLUMNS["code"], ["1", "2"], ["1", "2"]),
+        "text codes as integers": (Categorical(("1", "2")), [1, 2], [1, 2]),
+        "text codes as floats": (Categorical(("1", "2.5", "3.0")), [1.0, 2.5, 3.0], [1.0, 2.5, 3.0]),
+        "flags as integers": (Boolean(), [1, 0], [1, 0]),
+        "flags as floats": (Boolean(nullable=True), [1.0, 0.0], [1.0, 0.0]),
+        "text flags as booleans": (Categorical(("False", "True")), [True, False], [True, False]),
+        "whole flags as booleans": (Categorical((0, 1)), [True, False], [True, False]),
+        "numbers as booleans": (Numeric(0, 1, integer=True), [True, False], [True, False]),
+        "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
+    }
 
+    @pytest.mark.parametrize("library", range(4))
+    @pytest.mark.parametrize("case", CASES)
+    def test_it_is_read_and_written_as_it_was_stored(self, case: str, library: int) -> None:
+        column, cells, expected = self.CASES[case]
+        frame = self.LIBRARIES[library]({"x": cells * 20})
 
-@pytest.mark.parametrize("cells", [[None, None], [None, "7"]], ids=["empty", "one cell"])
-@pytest.mark.parametrize("stored", ["string", "str", "category"])
-def test_no_cell_decides_whether_a_stored_type_is_refused(stored: str, cells: list[str | None]) -> None:
-    categories = pd.CategoricalDtype(["7", "8"])
-    series = pd.Series(cells, dtype=categories if stored == "category" else stored)
+        table = read(frame, st.Schema({"x": column}))
+        codec = Codec.plan(st.Schema({"x": column}), bins=10_000)
+        encoded, coercions = codec.encode(table, strict="other" not in case)
+        decoded = codec.decode(encoded, np.random.default_rng(0))
+        again = to_frame(decoded, table.origin)
 
-    with pytest.raises(SchemaError, match="'whole' is stored as text"):
-        st.Independent(epsilon=5.0, seed=0).fit(
-            pd.DataFrame({"whole": series}), st.Schema({"whole": COLUMNS["whole"]})
-        )
+        assert "other" in case or not coercions
+        assert list(again["x"].to_pylist() if library == 2 else again["x"]) == expected * 20
+        stored = [t.schema.field("x").type if library == 2 else t["x"].dtype for t in (frame, again)]
+        assert stored[0] == stored[1] or "other" in case
+
+    @pytest.mark.parametrize("cells", [[None, None], [None, "7"], [None, "x"]], ids=["empty", "7", "x"])
+    @pytest.mark.parametrize("stored", ["string", "str", "category"])
+    def test_no_cell_decides_whether_it_is_read(self, stored: str, cells: list[str | None]) -> None:
+        categories = pd.CategoricalDtype(["7", "x"])
+        series = pd.Series(cells, dtype=categories if stored == "category" else stored)
+
+        raw = read(pd.DataFrame({"x": series}), st.Schema({"x": COLUMNS["whole"]})).columns["x"]
+
+        assert raw.physical.kind == "integer"
+        assert raw.missing.tolist() == [True, cells[1] != "7"]
+
+    def test_a_cell_of_another_kind_counts_as_it_does_in_a_file(self) -> None:
+        frame = pd.DataFrame({"x": ["2020-02-03", "yesterday"]})
+
+        raw = read(frame, st.Schema({"x": COLUMNS["day"]})).columns["x"]
+
+        assert raw.unreadable is not None
+        assert raw.unreadable.tolist() == [False, True]
+
+    @pytest.mark.parametrize(
+        ("column", "cells"),
+        [
+            (COLUMNS["day"], [20200203]),
+            (COLUMNS["whole"], [dt.datetime(2020, 2, 3)]),
+            (COLUMNS["text"], [dt.datetime(2020, 2, 3)]),
+            (COLUMNS["text"], [True]),
+            (COLUMNS["moment"], [pd.Timestamp("2020-02-03", tz="UTC")]),
+        ],
+    )
+    def test_what_no_file_would_read_is_refused_by_its_type(self, column: Column, cells: list[Any]) -> None:
+        with pytest.raises(SchemaError, match="'x' is stored"):
+            st.Independent(epsilon=5.0, seed=0).fit(pd.DataFrame({"x": cells}), st.Schema({"x": column}))
 
 
 def test_nothing_else_is_touched() -> None:

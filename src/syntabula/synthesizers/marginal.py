@@ -150,8 +150,8 @@ class Marginal(metaclass=TakesOptions):
 
         Args:
             source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
-                and Python objects, are read as the schema declares. Without a schema, the types of objects and of
-                JSON are read off the cells, which the statement warns of.
+                and columns that are stored otherwise than declared, are read as the schema says. Without a
+                schema, the types of objects and of JSON are read off the cells, which the statement warns of.
             schema: Columns and their domains. Without one, domains are found under differential privacy from
                 the names and stored types of the columns alone, and the types of delimited text likewise; or, if
                 `allow_observed`, both are read off the table, which taints the statement.

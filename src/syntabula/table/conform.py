@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.object_columns import exact_integers, object_array
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.columns import SPELLINGS
+from syntabula.table.object_columns import exact_integers, object_array, to_objects
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
 
 _DAY = 86_400_000_000
 _EXACT = 2**53
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20
 
 
 def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
@@ -59,7 +64,56 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None
             return values * _DAY
         case "datetime", "date":
             return values // _DAY
+        case _, "text":
+            return object_array(_texts(column))
+        case "text", "boolean" | "integer" | "float":
+            return _from_texts(column, physical)
+        case "boolean", "integer" | "float":
+            return values.astype(np.int64 if physical.kind == "integer" else np.float64)
+        case "integer" | "float", "boolean":
+            known = values[~column.missing]
+            return values.astype(np.bool_) if ((known == 0) | (known == 1)).all() else None
     return None
+
+
+def _texts(column: RawColumn) -> list[str]:
+    """Return values as text files hold them, anything where missing."""
+    true, slash, false = column.physical.name.partition("/")
+    if column.physical.kind == "boolean":
+        true, false = (true, false) if slash else ("true", "false")
+        return [true if value else false for value in column.values.tolist()]
+    return ["" if value is None else str(value) for value in to_objects(column).tolist()]
+
+
+def _from_texts(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
+    """Return texts as the numbers or flags that they write; None if one of them writes none."""
+    distinct = {text: _meant(text, physical.kind) for text in {*column.values[~column.missing].tolist()}}
+    if None in distinct.values():
+        return None
+    read: list[Any] = [
+        0 if gap else distinct[text] for text, gap in zip(column.values, column.missing, strict=True)
+    ]
+    if physical.kind == "integer":
+        return exact_integers(read)
+    return np.array(read, dtype=np.float64 if physical.kind == "float" else np.bool_)
+
+
+def _meant(text: str, kind: PhysicalKind) -> int | float | None:
+    if kind == "boolean":
+        return next((s.startswith(f"{text}/") for s in SPELLINGS if text in s.split("/")), None)
+    number = as_number(text)
+    return None if kind == "integer" and isinstance(number, float) else number
+
+
+def as_number(text: str) -> int | float | None:
+    """Return the number that a text writes as Python does; None if it does not."""
+    if _WHOLE.fullmatch(text):
+        return int(text) if len(text) <= _MOST_DIGITS else None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and repr(number) == text else None
 
 
 def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:

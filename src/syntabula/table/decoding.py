@@ -39,7 +39,7 @@ def decode_column(
     if isinstance(column, Categorical):
         return _labels(column, index, missing)
     if isinstance(column, Boolean):
-        return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", "bool"))
+        return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", column.spelling))
     assert isinstance(column, Binned)
     assert bins is not None
     points = normal_within(bins, spread, index, rng) if spread else uniform_within(bins, index, rng)

@@ -1,4 +1,4 @@
-"""Columns whose storage says nothing of their type, read as a schema declares them."""
+"""Columns that are stored otherwise than a schema declares them, or in no type at all, read as it declares."""
 
 from __future__ import annotations
 
@@ -8,24 +8,39 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from syntabula.table.columns import Column
+from syntabula.table.column_codes import all_labels
+from syntabula.table.columns import SPELLINGS, Boolean, Categorical, Column, Date, Datetime, Label, Numeric
+from syntabula.table.conform import as_number
 from syntabula.table.declared_cells import declared_type
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import PhysicalKind, RawColumn, RawTable
 from syntabula.table.schema import Schema
 
 _NO_TYPE = ("object", "null", "null[pyarrow]", "Null")
 """What libraries call the type of a column of which they know none, as they do of one without values."""
 
+_READ_AS_TEXTS: dict[PhysicalKind, tuple[type[Column], ...]] = {
+    "text": (Numeric, Categorical, Boolean, Date, Datetime),
+    "integer": (Categorical, Boolean),
+    "float": (Categorical, Boolean),
+    "boolean": (Categorical, Numeric),
+}
+"""Kinds of columns that are read from a stored kind which is not their own, by what its cells are as texts."""
+
 
 def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
-    """Return a table whose columns of no stored type are those that the schema declares.
+    """Return a table whose columns are of the kinds that the schema declares, where they can be read so.
+
+    One schema fits a table however it is stored: where a file of text, whose cells are read as declared, would
+    be read, so are the columns that a library makes of it. Days that are stored as text, codes and flags stored
+    as numbers, and Python objects are therefore read as their texts would be in a file (see `declared_cells`),
+    each on its own: 7 is the category "7", "2.5" is a number, and what has no plain text is unreadable.
 
     Delimited text, JSON and Python objects store no type: a column without values, or a table without rows,
-    comes as text whatever it would hold, and one object may make another kind of a whole column. Objects that are
-    not of the declared kind are therefore read as their texts would be in a file (see `declared_cells`), each on
-    its own: 7 is the category "7", "2.5" is a number, and what has no plain text is unreadable. Other columns
-    are left as they are, to be checked by the schema.
+    comes as text whatever it would hold, and one object may make another kind of a whole column. Whether a
+    column is read follows from its declaration and stored type alone; the others are left as they are, to be
+    refused by the schema.
     """
     columns, physical = dict(table.columns), dict(table.origin.physical)
     for name, column in schema.columns.items():
@@ -33,17 +48,83 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
         if raw is None:
             continue
         untyped = raw.physical.name in _NO_TYPE and raw.physical.kind == "text"
-        if untyped and raw.missing.all() and column.objection(raw.physical) is not None:
-            # No cell has content, so that the values are of no account. (Of a stored type the check decides, as for
-            # any other column of that type: whether a table is refused must not follow from its cells.)
-            values = np.zeros(raw.missing.size, dtype=np.int64)
-            columns[name] = RawColumn(values, raw.missing, declared_type(column))
-        elif raw.physical.name == "object" and column.objection(raw.physical) is not None:
-            columns[name] = _read_objects(name, raw, column)
+        if column.objection(raw.physical) is not None:
+            if untyped and raw.missing.all():
+                # No cell has content, so that the values are of no account.
+                values = np.zeros(raw.missing.size, dtype=np.int64)
+                columns[name] = RawColumn(values, raw.missing, declared_type(column))
+            elif raw.physical.name == "object":
+                columns[name] = _read_objects(name, raw, column)
+            elif _is_read(raw.physical.kind, column):
+                columns[name] = _read_stored(name, raw, column)
+                if not _is_written(raw.physical.kind, column):
+                    physical[name] = declared_type(column)
         if raw.physical.name == "object":
             # What is written in the end must not follow from the cells either.
             physical[name] = replace(declared_type(column), name="object")
     return replace(table, columns=columns, origin=replace(table.origin, physical=physical))
+
+
+def _is_read(stored: PhysicalKind, column: Column) -> bool:
+    if stored == "boolean" and isinstance(column, Categorical) and column.label_type is str:
+        return _spelling(column) is not None
+    return isinstance(column, _READ_AS_TEXTS.get(stored, ()))
+
+
+def _is_written(stored: PhysicalKind, column: Column) -> bool:
+    """Say whether a stored kind holds every value that is declared, so that synthetic ones are stored so too."""
+    labels: tuple[Label, ...] = all_labels(column) if isinstance(column, Categorical) else ()
+    match stored:
+        case "integer" | "float":
+            return all(as_number(label) is not None for label in labels if isinstance(label, str))
+        case "boolean" if isinstance(column, Numeric):
+            return column.integer and column.lower >= 0 and column.upper <= 1
+        case "boolean":
+            return {*labels} <= {0, 1} or {*labels} == {*(_spelling(column) or ())}
+    return True
+
+
+def _spelling(column: Column) -> tuple[str, str] | None:
+    """Return how the categories write true and false, if they do."""
+    labels = {*column.categories} if isinstance(column, Categorical) else set()
+    pairs = [spelling.split("/") for spelling in SPELLINGS]
+    return next(((true, false) for true, false in pairs if {true, false} <= labels), None)
+
+
+def _read_stored(name: str, raw: RawColumn, column: Column) -> RawColumn:
+    """Read each distinct value once, by its text."""
+    from syntabula.table.declared_texts import read_texts
+
+    missing = raw.missing.copy()
+    if raw.physical.kind == "float":
+        missing |= np.isnan(raw.values)
+    places: dict[Any, int] = {}
+    present: list[Any] = raw.values[~missing].tolist()
+    found = np.fromiter((places.setdefault(v, len(places)) for v in present), np.intp, count=len(present))
+    texts = [None, *(_stored_text(value, column) for value in places)]
+    # The first one is that of missing cells.
+    rows: NDArray[np.intp] = np.zeros(missing.size, dtype=np.intp)
+    rows[~missing] = found + 1
+    return read_texts({name: texts}, Schema({name: column}))[0][name].take(rows)
+
+
+def _stored_text(value: Any, column: Column) -> str:
+    """Return the text that a stored value would have in a file of text which is read as the column declares."""
+    if isinstance(value, str):
+        return value
+    labels = column.categories if isinstance(column, Categorical) else ()
+    if isinstance(value, bool):
+        true, false = _spelling(column) or (("1", "0") if _is_number(column) else ("true", "false"))
+        return true if value else false
+    if isinstance(value, float) and value.is_integer() and str(int(value)) in labels:
+        # pandas turns integers into floats as soon as one is missing.
+        return str(int(value))
+    # Without the sign of a zero, which equals the one without.
+    return repr(value + 0)
+
+
+def _is_number(column: Column) -> bool:
+    return isinstance(column, Numeric) or (isinstance(column, Categorical) and column.label_type is not bool)
 
 
 def _read_objects(name: str, raw: RawColumn, column: Column) -> RawColumn:
