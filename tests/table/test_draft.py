@@ -93,6 +93,25 @@ class TestKinds:
             assert "placeholder" in notes[0]
 
 
+class TestNotes:
+    def test_one_note_tells_of_all_columns_of_which_it_holds(self):
+        columns = {name: raw("float", [1.0, 2.0, None]) for name in ("a", "b")} | {
+            "c": raw("text", ["x"] * 3)
+        }
+
+        _, notes = draft_schema(RawTable(columns, 3, None))
+
+        assert notes == ["columns 'a', 'b': each holds whole numbers only, so it counts as integer"]
+
+    def test_days_that_are_stored_as_text_are_pointed_out(self):
+        column, notes = draft_one(
+            raw("text", [f"2020-{m:02}-{d:02}" for m in (1, 2) for d in range(1, 29)] * 2)
+        )
+
+        assert isinstance(column, Categorical)
+        assert "declare it a date" in notes[0]
+
+
 class TestIdentifiers:
     @pytest.mark.parametrize(
         ("raw_column", "name"),

@@ -41,6 +41,7 @@ MOST_DECIMALS = 6
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
+_DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
 _LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
@@ -53,23 +54,29 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
         source: A raw table, data frame, Arrow table or path of a file; every cell is looked at.
 
     Returns:
-        A schema whose domains are all `observed`, and notes about choices that a person should check. Notes
-        name columns, never values.
+        A schema whose domains are all `observed`, and notes about choices that a person should check, one for
+        all columns of which it holds. Notes name columns, never values.
 
     Raises:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
             the message names the column and the remedy.
     """
     columns: dict[str, Column] = {}
-    notes: list[str] = []
+    noted: dict[str, list[str]] = {}
     for name, raw in read(source).columns.items():
         try:
             columns[name], note = _draft_column(name, raw)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
-            notes.append(f"column {name!r}: {note}")
-    return Schema(columns), notes
+            noted.setdefault(note, []).append(name)
+    return Schema(columns), [_note(names, note) for note, names in noted.items()]
+
+
+def _note(names: list[str], note: str) -> str:
+    if len(names) == 1:
+        return f"column {names[0]!r}: {note}"
+    return f"columns {', '.join(map(repr, names))}: each {note}"
 
 
 def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
@@ -122,6 +129,8 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
             "categorical, with its common values and `open: true`"
         )
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
+    if len(labels) > FEW_VALUES and all(map(_DAY.fullmatch, labels)):
+        note = "holds days as text; declare it a date, with its bounds, to learn their order"
     return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
 
 
