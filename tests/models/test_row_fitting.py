@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.cell_targets import CellTargets
 from syntabula.models.pair_blocks import PairBlock
 from syntabula.models.pgm.mirror_descent import join
-from syntabula.models.row_fitting import fit_rows
+from syntabula.models.row_fitting import Loss, fit_rows
 from syntabula.models.stars import Star, WideStar, make_stars
 
 torch = pytest.importorskip("torch")
@@ -57,6 +59,13 @@ def measurements(sigma: float = 10.0, seed: int = 0) -> list[Measurement]:
     return found
 
 
+def few_cells(clique: tuple[str, ...], *cells: int, sigma: float = 10.0) -> Measurement:
+    """Measure some cells of a marginal; of the others nothing is known."""
+    values, sigmas = np.zeros(DOMAIN.shape(clique)), np.full(DOMAIN.shape(clique), 1e10)
+    values.flat[list(cells)], sigmas.flat[list(cells)] = 700.0, sigma
+    return Measurement(clique, values, sigmas)
+
+
 def stars(measured: list[Measurement], **options: object) -> list[Star]:
     return make_stars(DOMAIN, join(DOMAIN, measured), 5000.0, device=torch.device("cpu"), **options)
 
@@ -94,6 +103,33 @@ class TestGradient:
             down[row, code] -= step
             slope = (loss_by_hand(up, measured) - loss_by_hand(down, measured)) / (2 * step)
             assert gradient[row, code] == pytest.approx(slope, rel=1e-3, abs=1e-7)
+
+    @pytest.mark.parametrize("loss", ["squared", "largest"])
+    def test_of_few_cells_is_that_of_their_whole_marginals(
+        self, loss: Loss, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measured = [few_cells(("a",), 0), few_cells(("a", "c"), 1, 6, 7), few_cells(("c", "a", "b"), 3, 20)]
+        options = {"iterations": 1, "learning_rate": 1e-9, "tolerance": 1e-9, "stop_at_noise": False}
+        one_by_one, whole = Logits(), Logits()
+        targets = stars(measured)
+
+        fit_rows(one_by_one, targets, loss=loss, **options)
+        monkeypatch.setattr("syntabula.models.cell_targets.MOST_CELLS", 0)
+        fit_rows(whole, stars(measured), loss=loss, **options)
+
+        assert [type(t) for t in targets] == [CellTargets, CellTargets, WideStar]
+        assert (whole.logits.grad != 0).any()
+        torch.testing.assert_close(one_by_one.logits.grad, whole.logits.grad, rtol=1e-4, atol=1e-8)
+
+    @pytest.mark.parametrize(("deviations", "explained"), [(1.5, True), (6.0, False)])
+    def test_noise_explains_few_cells_that_are_near(self, deviations: float, explained: bool) -> None:
+        (target,) = stars([few_cells(("a", "c"), 1, 6, sigma=10.0)])
+        table = Logits().table()
+        exact = target.difference(table) + target.wanted
+
+        near = replace(target, wanted=exact + deviations * 10.0 / 5000)
+
+        assert near.is_explained(near.difference(table)) == explained
 
     def test_of_the_largest_errors_is_the_mean_sign_of_those_far_off(self) -> None:
         rows = Logits()

@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.cell_targets import MOST_CELLS, CellTargets, apart, make_cell_targets
 from syntabula.models.pair_blocks import (
     PairBlock,
     explained_sum,
@@ -103,8 +104,8 @@ def _without_others(by_cell: Any, blocks: Sequence[Tensor], own: int) -> Any:
     return found[:, 0, :, 0]
 
 
-Star = WideStar | PairBlock
-"""Some targets that one matrix product finds all."""
+Star = WideStar | PairBlock | CellTargets
+"""Some targets that are found together, most by one matrix product."""
 
 
 def make_stars(
@@ -139,11 +140,13 @@ def make_stars(
     def importance(clique: Clique) -> float:
         return (emphasis if clique in newest else 1.0) / largest
 
-    pairs = [t for t in targets if len(t.clique) == 2]
+    few, whole = apart(targets)
+    pairs = [t for t in whole if len(t.clique) == 2]
     stars: list[Star] = [
+        *make_cell_targets(domain, few, total, importance=importance, device=device),
         *make_pair_blocks(domain, pairs, total, importance=importance, device=device),
     ]
-    for heads, tails, members in _cover(domain, [t for t in targets if len(t.clique) != 2]):
+    for heads, tails, members in _cover(domain, [t for t in whole if len(t.clique) != 2]):
         first, end = starts[tails[0]], starts[tails[-1] + 1]
         shape = (domain.cells(heads), end - first)
         wanted, precision, weight = (np.zeros(shape, dtype=np.float32) for _ in range(3))
@@ -180,6 +183,8 @@ def star_numbers(domain: Domain, cliques: Collection[Clique], rows: int) -> int:
     cells = pair_numbers(domain.sizes, pairs) + sum(domain.cells(c) for c in cliques if len(c) != 2)
     # A product of columns over the rows, and its gradient, for cliques wider than a pair.
     products = sum(domain.cells(c[:-1]) for c in cliques if len(c) > 2)
+    # The same for single cells, if these are few.
+    products += min(MOST_CELLS, sum(domain.cells(c) for c in cliques))
     # wanted, precision, weight, difference, slope, and one more in the making; half may lie between targets.
     return 12 * cells + rows * 3 * products
 
