@@ -1,11 +1,11 @@
 """One run of the authors' RAP++ on a coded table, from a checkout of amazon-science/relaxed-adaptive-projection.
 
     git clone https://github.com/amazon-science/relaxed-adaptive-projection
-    RAP=relaxed-adaptive-projection python benchmarks/peer_rap.py TABLE DOMAIN OUT EPSILON SEED
+    RAP=relaxed-adaptive-projection python benchmarks/peer_rap.py TABLE DOMAIN OUT EPSILON SEED [PICKS]
 
-It needs jax and matplotlib. Pairs of columns, a round for each column, five pairs a round, 1,000 relaxed rows, and the
-learning rate of tab_bench's table 7. It is given the budget of the others instead of that of its own conversion;
-it releases what it chose before anew in every round, which it does not pay for.
+It needs jax and matplotlib. Pairs of columns, a round for each column, five pairs a round unless PICKS says otherwise,
+1,000 relaxed rows, and the learning rate of tab_bench's table 7. It is given the budget of the others instead of that of
+its own conversion; it releases what it chose before anew in every round, which it does not pay for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 def main() -> None:
     """Read a Parquet file of codes and a domain, fit, write a Parquet file of codes."""
-    table, domain_path, out, epsilon, seed = sys.argv[1:6]
+    table, domain_path, out, epsilon, seed, *picks = sys.argv[1:7]
     started = time.perf_counter()
     import jax.numpy
     import numpy as np
@@ -46,7 +46,7 @@ def main() -> None:
         iterations=[1],
         sigmoid_doubles=[0],
         optimizer_learning_rate=[0.003],
-        top_q=5,
+        top_q=int(picks[0]) if picks else 5,
         get_dp_select_epochs=lambda domain: len(domain.attrs),
     )
     with contextlib.redirect_stdout(sys.stderr):

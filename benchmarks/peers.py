@@ -44,8 +44,10 @@ def main() -> None:
     )
     parser.add_argument("--pairs", nargs="+", choices=PUBLIC, default=list(PUBLIC))
     parser.add_argument("--table", default="adult_coded")
+    parser.add_argument("--columns", type=int, help="only so many, the first ones")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0])
     parser.add_argument("--iterations", type=int, default=200, help="of each round of MargNet and GEM")
+    parser.add_argument("--records", type=int, default=1000, help="that Private-GSD evolves")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds given to one run")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has what the peers need")
@@ -57,16 +59,18 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         table = coded_table(options.table, Path(temporary))
+        if options.columns:
+            table = _narrowed(table, options.columns, Path(temporary))
         for epsilon in options.epsilons:
             for method in options.pairs:
-                extra = [str(options.iterations)] if method in ITERATED else []
+                extra = _extra(method, options, len(table.sizes))
                 for seed in range(options.runs):
                     commands = {
                         "ours": [sys.executable, __file__, "own", method],
                         "ours, all iterations": [sys.executable, __file__, "full", method],
                         "public": [options.python, str(HERE / PUBLIC[method])],
                     }
-                    if not extra:
+                    if method not in ITERATED:
                         del commands["ours, all iterations"]
                     words = [str(epsilon), str(seed), *extra]
                     ours = None
@@ -82,7 +86,7 @@ def own(every_iteration: bool) -> None:
     Args:
         every_iteration: Whether the network trains on where ours would stop, as the public codes do.
     """
-    method, table, domain, out, epsilon, seed, *iterations = sys.argv[2:9]
+    method, table, domain, out, epsilon, seed, *extra = sys.argv[2:9]
     started = time.perf_counter()
     import syntabula
     from syntabula.models.genetic import Genetic
@@ -93,17 +97,17 @@ def own(every_iteration: bool) -> None:
     settings: dict[str, Any] = {"epsilon": float(epsilon), "bins": max(sizes.values()), "rare": None}
     if method in ITERATED:
         if method == "margnet":
-            network = NeuralRows(n_rows=512, units=256, iterations=int(iterations[0]))
+            network = NeuralRows(n_rows=512, units=256, iterations=int(extra[0]))
         else:
             network = NeuralRows(
-                n_rows=1024, units=512, iterations=int(iterations[0]), loss="halved", start="gaussian"
+                n_rows=1024, units=512, iterations=int(extra[0]), loss="halved", start="gaussian"
             )
         stops = {"stop_at_noise": False, "tolerance": 1e-12} if every_iteration else {}
         settings["model"] = replace(network, **stops)
     elif method == "private-gsd":
-        settings["model"] = Genetic(max_rows=1000)
+        settings["model"] = Genetic(max_rows=int(extra[0]))
     elif method == "rap++":
-        settings["selector"] = TopQ(chosen_per_round=5)
+        settings["selector"] = TopQ(chosen_per_round=int(extra[0]))
         settings["model"] = syntabula.RAPPlusPlus().model
     # Without categories in order: the public codes know pairs alone here.
     columns = {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
@@ -116,6 +120,29 @@ def own(every_iteration: bool) -> None:
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
     print(json.dumps(cost))
+
+
+def _extra(method: str, options: argparse.Namespace, n_columns: int) -> list[str]:
+    """Return what a method is told beside budget and seed: iterations, records, or pairs a round."""
+    if method in ITERATED:
+        return [str(options.iterations)]
+    if method == "private-gsd":
+        return [str(options.records)]
+    if method == "rap++":
+        # A round for each column, and some pairs left in the last one to choose from.
+        return [str(max(1, min(5, n_columns // 2 - 1)))]
+    return []
+
+
+def _narrowed(table: CodedTable, n_columns: int, folder: Path) -> CodedTable:
+    """Return the first columns of a table."""
+    import pandas as pd
+
+    sizes = dict(list(table.sizes.items())[:n_columns])
+    path, domain = folder / "narrowed.parquet", folder / "narrowed.domain.json"
+    pd.read_parquet(table.path)[list(sizes)].to_parquet(path, index=False)
+    domain.write_text(json.dumps(sizes))
+    return CodedTable(table.name, path, domain)
 
 
 def _run(
