@@ -62,7 +62,7 @@ def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: p
 
     def observed(name: str, kinds: np.ndarray, **options: object) -> object:
         physical = right(name, kinds, **options)
-        return physical if (kinds != len(found_types.CELL_KINDS) - 1).all() else found_types._TEXT
+        return physical if (kinds != len(found_types.CELL_KINDS) - 1).all() else found_types.TEXT
 
     monkeypatch.setattr("syntabula.synthesizers.preparation.find_type", observed)
 

@@ -58,8 +58,7 @@ def test_where_most_are_hidden_it_is_refused() -> None:
     ids=lambda x: getattr(x, "name", ""),
 )
 def test_it_rests_on_the_stored_type_alone(physical: PhysicalType, lower: object) -> None:
-    with pytest.warns(DomainWarning):
-        column = hidden_domain("x", physical)
+    column = hidden_domain(physical)
 
     assert column.objection(physical) is None
     assert (column.lower, column.upper) == (lower, lower)

@@ -20,11 +20,12 @@ from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import domain_step
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
+from syntabula.table import domain_warnings
 from syntabula.table.codec import Codec
 from syntabula.table.column_codes import span
 from syntabula.table.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.encoding import ordered_points
-from syntabula.table.found_types import TYPE_SHARE, find_type, type_step
+from syntabula.table.found_types import TEXT, TYPE_SHARE, find_type, type_step
 from syntabula.table.hidden_domain import hidden_domain
 from syntabula.table.private_domain import ORDERED, check_extractable, extract_column
 from syntabula.table.raw import PhysicalType, RawTable
@@ -87,11 +88,12 @@ class Preparation:
 
     def typed(self, file: UntypedFile, ledger: Ledger, noise: NoiseSource, *, progress: Progress) -> RawTable:
         """Find the types of a text file's columns, and return the table that they read."""
-        physical = {}
+        found: dict[str, PhysicalType | None] = {}
         for name, share in _one_by_one(self.types, "find the types", progress):
             kinds = file.cell_kinds(name)
-            physical[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
-        return file.typed(physical)
+            found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
+        domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
+        return file.typed({name: physical or TEXT for name, physical in found.items()})
 
     def codec(
         self,
@@ -145,7 +147,13 @@ class Preparation:
                 # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
                 if 2 * len(hidden) > n_ordered:
                     raise next(iter(hidden.values())) from None
-        columns |= {name: hidden_domain(name, table.columns[name].physical) for name in hidden}
+        domain_warnings.warn_of_rare_categories(
+            [n for n, column in columns.items() if isinstance(column, Identifier)]
+        )
+        columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
+        numbers = [name for name in hidden if isinstance(columns[name], Numeric)]
+        domain_warnings.warn_of_hidden_bounds(numbers, "0")
+        domain_warnings.warn_of_hidden_bounds([name for name in hidden if name not in numbers], "1970-01-01")
         if all(isinstance(column, Identifier) for column in columns.values()):
             raise PrivateDomainError(
                 "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.discretize.bounds import LEAST_FAILURE, MISSING_TAIL
-from syntabula.errors import DomainWarning
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -19,7 +17,7 @@ from syntabula.table.untyped_file import CELL_KINDS
 TYPE_SHARE = Fraction(1, 8)
 """Part of a column's preprocessing budget that finds its type, where none is stored."""
 
-_TEXT = PhysicalType("text", "VARCHAR")
+TEXT = PhysicalType("text", "VARCHAR")
 _FLAG = PhysicalType("boolean", "BOOLEAN")
 _WHOLE = PhysicalType("integer", "BIGINT")
 _REAL = PhysicalType("float", "DOUBLE")
@@ -42,7 +40,7 @@ def type_step(name: str) -> str:
 
 def find_type(
     name: str, kinds: NDArray[np.int64], *, share: Fraction, ledger: Ledger, noise: NoiseSource
-) -> PhysicalType:
+) -> PhysicalType | None:
     """Find the narrowest type that reads all cells of a column but so few that noise hides them.
 
     Each record counts for the one kind that its cell is, if it has one: a histogram of sensitivity one. The type
@@ -59,8 +57,7 @@ def find_type(
         noise: Draws the noise.
 
     Returns:
-        A stored type; text, with a warning, if noise hides everything. Cells that it does not read are missing,
-        each on its own.
+        A stored type, or None if noise hides everything. Cells that it does not read are missing, each on its own.
     """
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
@@ -74,23 +71,16 @@ def find_type(
     seen = within > answer.above_noise(MISSING_TAIL) * np.sqrt(len(family))
     others = [kind for kind in CELL_KINDS if kind not in family]
     if not seen and not any(map(stands_out, others)):
-        warnings.warn(
-            DomainWarning(
-                f"column {name!r}: it is empty, or at this budget noise hides what kind of values it holds, so it "
-                "counts as text; state the column in a schema, or raise epsilon"
-            ),
-            stacklevel=2,
-        )
-        return _TEXT
+        return None
     if not seen or any(map(stands_out, others)):
-        return _TEXT
+        return TEXT
     match family[0]:
         case "true or false":
             return _FLAG
         case "whole":
             if not stands_out("real"):
                 return _WHOLE
-            return _TEXT if stands_out("long whole") else _REAL
+            return TEXT if stands_out("long whole") else _REAL
         case "day":
             return _LOCAL if stands_out("local time") else _DAY
     return _ZONED

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 
-from syntabula.errors import DomainWarning
 from syntabula.table.columns import Column, Date, Datetime, Numeric
 from syntabula.table.raw import PhysicalType
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
-def hidden_domain(name: str, physical: PhysicalType) -> Column:
+def hidden_domain(physical: PhysicalType) -> Column:
     """Return a domain that rests on nothing but the stored type: 0, or the first of January 1970, or missing.
 
     A column that is nearly empty has too few values to find their bounds, and must not stop the release of all
@@ -30,12 +28,4 @@ def hidden_domain(name: str, physical: PhysicalType) -> Column:
             )
         case _:
             column = Numeric(0, 0, integer=True, nullable=True, provenance="private")
-    value = "0" if isinstance(column, Numeric) else "1970-01-01"
-    warnings.warn(
-        DomainWarning(
-            f"column {name!r}: at this budget, noise hides where its values lie, if it has any, so that each of them "
-            f"counts as {value}; state its bounds in a schema to learn them, or leave it out"
-        ),
-        stacklevel=2,
-    )
     return column

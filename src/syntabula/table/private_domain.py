@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from syntabula.discretize.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.discretize.categories import extract_categories
 from syntabula.discretize.precision import extract_level
-from syntabula.errors import DomainWarning, SchemaError
+from syntabula.errors import SchemaError
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.label_curator import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
@@ -135,13 +134,6 @@ class _Search:
         column = LabelCurator({x: n for x, n in labels.items() if n}, self.ledger, self.noise)
         found = extract_categories(column, share=self.share, delta=delta, step=self.step)
         if not found.labels:
-            warnings.warn(
-                DomainWarning(
-                    f"column {self.name!r}: no category is frequent enough to be found at this budget, so its values "
-                    "are made anew as running numbers; state its categories in a schema to learn them"
-                ),
-                stacklevel=2,
-            )
             return Identifier(nullable=found.has_missing, provenance="private")
         other = "other"
         while other in found.labels:
