@@ -9,6 +9,7 @@ Examples:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +189,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"syntabula.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'syntabula' has no attribute {name!r}")
+    # Python adds the nearest name to what it is told of.
+    raise AttributeError(
+        f"module 'syntabula' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+    )
 
 
 def __dir__() -> list[str]:

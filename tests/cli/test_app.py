@@ -53,6 +53,9 @@ class TestUsageErrors:
         assert "--help" in ran.err
         assert ran.out == ""
 
+    def test_a_misspelt_command_gets_the_nearest_one_in_a_plain_sentence(self, run):
+        assert "synt'; did you mean 'synth'; see `syntabula --help`" in run("synt", "people.csv").err
+
 
 class TestCommonFlags:
     def test_flags_may_stand_anywhere_before_a_double_dash(self):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import syntabula
 
 
@@ -18,6 +20,12 @@ class TestSurface:
         missing = [name for name in syntabula.__all__ if getattr(syntabula, name, None) is None]
 
         assert missing == []
+
+    def test_python_is_told_enough_to_name_the_nearest_one(self) -> None:
+        with pytest.raises(AttributeError) as caught:
+            syntabula.Aim  # type: ignore[attr-defined]  # noqa: B018
+
+        assert (caught.value.name, caught.value.obj) == ("Aim", syntabula)
 
     def test_dir_shows_the_public_names(self) -> None:
         assert dir(syntabula) == sorted(syntabula.__all__)

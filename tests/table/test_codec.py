@@ -386,6 +386,23 @@ class TestPrivacy:
             assert "987654321" not in text
             assert not any(character.isdigit() for character in text)
 
+    def test_columns_with_the_same_coercion_share_a_sentence_that_says_what_becomes_of_them(self):
+        schema = Schema(
+            {
+                **{name: Categorical(("x",)) for name in "ab"},
+                "c": Categorical(("x",), nullable=True),
+                "d": Categorical(("x",), open=True),
+            }
+        )
+        _, coercions = Codec.plan(schema).encode(table(**{n: raw("text", ["y", "x"]) for n in "abcd"}))
+
+        assert coercions.describe() == [
+            "columns 'a', 'b': some values are not declared categories and their records are left out, as the column "
+            "is not nullable",
+            "column 'c': some values are not declared categories and count as missing",
+            "column 'd': some values are not declared categories and count as the category for all others",
+        ]
+
     def test_wrong_storage_is_refused_by_name(self):
         with pytest.raises(SchemaError, match="'x' is stored as text") as caught:
             encode_one(Numeric(0, 1), raw("text", ["canary"]))

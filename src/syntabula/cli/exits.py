@@ -110,7 +110,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
     usage: Any = getattr(error, "format_message", None)
     if usage is not None:
         # Typer brings its own copy of click from 0.16 on, so that the class has no one place to import from.
-        return Exit.ARGUMENTS, f"{_without_stop(usage())}; see `{_command_of(error)} --help`"
+        return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
     code = next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
     return code, _message(error, code)
 
@@ -134,8 +134,8 @@ def _message(error: BaseException, code: Exit) -> str:
     )
 
 
-def _without_stop(text: str) -> str:
-    return text.strip().rstrip(".")
+def _one_sentence(text: str) -> str:
+    return text.strip().rstrip(".?").replace(". Did you mean ", "; did you mean ")
 
 
 def _command_of(error: BaseException) -> str:

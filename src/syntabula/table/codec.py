@@ -16,7 +16,7 @@ from syntabula.discretize.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.table.coercions import KINDS, Coercions
+from syntabula.table.coercions import KINDS, Coercions, outcome
 from syntabula.table.column_codes import Binned, is_learned, n_codes, span
 from syntabula.table.columns import Column, Identifier
 from syntabula.table.decoding import decode_column, surrogates
@@ -131,7 +131,11 @@ class Codec:
             for kind, count in read.counts.items():
                 if count:
                     counts[kind][name] = count
-        coercions = Coercions(**counts, records_left_out=int(kept.size - kept.sum()))
+        coercions = Coercions(
+            **counts,
+            records_left_out=int(kept.size - kept.sum()),
+            outcomes={name: outcome(column) for name, column in self._learned().items()},
+        )
         if strict and coercions:
             raise DataError(
                 f"strict reading failed. {'; '.join(coercions.describe())}. Correct the table, widen the "
