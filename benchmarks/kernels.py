@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.models.pgm import calibration, elimination_step, factor_graph, mirror_descent, queries
+from syntabula.models.pgm import calibration, elimination_step, factor_graph, mirror_descent, pairs, queries
 
 clock = time.thread_time
 LARGE = 2**18
@@ -55,6 +55,10 @@ def timed_kernels() -> Iterator[list[Kernel]]:
         ("tables of the junction tree", calibration, "_product"),
         ("sum tables of the junction tree", calibration, "sum_over"),
         ("sum tables for candidates", queries, "sum_over"),
+        ("carry columns across a clique", pairs._Inside, "carry"),
+        ("join what branches say", pairs, "_joined"),
+        ("sum tables for pairs", pairs, "sum_over"),
+        ("the walk over the cliques itself", pairs, "_run"),
         ("the walk over the steps itself", factor_graph.FactorGraph, "marginals"),
         ("exponentials, losses and gradients", mirror_descent._Objective, "__call__"),
     ]
@@ -91,6 +95,10 @@ def _timed(function: Callable[..., Any], kernel: Kernel, within: list[float]) ->
 def _bytes(values: Any) -> int:
     if isinstance(values, np.ndarray):
         return values.nbytes
+    if isinstance(values, pairs._Message):
+        return values.table.nbytes
+    if isinstance(values, dict):
+        values = list(values.values())
     return sum(map(_bytes, values)) if isinstance(values, list | tuple) else 0
 
 
@@ -150,8 +158,8 @@ def print_kernels(kernels: list[Kernel]) -> None:
 
 
 def _product_rate() -> float:
-    """Return the GFLOP/s of the product of two matrices that fit the cache."""
-    matrix = np.random.default_rng(0).random((500, 500))
+    """Return the GFLOP/s of the product of two matrices that fit the cache, in single precision."""
+    matrix = np.random.default_rng(0).random((500, 500), dtype=np.float32)
     runs = []
     for _ in range(9):
         started = clock()

@@ -220,8 +220,11 @@ def _run(
                     found.add(block, lighter.codes, heavier.codes)
 
         if sent:
-            below = inside.sum(step.separator)[..., None]
-            np.divide(sent.table, below, out=sent.table, where=below > np.finfo(below.dtype).tiny)
+            below = inside.sum(step.separator)
+            inverse = np.divide(
+                1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny
+            )
+            np.multiply(sent.table, inverse[..., None], out=sent.table)
             waiting.setdefault(step.reader, []).append(sent)
 
     # Columns of different trees are independent.
