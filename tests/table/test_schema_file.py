@@ -87,6 +87,23 @@ class TestRoundTrip:
         path.write_text(HEAD + "  t: {kind: datetime, lower: 2020-01-01, upper: '2020-01-02'}\n")
         assert Schema.from_yaml(path)["t"].upper == dt.datetime(2020, 1, 2)
 
+    def test_yes_and_no_are_words_and_true_and_false_are_not(self, tmp_path):
+        path = tmp_path / "s.yaml"
+        path.write_text(
+            "version: 1\ncolumns:\n"
+            "  smoker: {kind: categorical, categories: [yes, no, on, trueish]}\n"
+            "  member: {kind: categorical, categories: [true, FALSE], nullable: True}\n"
+        )
+
+        schema = Schema.from_yaml(path)
+
+        assert schema["smoker"] == Categorical(("yes", "no", "on", "trueish"))
+        assert schema["member"] == Categorical((True, False), nullable=True)
+
+    def test_a_misspelt_kind_gets_the_nearest_one(self):
+        with pytest.raises(SchemaError, match=r"column 'x': kind must be .*; did you mean 'numeric'"):
+            Schema.from_json({"version": 1, "columns": {"x": {"kind": "number"}}})
+
 
 class TestRefusals:
     @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ import datetime as dt
 import difflib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import yaml
@@ -29,6 +30,7 @@ from syntabula.table.schema import Schema
 VERSION = 1
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 8
+_BOOL = "tag:yaml.org,2002:bool"
 
 # The C parser is the same safe loader, some ten times faster; not every build of PyYAML has it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -36,12 +38,23 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _UniqueKeyLoader(_Loader):  # type: ignore[misc]
-    """Safe loader that refuses repeated keys instead of keeping the last."""
+    """Safe loader that refuses repeated keys instead of keeping the last, and for which yes and no are text.
+
+    Only true and false are truth values, as in YAML 1.2: `categories: [yes, no]` means the words.
+    """
+
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {
+        first: [pair for pair in pairs if pair[0] != _BOOL]
+        for first, pairs in _Loader.yaml_implicit_resolvers.items()
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Build one mapping."""
         pairs = [[self.construct_object(part, deep=True) for part in pair] for pair in node.value]
         return _unique(pairs)
+
+
+_UniqueKeyLoader.add_implicit_resolver(_BOOL, re.compile("(true|True|TRUE|false|False|FALSE)$"), [*"tTfF"])
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -162,7 +175,9 @@ def _column_from_document(name: str, body: object) -> Column:
         raise SchemaError(f"{where} must be a mapping such as {{kind: boolean}}")
     kind = body.get("kind")
     if not isinstance(kind, str) or kind not in COLUMN_TYPES:
-        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}")
+        near = difflib.get_close_matches(str(kind), COLUMN_TYPES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{hint}")
     column_type = COLUMN_TYPES[kind]
     _refuse_unknown(where, body, ["kind", *(f.name for f in dataclasses.fields(column_type))])
     values = {key: _timed(value) if kind == "datetime" else value for key, value in body.items()}
