@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import syntabula as st
-from syntabula.errors import ResourceError
+from syntabula.errors import ResourceError, SchemaError
 from syntabula.models.base import StatesFitCost
 from syntabula.select.rounds import pairs_of
 
@@ -37,3 +37,21 @@ class TestRows:
         synthesizer = st.synthesizer(method)(rare=None)
 
         assert synthesizer.plan(WIDE).seconds > 2 * synthesizer.plan(narrow).seconds
+
+
+def test_a_table_or_a_path_is_no_schema() -> None:
+    frame = st.datasets.census(n_rows=50)
+    for wrong in (frame, "schema.yaml"):
+        with pytest.raises(SchemaError, match=r"must be a syntabula.Schema, not .*Schema.from_yaml\(path\)"):
+            st.MST().plan(wrong)  # type: ignore[arg-type]
+        with pytest.raises(SchemaError, match=r"must be a syntabula\.Schema"):
+            st.evaluate(frame, frame, schema=wrong)  # type: ignore[arg-type]
+
+
+def test_a_plan_and_a_statement_are_printed_as_text() -> None:
+    schema = st.datasets.schema_of("census")
+    plan = st.Independent().plan(schema)
+    privacy = st.Independent(seed=1).fit(st.datasets.census(n_rows=50), schema).privacy
+
+    assert str(plan) == plan.describe()
+    assert str(privacy) == privacy.text()

@@ -111,6 +111,12 @@ class TestNotes:
         assert isinstance(column, Categorical)
         assert "declare it a date" in notes[0]
 
+    def test_numbers_with_a_decimal_comma_are_pointed_out(self):
+        column, notes = draft_one(raw("text", [f"{i},5" for i in range(50)] * 2))
+
+        assert isinstance(column, Identifier)
+        assert "decimal comma" in notes[0]
+
 
 class TestIdentifiers:
     @pytest.mark.parametrize(

@@ -81,6 +81,10 @@ class TestMapping:
         names = ["a\nb", "'\"", "select", "Ä", "x" * 10_000, "A", "a"]
         assert list(Schema({n: Boolean() for n in names})) == names
 
+    def test_a_column_without_a_name_is_explained(self):
+        with pytest.raises(SchemaError, match=r"row numbers that pandas writes.*index=False"):
+            Schema({"": Boolean()})
+
 
 class TestCheckTable:
     def test_a_fitting_table_passes(self):

@@ -133,6 +133,9 @@ class PrivacyStatement:
             )
         return tuple(reasons)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def text(self) -> str:
         """Return the statement as plain text for a reader without training in statistics."""
         parts = ["PRIVACY STATEMENT"]

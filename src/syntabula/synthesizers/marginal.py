@@ -37,7 +37,7 @@ from syntabula.synthesizers.run_facts import run_facts
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, check_declared
+from syntabula.table.schema import Schema, as_schema, check_declared
 from syntabula.table.untyped_file import UntypedFile, is_untyped, untyped_file
 
 _LEARNING_OPTIONS = ("selector", "model", "preprocessing", "rare", "bins")
@@ -132,6 +132,8 @@ class Marginal(metaclass=TakesOptions):
             physical: Stored type of each column, where there is no schema. Domains are then guessed.
             types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
+        if schema is not None:
+            as_schema(schema)
         if n_rows is not None:
             check_count("n_rows", n_rows, 0)
         foresight = self._foresight

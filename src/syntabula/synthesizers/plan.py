@@ -84,6 +84,9 @@ class Plan:
                     f"({sizes}); use fewer bins, shorten or group the categories of these columns, or raise memory_mb"
                 )
 
+    def __str__(self) -> str:
+        return self.describe()
+
     def describe(self) -> str:
         """Return the plan as a table in plain text."""
         lines = [

@@ -41,6 +41,7 @@ MOST_DECIMALS = 6
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
@@ -117,6 +118,10 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
 
 def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     labels = set(values.tolist())
+    if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
+        return Identifier(nullable=nullable, provenance="observed"), (
+            "holds numbers with a decimal comma, which are text; write them with a point to learn them"
+        )
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), (
             "has no values; its domain is a placeholder, state a real one"

@@ -29,10 +29,15 @@ def read(source: Any, schema: Schema | None = None) -> RawTable:
         The table; a raw table as it is.
 
     Raises:
+        SchemaError: If the schema is none.
         DataError: If it cannot be read; the message never holds a cell's value.
         ArgumentError: If the suffix of a path is not supported.
         MissingExtraError: If an optional library is needed.
     """
+    if schema is not None:
+        from syntabula.table.schema import as_schema
+
+        as_schema(schema)
     if isinstance(source, str | Path | os.PathLike):
         from syntabula.table.files import read_table
 

@@ -158,6 +158,16 @@ class Schema:
         return schema_to_document(self)
 
 
+def as_schema(schema: object) -> Schema:
+    """Return a schema as one; raises SchemaError if it is none, for instance the path of one."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"schema must be a syntabula.Schema, not {type(schema).__name__}; read a file with "
+            "Schema.from_yaml(path)"
+        )
+    return schema
+
+
 def check_declared(schema: object, *, allow_observed: bool) -> None:
     """Refuse what is no schema, and domains that were read off the data without leave.
 
@@ -165,8 +175,7 @@ def check_declared(schema: object, *, allow_observed: bool) -> None:
         SchemaError: If it is no schema.
         ObservedDomainError: If the domain of a column was read off the data and that is not allowed.
     """
-    if not isinstance(schema, Schema):
-        raise SchemaError("schema must be a syntabula.Schema; read a file with Schema.from_yaml(path)")
+    schema = as_schema(schema)
     if schema.observed_columns and not allow_observed:
         names = _listed([*schema.observed_columns])
         raise ObservedDomainError(
@@ -177,7 +186,13 @@ def check_declared(schema: object, *, allow_observed: bool) -> None:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"a column name must be text of at least one character, not {name!r}")
+        unnamed = (
+            "; a column without a name often holds the row numbers that pandas writes: leave them out by "
+            "to_csv(index=False), or give the column a name"
+        )
+        raise SchemaError(
+            f"a column name must be text of at least one character, not {name!r}{unnamed if name == '' else ''}"
+        )
     try:
         name.encode()
     except UnicodeEncodeError:
