@@ -71,6 +71,19 @@ class TestPairs:
         assert pair_name(Mine(), parts["model"]) == "Mine+pgm"
         st.Marginal(selector=Mine(), model=parts["model"])
 
+    @pytest.mark.parametrize(
+        ("selector", "part"),
+        [
+            ("aim", "adaptive"),
+            ("MST", "spanning_tree"),
+            ("InDif", "independent_difference"),
+            ("RAP++", "top_q"),
+        ],
+    )
+    def test_who_asks_for_a_method_gets_the_selector_of_it(self, selector: str, part: str) -> None:
+        with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
+            grid_parts(selector, "pgm")
+
 
 class TestMarginal:
     def test_the_statement_and_the_release_name_the_pair(self) -> None:

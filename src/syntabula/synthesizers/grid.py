@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -43,7 +44,7 @@ _SELECTORS = (
     PartInfo(
         "independent_difference",
         "select.independent_difference:IndependentDifference",
-        "Pairs whose dependence outweighs their noise, as in PrivSyn.",
+        "Pairs whose dependence outweighs their noise, as in PrivSyn (InDif).",
     ),
     PartInfo(
         "adaptive", "select.adaptive:Adaptive", "Where the model is most wrong, as in AIM.", adaptive=True
@@ -171,10 +172,16 @@ def _named(kind: str, key: str, table: tuple[PartInfo, ...]) -> PartInfo:
     known = {info.key: info for info in table}
     wanted = str(key).lower().replace("-", "_")
     if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=1)
+        # Users of a method know its name, which the summary of its part tells.
+        of_method = [info.key for info in table if wanted in _words(info.summary)]
+        near = of_method or difflib.get_close_matches(wanted, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"there is no {kind} {key!r}; {kind}s are {', '.join(known)}{hint}")
     return known[wanted]
+
+
+def _words(summary: str) -> set[str]:
+    return {word.replace("-", "_") for word in re.findall(r"[\w+-]+", summary.lower())}
 
 
 def _info(part: object, table: tuple[PartInfo, ...]) -> PartInfo | None:

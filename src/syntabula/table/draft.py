@@ -111,8 +111,8 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             raise SchemaError("holds durations; convert them to a number, for instance of seconds")
         case _:
             raise SchemaError(
-                f"holds mixed or nested values ({raw.physical.name}); convert the column to one plain type, "
-                "or drop it"
+                f"holds mixed or nested values, or of a type that no column reads ({raw.physical.name}); convert it to "
+                "text, numbers or dates, or drop it"
             )
 
 

@@ -57,8 +57,8 @@ def check_extractable(name: str, physical: PhysicalType) -> None:
         )
     if physical.kind == "other":
         raise SchemaError(
-            f"column {name!r} holds mixed or nested values ({physical.name}); convert it to one plain type, "
-            "or drop it"
+            f"column {name!r} holds mixed or nested values, or of a type that no column reads ({physical.name}); "
+            "convert it to text, numbers or dates, or drop it"
         )
 
 
