@@ -38,5 +38,4 @@ class AIM(Marginal):
     paper: ClassVar[str] = "McKenna, Mullins, Sheldon, Miklau 2022"
 
     selector: Selector = field(default_factory=Adaptive)
-    # Fits of many rounds: what ten steps improve by less than a hundredth did not change the rows of any table.
-    model: MarginalModel = field(default_factory=lambda: PGM(tolerance=1e-2))
+    model: MarginalModel = field(default_factory=PGM)
