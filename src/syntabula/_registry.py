@@ -150,12 +150,22 @@ def list_synthesizers() -> list[MethodInfo]:
 
 
 def synthesizer(key: str) -> type[Any]:
-    """Return the class of a synthesizer by its key; raises ArgumentError, with near misses, if there is none."""
+    """Return the class of a synthesizer by its key, or by the name of its class or paper in any case of letters.
+
+    Raises:
+        ArgumentError: If there is none, with near misses.
+    """
     known = {info.key: info for info in list_synthesizers()}
-    if not isinstance(key, str) or key.lower() not in known:
+    aliases = {
+        alias.lower(): own
+        for own, info in known.items()
+        for alias in (own.replace("-", "_"), info.home.partition(":")[2], info.name, own)
+    }
+    wanted = aliases.get(key.lower()) if isinstance(key, str) else None
+    if wanted is None:
         near = difflib.get_close_matches(str(key).lower(), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"there is no method {key!r}; methods are {', '.join(sorted(known))}{hint}")
-    module, _, name = known[key.lower()].home.partition(":")
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ArgumentError(f"there is no method {key!r}; {hint}methods are {', '.join(sorted(known))}")
+    module, _, name = known[wanted].home.partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
