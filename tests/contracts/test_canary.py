@@ -284,7 +284,9 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "a column of mixed values without a schema": fits(mixed(), None),
     "a column of lists": fits(nested(), strict=True),
     "a column of lists in polars": fits(pl.DataFrame({"note": [[t] for t in TEXTS]}), None),
-    "text with a lone surrogate": fits(altered(note=pd.Series([t + "\ud800" for t in NAMES], dtype=object))),
+    "text with a lone surrogate": fits(
+        altered(note=pd.Series([t + "\ud800" for t in NAMES], dtype=object)), strict=True
+    ),
     "a column twice": fits(pd.concat([table(), table()[["note"]]], axis=1)),
     "column names that are numbers": fits(table().set_axis(range(6), axis=1)),
     "integers beyond 64 bits": fits(altered(score=[10**30 + WHOLES[0]] * N), strict=True),

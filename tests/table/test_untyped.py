@@ -41,6 +41,19 @@ COLUMNS: dict[str, Column] = {
 }
 
 
+class Nowhere(dt.tzinfo):
+    """A time zone whose name says nothing, as those of some libraries."""
+
+    def utcoffset(self, moment: dt.datetime | None) -> dt.timedelta:
+        return dt.timedelta(hours=1)
+
+    def dst(self, moment: dt.datetime | None) -> dt.timedelta:
+        return dt.timedelta(0)
+
+    def tzname(self, moment: dt.datetime | None) -> str:
+        return "nowhere"
+
+
 def empty(n: int) -> list[Any]:
     columns = {name: [None] * n for name in COLUMNS}
     return [
@@ -112,6 +125,34 @@ class TestObjects:
         days = [dt.date(2020, 2, day) for day in (3, 4, 5, 6)]
         assert self.read(COLUMNS["day"])[0] == [None] * 14 + [*days, None]
         assert self.read(COLUMNS["yes"])[0][:6] == [True, None, None, None, None, True]
+
+    ODD: ClassVar[list[Any]] = [
+        dt.datetime(2020, 5, 1, tzinfo=Nowhere()),
+        dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=2))),
+        dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=2))),
+        np.timedelta64(1, "D"),
+        Decimal("sNaN"),
+        Decimal("1E+400"),
+        "a\ud800",
+    ]
+
+    @pytest.mark.parametrize("name", COLUMNS)
+    @pytest.mark.parametrize("odd", ODD, ids=ascii)
+    def test_odd_ones_count_alike_alone_and_beside_any_other(self, odd: Any, name: str) -> None:
+        schema = st.Schema({"x": COLUMNS[name], "y": Boolean()})
+        if name == "id":
+            schema = schema.with_column("x", Identifier(nullable=True))
+        codec = Codec.plan(schema)
+
+        def codes(*cells: Any) -> list[int]:
+            frame = pd.DataFrame({"x": pd.Series([*cells, None], dtype=object)}).iloc[: len(cells)]
+            encoded, _ = codec.encode(read(frame.assign(y=True), schema))
+            found: list[int] = encoded.column("x").tolist()
+            return found
+
+        alone = codes(odd)
+        for other in (1, "a", [1], dt.datetime(2020, 5, 2), odd):
+            assert codes(odd, other) == alone + codes(other)
 
     @pytest.mark.parametrize("name", COLUMNS)
     def test_what_one_of_them_is_changes_no_other(self, name: str) -> None:

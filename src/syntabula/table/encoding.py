@@ -45,8 +45,11 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         bins: Its bins if it is ordered, else None.
     """
     present = _present(raw)
-    values = raw.values[present] if not present.all() else raw.values
     unreadable = np.zeros_like(present) if raw.unreadable is None else raw.unreadable
+    if isinstance(column, Identifier):
+        # Whatever is written there, it is not missing.
+        present, unreadable = present | unreadable, np.zeros_like(present)
+    values = raw.values[present] if not present.all() else raw.values
     n_unreadable = int(unreadable.sum())
     counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
     # A cell that is no label of any type is an unlisted one.

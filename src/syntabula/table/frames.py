@@ -24,7 +24,8 @@ def from_frame(frame: Any) -> RawTable:
 
     Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
     to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which no schema reads unless they are Python objects (see `untyped`).
+    kind "other", which no schema reads unless they are Python objects (see `untyped`). Text that is not valid Unicode
+    is unreadable, cell by cell.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
@@ -34,8 +35,7 @@ def from_frame(frame: Any) -> RawTable:
         The table.
 
     Raises:
-        DataError: If it is no such table, has no columns, repeats a column name, has a name that is not text,
-            or holds text that is not valid Unicode.
+        DataError: If it is no such table, has no columns, repeats a column name, or has a name that is not text.
     """
     import narwhals as nw
     from narwhals import dependencies

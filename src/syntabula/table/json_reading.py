@@ -51,7 +51,7 @@ def read_json_lines(
     if not rows:
         raise DataError(f"{path!r} is empty; JSON Lines without a line have no columns")
     check_names(names)
-    return {name: _column(name, [row.get(name) for row in rows]) for name in names}, len(rows)
+    return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
 
 
 def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def _text(cell: msgspec.Raw | None) -> str | None:
     return None if written == b"null" else written.decode()
 
 
-def _column(name: str, cells: list[Any]) -> RawColumn:
+def _column(cells: list[Any]) -> RawColumn:
     values = object_array(cells)
     missing = np.fromiter((is_missing(c) for c in cells), np.bool_, count=len(cells))
     present = values[~missing].tolist()
@@ -103,7 +103,7 @@ def _column(name: str, cells: list[Any]) -> RawColumn:
         moments = _parsed(present)
         if moments is not None:
             values[~missing] = object_array(moments)
-    return column_from_objects(name, values, missing, "JSON")
+    return column_from_objects(values, missing, "JSON")
 
 
 def _parsed(texts: list[str]) -> list[Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import DataError
+from syntabula.errors import SchemaError
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
 
 MICROSECOND = dt.timedelta(microseconds=1)
@@ -36,43 +36,46 @@ def is_missing(value: object) -> bool:
     return isinstance(value, Decimal) and value.is_nan()
 
 
-def column_from_objects(
-    name: str, values: NDArray[Any], missing: NDArray[np.bool_], printed: str
-) -> RawColumn:
+def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
     """Find the one kind that all present objects have, without ever changing a value.
 
     Args:
-        name: Name of the column, for messages.
         values: Objects of any types [n].
         missing: True where a cell is missing [n].
         printed: The column's type as the source prints it.
 
     Returns:
         A column of kind "other" if the objects are mixed, nested or cannot be held exactly; of kind "text" if
-        there are none.
-
-    Raises:
-        DataError: If text is not valid Unicode.
+        there are none. Text that is not valid Unicode is unreadable.
     """
     present = values[~missing].tolist()
     types = {*map(type, present)}
     kind, data, timezone = _typed(present, types)
-    if kind == "text":
-        check_text(name, present)
     full: NDArray[Any] = np.zeros(values.size, dtype=data.dtype)
     full[~missing] = data
-    return RawColumn(full, missing, PhysicalType(kind, printed, timezone=timezone))
+    physical = PhysicalType(kind, printed, timezone=timezone)
+    return text_column(full, missing, physical) if kind == "text" else RawColumn(full, missing, physical)
 
 
-def check_text(name: str, texts: list[str]) -> None:
-    """Refuse text that no file can hold; raises DataError naming the column."""
+def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
+    """Return a column of texts [n], of which those that are no valid Unicode, which no file can hold, are unreadable."""
     try:
-        "".join(texts).encode()
+        "".join(texts[~missing].tolist()).encode()
     except UnicodeEncodeError:
-        raise DataError(
-            f"column {name!r} holds text that is not valid Unicode (a lone surrogate), as from a file read "
-            "in the wrong encoding; read it again in the right one, or replace those characters"
-        ) from None
+        pairs = zip(texts.tolist(), missing.tolist(), strict=True)
+        unreadable = np.fromiter(
+            (not (gap or _is_unicode(t)) for t, gap in pairs), np.bool_, count=texts.size
+        )
+        return RawColumn(texts, missing | unreadable, physical, unreadable)
+    return RawColumn(texts, missing, physical)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def zone_name(zone: dt.tzinfo | None) -> str | None:
@@ -94,6 +97,8 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
         return "boolean", np.array(values, dtype=np.bool_), None
     if any(issubclass(t, bool | np.bool_) for t in types):
         return other
+    if any(issubclass(t, np.timedelta64) for t in types):
+        return other  # to numpy these are integers
     if all(issubclass(t, int | np.integer) for t in types):
         integers = exact_integers([int(v) for v in values])
         return other if integers is None else ("integer", integers, None)
@@ -104,9 +109,9 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
         return "decimal", object_array(values), None
     if all(issubclass(t, dt.datetime) for t in types):
         zones = {zone_name(v.tzinfo) for v in values}
-        if len(zones) > 1:
-            return other
-        return "datetime", np.array([microseconds(v) for v in values], dtype=np.int64), zones.pop()
+        zone = zones.pop()
+        moments = np.array([microseconds(v) for v in values], dtype=np.int64)
+        return other if zones or not _come_back(moments, zone) else ("datetime", moments, zone)
     if all(issubclass(t, dt.date) and not issubclass(t, dt.datetime) for t in types):
         return "date", np.array([v.toordinal() - _FIRST_DAY for v in values], dtype=np.int64), None
     if all(issubclass(t, dt.timedelta) for t in types):
@@ -122,6 +127,20 @@ def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) 
     pairs = zip(values, missing.tolist(), strict=True)
     decimals = object_array([Decimal(0) if gap else Decimal(value) for value, gap in pairs])
     return RawColumn(decimals, missing, PhysicalType("decimal", printed, scale=0))
+
+
+def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
+    """Say whether moments become objects again: in a zone that is known here, and within the calendar in any zone."""
+    from syntabula.table.columns import time_zone
+
+    if zone is None:
+        return True
+    try:
+        time_zone(zone)
+    except SchemaError:
+        return False
+    first, last = (microseconds(dt.datetime(*day)) for day in ((1, 1, 2), (9999, 12, 31)))
+    return bool(((first <= moments) & (moments < last)).all())
 
 
 def exact_integers(values: list[int]) -> NDArray[Any] | None:

@@ -13,9 +13,10 @@ from syntabula._extras import require
 from syntabula.errors import SchemaError
 from syntabula.table.conform import as_integers
 from syntabula.table.object_columns import (
-    check_text,
     column_from_objects,
+    is_missing,
     object_array,
+    text_column,
     to_objects,
     zone_name,
 )
@@ -28,7 +29,7 @@ _TIMES = re.compile(r"(datetime64|timedelta64)\[(s|ms|us|ns)(?:, (.+))?\]")
 
 
 def read_series(name: str, series: Any) -> RawColumn:
-    """Read a pandas series of any dtype; raises DataError if its text is not valid Unicode."""
+    """Read a pandas series of any dtype."""
     pandas = require("pandas", "pandas")
     dtype = series.dtype
     if isinstance(dtype, pandas.ArrowDtype):
@@ -40,17 +41,28 @@ def read_series(name: str, series: Any) -> RawColumn:
         return _read_categories(name, series)
     if isinstance(dtype, pandas.SparseDtype):
         return read_series(name, series.sparse.to_dense())
-    missing = series.isna().to_numpy(dtype=np.bool_)
+    missing = _gaps(series)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
         return _times(moments, missing, PhysicalType("datetime", str(dtype), timezone=zone_name(dtype.tz)))
     if isinstance(dtype, pandas.StringDtype):
-        texts = series.to_numpy(dtype=object)
-        check_text(name, texts[~missing].tolist())
-        return RawColumn(texts, missing, PhysicalType("text", _string_name(dtype)))
+        return text_column(series.to_numpy(dtype=object), missing, PhysicalType("text", _string_name(dtype)))
     if pandas.api.types.is_object_dtype(dtype):
-        return column_from_objects(name, series.to_numpy(), missing, "object")
+        return column_from_objects(series.to_numpy(), missing, "object")
     return _read_plain(series, missing, str(dtype))
+
+
+def _gaps(series: Any) -> NDArray[np.bool_]:
+    """Return which cells are missing [n]."""
+    try:
+        gaps: NDArray[np.bool_] = series.isna().to_numpy(dtype=np.bool_)
+    except ArithmeticError:
+        # A signalling NaN of `decimal` is not compared with anything, as pandas tries to.
+        pandas = require("pandas", "pandas")
+        kinds = (type(pandas.NaT), type(pandas.NA))
+        cells = series.to_numpy(dtype=object)
+        gaps = np.fromiter((is_missing(c) or isinstance(c, kinds) for c in cells), np.bool_, count=cells.size)
+    return gaps
 
 
 def _read_plain(series: Any, missing: NDArray[np.bool_], printed: str) -> RawColumn:
@@ -86,14 +98,17 @@ def _read_categories(name: str, series: Any) -> RawColumn:
     labels = read_series(name, pandas.Series(series.cat.categories))
     if not labels.values.size:
         return RawColumn(np.full(codes.size, "", dtype=object), missing, PhysicalType("text", printed))
-    column = RawColumn(labels.values[np.where(missing, 0, codes)], missing, labels.physical)
+    label = np.where(missing, 0, codes)
+    unreadable = labels.missing[label] & ~missing
+    marked = unreadable if unreadable.any() else None
+    column = RawColumn(labels.values[label], missing | unreadable, labels.physical, marked)
     return _renamed(column, printed)
 
 
 def _renamed(column: RawColumn, printed: str) -> RawColumn:
     physical = column.physical
     renamed = PhysicalType(physical.kind, printed, timezone=physical.timezone, scale=physical.scale)
-    return RawColumn(column.values, column.missing, renamed)
+    return RawColumn(column.values, column.missing, renamed, column.unreadable)
 
 
 def _times(values: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:

@@ -53,8 +53,8 @@ class RawColumn:
             missing means nothing.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
-        unreadable: True where a text file holds a cell that its declared kind does not read; such cells are
-            missing too. None if there are none.
+        unreadable: True where a text file holds a cell that its declared kind does not read, or text is no valid
+            Unicode; such cells are missing too. None if there are none.
     """
 
     values: NDArray[Any]

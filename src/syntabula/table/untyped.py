@@ -134,8 +134,8 @@ def _read_objects(name: str, raw: RawColumn, column: Column) -> RawColumn:
     texts = [None if cell is None else _text(cell) for cell in to_objects(raw).tolist()]
     read = read_texts({name: texts}, Schema({name: column}))[0][name]
     unreadable = np.fromiter((text is None for text in texts), np.bool_, count=len(texts)) & ~raw.missing
-    if read.unreadable is not None:
-        unreadable |= read.unreadable
+    for known in (raw.unreadable, read.unreadable):
+        unreadable |= False if known is None else known
     return replace(read, unreadable=unreadable if unreadable.any() else None)
 
 

@@ -107,12 +107,11 @@ def _(folder):
 
 
 @case("cells", "text of one megabyte, and a lone surrogate")
-@refuses(DataError, "job")
 def _(folder):
-    frame, schema = with_cells("job", ["x" * 2**20])
-    with pytest.warns(CoercionWarning, match="job"):
-        fit(frame, schema)
-    fit(*with_cells("job", ["\ud800" + CANARY_TEXT]))
+    for text in ("x" * 2**20, "\ud800" + CANARY_TEXT):
+        frame, schema = with_cells("job", [text])
+        with pytest.warns(CoercionWarning, match="job"):
+            fit(frame, schema)
 
 
 @case("cells", "formula text does not run in a spreadsheet")
