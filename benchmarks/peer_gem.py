@@ -58,6 +58,7 @@ def main() -> None:
             args=SimpleNamespace(test=False),
         )
         gem.save = lambda path: None
+        made_tables = _counted(gem)
         gem.setup_data(data.df, list(sizes), data.domain, overrides=["transformer"])
         gem.fit(
             T=n_rounds,
@@ -70,6 +71,7 @@ def main() -> None:
             max_iters=int(iterations[0]) if iterations else 500,
             save_num=0,
         )
+        steps = len(made_tables) - 1  # one was made before the first
         soft = gem.generate_fake_data(gem.mean, gem.std)
         batches = [gem.get_onehot(soft) for _ in range(-(-len(frame) // gem.batch_size))]
         made = gem.transformer.inverse_transform(torch.cat(batches), None).head(len(frame))
@@ -79,8 +81,21 @@ def main() -> None:
         "processor_seconds": sum(os.times()[:2]),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "rounds": n_rounds,
+        "steps": steps,
     }
     print(json.dumps(cost))
+
+
+def _counted(gem):
+    """Let each table that the network makes add to a list, which is returned."""
+    made, make = [], gem.generate_fake_data
+
+    def noted(*arguments, **options):
+        made.append(None)
+        return make(*arguments, **options)
+
+    gem.generate_fake_data = noted
+    return made
 
 
 if __name__ == "__main__":
