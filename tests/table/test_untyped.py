@@ -235,6 +235,14 @@ class TestStoredOtherwise:
         assert raw.physical.kind == "integer"
         assert raw.missing.tolist() == [True, cells[1] != "7"]
 
+    def test_text_that_no_file_can_hold_is_unreadable(self) -> None:
+        frame = pd.DataFrame({"x": pd.Series(["7", "\ud800", None, "x"], dtype="string[python]")})
+
+        raw = read(frame, st.Schema({"x": COLUMNS["whole"]})).columns["x"]
+
+        assert raw.unreadable is not None
+        assert raw.unreadable.tolist() == [False, True, False, True]
+
     def test_a_cell_of_another_kind_counts_as_it_does_in_a_file(self) -> None:
         frame = pd.DataFrame({"x": ["2020-02-03", "yesterday"]})
 

@@ -105,7 +105,8 @@ def _read_stored(name: str, raw: RawColumn, column: Column) -> RawColumn:
     # The first one is that of missing cells.
     rows: NDArray[np.intp] = np.zeros(missing.size, dtype=np.intp)
     rows[~missing] = found + 1
-    return read_texts({name: texts}, Schema({name: column}))[0][name].take(rows)
+    read = read_texts({name: texts}, Schema({name: column}))[0][name].take(rows)
+    return read if raw.unreadable is None else _marked(read, raw.unreadable)
 
 
 def _stored_text(value: Any, column: Column) -> str:
@@ -134,9 +135,14 @@ def _read_objects(name: str, raw: RawColumn, column: Column) -> RawColumn:
     texts = [None if cell is None else _text(cell) for cell in to_objects(raw).tolist()]
     read = read_texts({name: texts}, Schema({name: column}))[0][name]
     unreadable = np.fromiter((text is None for text in texts), np.bool_, count=len(texts)) & ~raw.missing
-    for known in (raw.unreadable, read.unreadable):
-        unreadable |= False if known is None else known
-    return replace(read, unreadable=unreadable if unreadable.any() else None)
+    return _marked(read, unreadable if raw.unreadable is None else unreadable | raw.unreadable)
+
+
+def _marked(column: RawColumn, unreadable: NDArray[np.bool_]) -> RawColumn:
+    """Return a column of which some more cells are unreadable."""
+    if column.unreadable is not None:
+        unreadable = unreadable | column.unreadable
+    return replace(column, unreadable=unreadable if unreadable.any() else None)
 
 
 def _text(cell: Any) -> str | None:
