@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tune": {*_LEARNING, "synthesizers", "metrics"},
     "bench": {*_LEARNING, "synthesizers", "metrics", "datasets"},
-    "report": {"", "metrics", "bench", "marginals", "table"},
+    "report": {"", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},
     # table: only to refuse an unknown format of the output before any budget is spent.
     "cli": {"", "report", "demo", "table"},
