@@ -193,9 +193,10 @@ def show_growth(epsilon: float) -> None:
         started = time.process_time()
         model = Adaptive().select(curator, PGM())
         seconds = time.process_time() - started
+        tree = getattr(model, "inner", model)._tree
         print(
             f"| {n_rows:,} | {n_columns} | {n_bins} | {engine.seconds:.2f} | {seconds - engine.seconds:.2f} "
-            f"| {len(curator.ledger.entries) // 2} | {model._tree.cells * 8 / 2**20:.1f} "
+            f"| {len(curator.ledger.entries) // 2} | {tree.cells * 8 / 2**20:.1f} "
             f"| {peak_mb():.0f} |",
             flush=True,
         )
