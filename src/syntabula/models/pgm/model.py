@@ -47,9 +47,8 @@ class PGM:
 
     Attributes:
         iterations: At most so many steps of mirror descent in one fit.
-        tolerance: A fit stops when ten steps improve the loss by less than this part. Smaller ones took longer and
-            changed no distance between tables, with AIM, MST and PrivMRF; ten times this costs up to a tenth of
-            it where there is little noise.
+        tolerance: A fit stops when ten steps improve the loss by less than this part. Where a fit can stop at the
+            noise it hardly matters; with little noise a smaller one comes nearer and may take many times as long.
         stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
             Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
         max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
