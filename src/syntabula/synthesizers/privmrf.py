@@ -25,10 +25,9 @@ class PrivMRF(Marginal):
     minutes; memory: marginals of up to six columns, within the limits of AttributeGraph. Choose it where
     columns hang together in groups; AIM is its equal elsewhere.
 
-    Departures: see AttributeGraph. An estimation also stops where ten steps improve it by less than a hundredth:
-    without noise there is always something left to improve, which the marginals to come change again. The field
-    is estimated on the cliques that measurements span, not on those of the whole graph: a factor that nothing was
-    measured for stays one, so the distribution is the same.
+    Departures: see AttributeGraph, and PGM on when an estimation ends. The field is estimated on the cliques that
+    measurements span, not on those of the whole graph: a factor that nothing was measured for stays one, so
+    the distribution is the same.
 
     Examples:
         >>> import syntabula
@@ -42,5 +41,4 @@ class PrivMRF(Marginal):
     paper: ClassVar[str] = "Cai, Lei, Wei, Xiao 2021"
 
     selector: Selector = field(default_factory=AttributeGraph)
-    # A thousandth is 5 % nearer on adult at epsilon 10, in twice the time, but takes minutes where noise is tiny.
-    model: MarginalModel = field(default_factory=lambda: PGM(iterations=3000, tolerance=1e-2))
+    model: MarginalModel = field(default_factory=lambda: PGM(iterations=3000))
