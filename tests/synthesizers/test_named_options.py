@@ -22,7 +22,7 @@ def test_options_of_both_parts_are_set_beside_the_method_s_own_arguments() -> No
     assert isinstance(method.selector, Adaptive)
     assert method.selector.max_rounds == 3
     assert isinstance(method.model, PGM)
-    assert (method.model.iterations, method.model.tolerance) == (50, 0.01)
+    assert (method.model.iterations, method.model.tolerance) == (50, PGM().tolerance)
 
 
 def test_options_change_the_parts_that_are_given() -> None:
