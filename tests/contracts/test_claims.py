@@ -159,7 +159,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "table/test_codec.py::TestNumbers::test_integers_beyond_double_precision_are_exact",
             "table/test_codec.py::TestRoundTrip::test_decoded_codes_encode_to_the_same_codes",
             "table/test_files.py::TestRoundTrips::test_every_value_comes_back_exactly",
-            "contracts/test_bad_input.py::TestMatrix::test_the_matrix_has_96_cases_and_all_hold",
+            "contracts/test_bad_input.py::TestMatrix::test_all_cases_of_the_matrix_hold",
         ),
     ),
     "R2": (
