@@ -100,22 +100,27 @@ class Adaptive:
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = (1 - first) * measure / (measure + choose)
-            for name, part, counted, drawn in (
-                (CHOOSE, 1 - first - measured, sum(cells), 0),
-                (MEASURE, measured, 0, noisy),
-            ):
-                steps.append(
-                    PlannedStep(
-                        name=name,
-                        share=part,
-                        cells=counted,
-                        noisy_cells=drawn,
-                        model_cells=model_cells,
-                        candidates=tuple(self._candidates(domain)),
-                        fits=rounds if drawn else 0,
-                        usual_seconds=_SECONDS_PER_COLUMN * len(domain) if drawn else 0.0,
-                    )
-                )
+            candidates = tuple(self._candidates(domain))
+            steps += [
+                PlannedStep(
+                    name=CHOOSE,
+                    share=1 - first - measured,
+                    cells=sum(cells),
+                    model_cells=model_cells,
+                    candidates=candidates,
+                    fits=0,
+                    usual_seconds=0.0,
+                ),
+                PlannedStep(
+                    name=MEASURE,
+                    share=measured,
+                    noisy_cells=noisy,
+                    model_cells=model_cells,
+                    candidates=candidates,
+                    fits=rounds,
+                    usual_seconds=_SECONDS_PER_COLUMN * len(domain),
+                ),
+            ]
         return steps
 
     def select(

@@ -254,14 +254,12 @@ class Automatic:
 
     def _choice_steps(self, domain: Domain, *, weighed: bool) -> list[PlannedStep]:
         share = Fraction(self.choice_share)
-        count = PlannedStep(name=COUNT, share=_COUNT_PART * share, cells=1, noisy_cells=1, model_cells=0)
+        count = PlannedStep(name=COUNT, share=_COUNT_PART * share, cells=1, noisy_cells=1)
         if not weighed:
             return [count]
         pairs = self._weighed(domain)
         kept = max(sum(map(domain.cells, part)) for part in batches(domain, pairs))
-        weigh = PlannedStep(
-            name=WEIGH, share=share - count.share, cells=kept, noisy_cells=len(pairs), model_cells=0
-        )
+        weigh = PlannedStep(name=WEIGH, share=share - count.share, cells=kept, noisy_cells=len(pairs))
         return [count, weigh]
 
     def _weighed(self, domain: Domain) -> list[Clique]:

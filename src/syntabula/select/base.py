@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -44,9 +44,9 @@ class PlannedStep:
 
     name: str
     share: Fraction
-    cells: int
-    noisy_cells: int
-    model_cells: int
+    cells: int = 0
+    noisy_cells: int = 0
+    model_cells: int = 0
     cliques: tuple[Clique, ...] = ()
     candidates: tuple[Clique, ...] = ()
     fits: int = 1
@@ -65,22 +65,6 @@ class PlannedStep:
         """Rough time on two cores, without the reading and counting of rows."""
         bound = self.noisy_cells * _SECONDS_PER_NOISY_CELL + self.model_cells * _SECONDS_PER_MODEL_CELL
         return (bound if self.usual_seconds is None else self.usual_seconds) + self.work_seconds
-
-
-def steps_of_sizes(rows: Sequence[tuple[str, Fraction, int, int, int, float]]) -> list[PlannedStep]:
-    """Return steps from their name, share, counted, noisy and model cells, and usual seconds; none that costs nothing."""
-    return [
-        PlannedStep(
-            name=name,
-            share=share,
-            cells=counted,
-            noisy_cells=noisy,
-            model_cells=model,
-            usual_seconds=seconds,
-        )
-        for name, share, counted, noisy, model, seconds in rows
-        if share
-    ]
 
 
 class Selector(Protocol):

@@ -60,25 +60,27 @@ class CellQueries:
         members = workload_over(self.workload, domain).cliques
         cells, total = sum(domain.cells(c) for c in members), Fraction(1, 100)
         least = min(domain.sizes)
-        first = PlannedStep(name=TOTAL, share=total, cells=least, noisy_cells=least, model_cells=least)
-        steps = [first]
-        rounds = self._rounds(domain, cells)
-        for name, part, noisy, fits in (
-            (CHOOSE, 1 - Fraction(self.measure_share), 0, 0),
-            (MEASURE, Fraction(self.measure_share), rounds * self.cells_per_round, rounds),
-        ):
-            steps.append(
-                PlannedStep(
-                    name=name,
-                    share=(1 - total) * part,
-                    cells=cells,
-                    noisy_cells=noisy,
-                    model_cells=cells,
-                    cliques=members,
-                    fits=fits,
-                )
-            )
-        return steps
+        rounds, measure = self._rounds(domain, cells), Fraction(self.measure_share)
+        return [
+            PlannedStep(name=TOTAL, share=total, cells=least, noisy_cells=least, model_cells=least),
+            PlannedStep(
+                name=CHOOSE,
+                share=(1 - total) * (1 - measure),
+                cells=cells,
+                model_cells=cells,
+                cliques=members,
+                fits=0,
+            ),
+            PlannedStep(
+                name=MEASURE,
+                share=(1 - total) * measure,
+                cells=cells,
+                noisy_cells=rounds * self.cells_per_round,
+                model_cells=cells,
+                cliques=members,
+                fits=rounds,
+            ),
+        ]
 
     def select(
         self,

@@ -76,21 +76,19 @@ class IndependentDifference:
         dependence, first, rest = self._shares(domain, Fraction(1))
         # Of the pairs only their dependences are kept.
         counted = max((sum(map(domain.cells, part)) for part in batches(domain, pairs)), default=0)
-        planned = [(DEPENDENCE, dependence, counted, len(pairs)), (ONE_WAY, first, one_way, one_way)]
         steps = [
-            PlannedStep(name=name, share=share, cells=cells, noisy_cells=noisy, model_cells=0)
-            for name, share, cells, noisy in planned
-            if share
+            PlannedStep(name=DEPENDENCE, share=dependence, cells=counted, noisy_cells=len(pairs)),
+            PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way),
+            PlannedStep(
+                name=CHOSEN,
+                share=rest,
+                cells=chosen,
+                noisy_cells=chosen,
+                model_cells=model_cells,
+                candidates=tuple(pairs) or tuple((c,) for c in domain.columns),
+            ),
         ]
-        last = PlannedStep(
-            name=CHOSEN,
-            share=rest,
-            cells=chosen,
-            noisy_cells=chosen,
-            model_cells=model_cells,
-            candidates=tuple(pairs) or tuple((c,) for c in domain.columns),
-        )
-        return [*steps, last]
+        return [s for s in steps if s.share]  # without pairs, all goes to the columns
 
     def select(
         self,

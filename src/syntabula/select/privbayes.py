@@ -12,7 +12,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress, steps_of_sizes
+from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
@@ -76,13 +76,19 @@ class ParentSets:
         family = math.prod(largest[: self.max_parents + 1])
         cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
         usual = _SECONDS_PER_COLUMN * len(domain)
-        return steps_of_sizes(
-            [
-                (TOTAL, total, 1, 1, 1, 0.0),
-                (CHOOSE, choose, cells, 0, 1, usual / 2),
-                (MEASURE, measure, cells, cells, cells, usual / 2),
-            ]
-        )
+        steps = [
+            PlannedStep(name=TOTAL, share=total, cells=1, noisy_cells=1, model_cells=1, usual_seconds=0.0),
+            PlannedStep(name=CHOOSE, share=choose, cells=cells, model_cells=1, usual_seconds=usual / 2),
+            PlannedStep(
+                name=MEASURE,
+                share=measure,
+                cells=cells,
+                noisy_cells=cells,
+                model_cells=cells,
+                usual_seconds=usual / 2,
+            ),
+        ]
+        return [s for s in steps if s.share]  # a single column is only measured
 
     def select(
         self,

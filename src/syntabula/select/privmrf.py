@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
-from syntabula.select.base import PlannedStep, Progress, steps_of_sizes
+from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 
@@ -98,14 +98,33 @@ class AttributeGraph:
         noisy = cells * (len(domain) + _refinements(domain))
         model = max(sum(domain.sizes), int(self.max_graph_cells))
         usual = _SECONDS_PER_COLUMN * len(domain)
-        return steps_of_sizes(
-            [
-                (TOTAL, records, 1, 1, 1, 0.0),
-                (GRAPH, graph, _counted_at_once(domain), len(domain) ** 2, 1, 0.0),
-                (CHOOSE, choose, self.candidates * cells, 0, model, usual / 2),
-                (MEASURE, measure, noisy, noisy, model, usual / 2),
-            ]
-        )
+        steps = [
+            PlannedStep(name=TOTAL, share=records, cells=1, noisy_cells=1, model_cells=1, usual_seconds=0.0),
+            PlannedStep(
+                name=GRAPH,
+                share=graph,
+                cells=_counted_at_once(domain),
+                noisy_cells=len(domain) ** 2,
+                model_cells=1,
+                usual_seconds=0.0,
+            ),
+            PlannedStep(
+                name=CHOOSE,
+                share=choose,
+                cells=self.candidates * cells,
+                model_cells=model,
+                usual_seconds=usual / 2,
+            ),
+            PlannedStep(
+                name=MEASURE,
+                share=measure,
+                cells=noisy,
+                noisy_cells=noisy,
+                model_cells=model,
+                usual_seconds=usual / 2,
+            ),
+        ]
+        return [s for s in steps if s.share]  # a single column is only measured
 
     def select(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -125,21 +126,21 @@ def plan_of_pairs(
     cliques = (*singles, *pairs)
     rounds = math.ceil((1 - one_way) / round_share) if fits is None else fits
     model_cells = sum(counted) if max_model_mb is None else int(max_model_mb * 2**20 / 8)
-    steps = [first]
-    for name, part, kept, noisy, fitted in (
-        (names[1], 1 - measure_share, sum(counted), 0, 0),
-        (names[2], measure_share, 0, sum(counted[:chosen]), rounds),
-    ):
-        steps.append(
-            PlannedStep(
-                name=name,
-                share=(1 - one_way) * part,
-                cells=kept,
-                noisy_cells=noisy,
-                model_cells=cells + model_cells,
-                cliques=cliques if max_model_mb is None else (),
-                candidates=cliques,
-                fits=fitted,
-            )
-        )
-    return steps
+    choose = PlannedStep(
+        name=names[1],
+        share=(1 - one_way) * (1 - measure_share),
+        cells=sum(counted),
+        model_cells=cells + model_cells,
+        cliques=cliques if max_model_mb is None else (),
+        candidates=cliques,
+        fits=0,
+    )
+    measure = replace(
+        choose,
+        name=names[2],
+        share=(1 - one_way) * measure_share,
+        cells=0,
+        noisy_cells=sum(counted[:chosen]),
+        fits=rounds,
+    )
+    return [first, choose, measure]

@@ -70,7 +70,7 @@ class SpanningTree:
         tree = sum(pairs[: len(domain) - 1])
         return [
             PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, model_cells=one_way),
-            PlannedStep(name=TREE, share=third, cells=sum(pairs), noisy_cells=0, model_cells=one_way),
+            PlannedStep(name=TREE, share=third, cells=sum(pairs), model_cells=one_way),
             PlannedStep(
                 name=PAIRS,
                 share=third,
