@@ -8,10 +8,13 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import check_count
+from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+
+_ROWS_BEYOND_ANY_MACHINE = 10**10
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,26 @@ def bound(domain: Domain | None) -> Domain:
     if domain is None:
         raise ArgumentError("this model is not bound to a domain; call over(domain) first")
     return domain
+
+
+def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
+    """Refuse rows that no model over a domain can draw.
+
+    Raises:
+        ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
+        ResourceError: If so many rows would not fit the memory of any machine.
+        SchemaError: If a given column is unknown or has another number of codes.
+    """
+    check_count("n", n, 0)
+    if n > _ROWS_BEYOND_ANY_MACHINE:
+        raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
+    if given is None:
+        return
+    if given.n_rows != n:
+        raise ArgumentError("n must be the number of given rows")
+    for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
+        if domain.size(column) != size:
+            raise SchemaError(f"given column {column!r} has another number of codes than the model's")
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import check_count, check_positive
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, bound
+from syntabula.models.base import FitCost, bound, check_sample
+from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _FIT_STREAM = 1
 
@@ -26,7 +27,6 @@ Rows = NDArray[np.unsignedinteger]
 
 _LEAST_ROWS = 1000
 _COMPARED_AT_ONCE = 2**23
-_ROWS_BEYOND_ANY_MACHINE = 10**10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,11 +112,7 @@ class HardRows(ABC):
             ResourceError: If so many rows would not fit the memory of any machine.
             SchemaError: If a given column is unknown or has another number of codes.
         """
-        check_count("n", n, 0)
-        if n > _ROWS_BEYOND_ANY_MACHINE:
-            raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
-        if given is not None:
-            self._check_given(given, n)
+        check_sample(self.domain, n, given)
         rows = self._rows if self._rows is not None else self._uniform(max(int(n), 1), rng)
         chosen = _evenly(len(rows), int(n), rng) if given is None else self._alike(rows, given, rng)
         columns = [
@@ -127,22 +123,15 @@ class HardRows(ABC):
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options and domain as facts, records as one array of codes."""
-        facts = {
-            "columns": list(self.domain.columns),
-            "sizes": list(self.domain.sizes),
-            "total": self._total,
-            **{name: getattr(self, name) for name in self._options()},
-        }
-        return facts, {} if self._rows is None else {"rows": self._rows}
+        return stored_facts(self), {} if self._rows is None else {"rows": self._rows}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
-        try:
-            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
-            model = cls(**{name: facts[name] for name in cls._options()})
-            model = replace(model, _domain=domain, _total=float(facts["total"]))
-            if set(arrays) - {"rows"} or not 0 < model.total < 1e18:
+        with whole_model():
+            domain, total, options = read_facts(cls, facts)
+            model = replace(cls(**options), _domain=domain, _total=total)
+            if set(arrays) - {"rows"}:
                 raise ValueError
             if "rows" not in arrays:
                 return model
@@ -152,12 +141,6 @@ class HardRows(ABC):
             if (rows.max(axis=0) >= np.array(domain.sizes)).any():
                 raise ValueError
             return replace(model, _rows=rows.astype(model._dtype))
-        except (KeyError, TypeError, ValueError, ArgumentError, SchemaError):
-            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
-
-    @classmethod
-    def _options(cls) -> list[str]:
-        return [f.name for f in fields(cls) if not f.name.startswith("_")]
 
     @property
     def _dtype(self) -> np.dtype[np.unsignedinteger]:
@@ -195,13 +178,6 @@ class HardRows(ABC):
                 f"the limit of {self.max_memory_mb:,.0f} MB; use fewer bins, measure less, lower max_rows or raise "
                 "max_memory_mb"
             )
-
-    def _check_given(self, given: EncodedTable, n: int) -> None:
-        if given.n_rows != n:
-            raise ArgumentError("n must be the number of given rows")
-        for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
-            if self.domain.size(column) != size:
-                raise SchemaError(f"given column {column!r} has another number of codes than the model's")
 
     def _alike(self, rows: Rows, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return, for each given row, a record with as many of its codes as any has."""

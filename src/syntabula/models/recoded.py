@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, memory_with_each_mb
+from syntabula.models.stored import whole_model
 
 
 class RecodedModel:
@@ -96,8 +97,6 @@ class RecodedModel:
         def part(prefix: str) -> dict[str, np.ndarray]:
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
-        try:
+        with whole_model():
             recoding = Recoding.from_state(facts["recoding"], part("recoding/"))
             return cls(model_from_state(facts["inner"], part("inner/")), recoding)
-        except (KeyError, TypeError, ValueError):
-            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None

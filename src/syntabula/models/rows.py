@@ -10,10 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, ResourceError, SchemaError
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import check_sample
 from syntabula.models.pgm.sample import round_rows
 
 _NUMBERS_AT_ONCE = 8_000_000
@@ -125,10 +126,7 @@ class Rows:
             SchemaError: If a given column is unknown or of another size.
             ResourceError: If so many rows would not fit the memory of any machine.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ArgumentError("n must be an integer of at least 0")
-        if n > 10**10:
-            raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
+        check_sample(self.domain, n, given)
         if given is not None:
             return self._sample_given(int(n), rng, given)
         copies = np.full(len(self.probabilities), n // len(self.probabilities))
@@ -146,11 +144,6 @@ class Rows:
         return EncodedTable(self.domain, tuple(columns))
 
     def _sample_given(self, n: int, rng: np.random.Generator, given: EncodedTable) -> EncodedTable:
-        if given.n_rows != n:
-            raise ArgumentError("n must be the number of given rows")
-        for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
-            if self.domain.size(column) != size:
-                raise SchemaError(f"given column {column!r} has another number of codes than the model's")
         chosen = self._rows_given(n, rng, given)
         columns = []
         for column in self.domain.columns:

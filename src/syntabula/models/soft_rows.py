@@ -6,13 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from syntabula._arguments import check_count, check_one_of, check_positive
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -23,6 +23,7 @@ from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
 from syntabula.models.rows import Rows, even_rows
 from syntabula.models.stars import Star, make_stars, star_numbers
+from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _USUAL_PART = 0.3
 """Part of the steps that a fit usually takes before noise explains what is left."""
@@ -212,26 +213,17 @@ class SoftRowsModel(ABC):
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options and domain as facts, soft rows and parameters as arrays."""
-        facts = {
-            "columns": list(self.domain.columns),
-            "sizes": list(self.domain.sizes),
-            "total": self._total,
-            "fitted": [[list(c), n] for c, n in self._fitted.items()],
-            **{name: getattr(self, name) for name in self._options()},
-        }
+        facts = {**stored_facts(self), "fitted": [[list(c), n] for c, n in self._fitted.items()]}
         arrays = {f"parameters/{name}": array for name, array in self._arrays.items()}
         return facts, arrays | ({} if self._rows is None else {"rows": self._rows.probabilities})
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
-        try:
-            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+        with whole_model():
+            domain, total, options = read_facts(cls, facts)
             fitted = {domain.canonical(c): int(n) for c, n in facts["fitted"]}
-            model = cls(**{name: facts[name] for name in cls._options()})
-            model = replace(model, _domain=domain, _total=float(facts["total"]), _fitted=fitted)
-            if not 0 < model.total < 1e18:
-                raise ValueError
+            model = replace(cls(**options), _domain=domain, _total=total, _fitted=fitted)
             if not arrays:
                 return model
             rows = Rows(domain, arrays["rows"])
@@ -240,12 +232,6 @@ class SoftRowsModel(ABC):
             if len(rows.probabilities) != model.n_rows:
                 raise ValueError
             return replace(model, _rows=rows, _arrays=stored)
-        except (KeyError, TypeError, ValueError, SchemaError, ArgumentError):
-            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
-
-    @classmethod
-    def _options(cls) -> list[str]:
-        return [f.name for f in fields(cls) if not f.name.startswith("_")]
 
     def _check_arrays(self, arrays: Arrays) -> None:
         """Raise ValueError if stored parameters are not those of such a model."""

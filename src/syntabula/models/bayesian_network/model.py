@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import check_count, check_positive
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, bound
+from syntabula.models.base import FitCost, bound, check_sample
 from syntabula.models.bayesian_network.structure import estimate, families, onto
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
 from syntabula.models.pgm.junction_tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
+from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _BYTES_PER_CELL = 40  # a table, its logarithm and work space
 _SECONDS_PER_CELL = 5e-8
@@ -135,19 +136,12 @@ class BayesianNetwork:
             ResourceError: If so many rows would not fit any machine, or columns are given and the junction tree
                 of the network does not fit into `max_memory_mb`.
         """
-        check_count("n", n, 0)
-        if n > 10**10:
-            raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
+        check_sample(self.domain, n, given)
         if given is None:
             # Without edges, rows are drawn clique by clique in the order given: ancestors first.
             ordered = tuple(self.domain.canonical(f) for f in self.families)
             tables = [onto(t, f, c) for (f, t), c in zip(self._conditionals.items(), ordered, strict=True)]
             return sample_rows(JunctionTree(self.domain, ordered, ()), tables, int(n), rng)
-        if given.n_rows != n:
-            raise ArgumentError("n must be the number of given rows")
-        for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
-            if self.domain.size(column) != size:
-                raise SchemaError(f"given column {column!r} has another number of codes than the model's")
         check_memory(self._tree, self.max_memory_mb)
         return sample_given(self._tree, self._tables, given, rng)
 
@@ -201,36 +195,21 @@ class BayesianNetwork:
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options, domain and families as facts, conditionals as arrays."""
-        facts = {
-            "columns": list(self.domain.columns),
-            "sizes": list(self.domain.sizes),
-            "families": [list(f) for f in self.families],
-            "total": self._total,
-            "max_memory_mb": self.max_memory_mb,
-            "estimate_rows": self.estimate_rows,
-        }
+        facts = {**stored_facts(self), "families": [list(f) for f in self.families]}
         return facts, {f"conditional/{i}": t for i, t in enumerate(self._conditionals.values())}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
-        try:
-            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+        with whole_model():
+            domain, total, options = read_facts(cls, facts)
             members = [tuple(f) for f in facts["families"]]
             conditionals = {
                 f: np.asarray(arrays[f"conditional/{i}"], dtype=np.float64) for i, f in enumerate(members)
             }
-            model = cls(max_memory_mb=facts["max_memory_mb"], estimate_rows=facts["estimate_rows"])
-            total = float(facts["total"])
-            if (
-                len(conditionals) != len(arrays)
-                or not _is_network(domain, conditionals)
-                or not 0 < total < 1e18
-            ):
+            if len(conditionals) != len(arrays) or not _is_network(domain, conditionals):
                 raise ValueError
-            return replace(model, _domain=domain, _total=total, _conditionals=conditionals)
-        except (KeyError, TypeError, ValueError, SchemaError):
-            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
+            return replace(cls(**options), _domain=domain, _total=total, _conditionals=conditionals)
 
 
 def _conditional(joint: FloatArray) -> FloatArray:

@@ -10,12 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from syntabula._arguments import check_count, check_one_of, check_positive
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import bound
+from syntabula.models.base import bound, check_sample
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
 from syntabula.models.pgm.factor import aligned, arranged
@@ -29,6 +28,7 @@ from syntabula.models.pgm.junction_tree import (
 from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
+from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _CHEAP_MB = 100.0
 """A tree of this size is made within a second."""
@@ -197,16 +197,9 @@ class PGM:
             ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
             ResourceError: If so many rows would not fit the memory of any machine.
         """
-        check_count("n", n, 0)
-        if n > 10**10:
-            raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
+        check_sample(self.domain, n, given)
         if given is None:
             return self._in_order(sample_rows(self._tree, self._tables, int(n), rng))
-        if given.n_rows != n:
-            raise ArgumentError("n must be the number of given rows")
-        for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
-            if self.domain.size(column) != size:
-                raise SchemaError(f"given column {column!r} has another number of codes than the model's")
         return self._in_order(sample_given(self._tree, self._tables, given, rng))
 
     def _in_order(self, rows: EncodedTable) -> EncodedTable:
@@ -216,14 +209,8 @@ class PGM:
         """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
         cliques = [self.domain.canonical(c) for c in self._potentials]
         facts = {
-            "columns": list(self.domain.columns),
-            "sizes": list(self.domain.sizes),
+            **stored_facts(self),
             "cliques": [list(c) for c in cliques],
-            "total": self._total,
-            "iterations": self.iterations,
-            "tolerance": self.tolerance,
-            "stop_at_noise": self.stop_at_noise,
-            "max_memory_mb": self.max_memory_mb,
             "precision": self._precision.name,
         }
         tables = [
@@ -235,14 +222,9 @@ class PGM:
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
-        try:
-            domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
-            model = cls(
-                iterations=facts["iterations"],
-                tolerance=facts["tolerance"],
-                stop_at_noise=facts["stop_at_noise"],
-                max_memory_mb=facts["max_memory_mb"],
-            ).over(domain)
+        with whole_model():
+            domain, total, options = read_facts(cls, facts)
+            model = cls(**options).over(domain)
             cliques = [tuple(c) for c in facts["cliques"]]
             tables = [np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i in range(len(cliques))]
             fits = len(tables) == len(arrays) and all(
@@ -253,13 +235,8 @@ class PGM:
                 wanted: np.ascontiguousarray(arranged(t, c, wanted))
                 for t, c, wanted in zip(tables, cliques, canonical, strict=True)
             }
-            total = float(facts["total"])
-            if (
-                not fits
-                or len(potentials) < len(tables)
-                or not all(np.isfinite(p).all() for p in potentials.values())
-                or not 0 < total < 1e18
-            ):
+            finite = all(np.isfinite(p).all() for p in potentials.values())
+            if not fits or len(potentials) < len(tables) or not finite:
                 raise ValueError
             precision = np.dtype(
                 {"float32": np.float32, "float64": np.float64}[facts.get("precision", "float64")]
@@ -267,5 +244,3 @@ class PGM:
             model = replace(model, _total=total, _potentials=potentials, _precision=precision)
             check_memory(model._tree, model.max_memory_mb)
             return model
-        except (KeyError, TypeError, ValueError, SchemaError):
-            raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
