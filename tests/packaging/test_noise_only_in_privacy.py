@@ -16,6 +16,8 @@ MAY_DRAW = {
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
+    # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
+    "models/restricted": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.

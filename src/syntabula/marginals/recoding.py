@@ -116,6 +116,8 @@ class Recoding:
         # Old codes are sorted by new code; cumulative shares then rise from k to k + 1 within new code k, so
         # that k + u, with u uniform, falls on an old code of k with the probability of its share.
         order = np.argsort(self.maps[column], kind="stable")
+        # Rounding must not let a code of no share be drawn at the border of two others.
+        order = order[self.shares[column][order] > 0]
         groups = self.maps[column][order]
         cumulative = np.cumsum(self.shares[column][order])
         starts = np.searchsorted(groups, codes, side="left")

@@ -18,6 +18,8 @@ from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, bound, check_sample
+from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.rows import even_rows
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _FIT_STREAM = 1
@@ -120,6 +122,20 @@ class HardRows(ABC):
             for i, c in enumerate(self.domain.columns)
         ]
         return EncodedTable(self.domain, tuple(columns))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the records that have codes of positive weight, each as likely as the product of its weights."""
+        if self._rows is None:
+            return even_rows(self.domain).restricted(weights)
+        rows, chances = self._rows, np.ones(len(self._rows))
+        for column, weight in weights.items():
+            chances *= weight[rows[:, self.domain.index(column)]]
+        kept = np.flatnonzero(chances)
+
+        def draw(n: int, rng: np.random.Generator) -> EncodedTable:
+            return EncodedTable(self.domain, tuple(rows[kept[draw_codes(chances[kept], n, rng)]].T))
+
+        return Restricted(float(chances.mean()), draw, records=(kept.size, len(rows)))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options and domain as facts, records as one array of codes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, memory_with_each_mb
+from syntabula.models.restricted import Restricted, Weights, restricted
 from syntabula.models.stored import whole_model
 
 
@@ -76,6 +78,17 @@ class RecodedModel:
             for c, codes in zip(rows.domain.columns, rows.codes, strict=True)
         ]
         return EncodedTable(rows.domain, tuple(columns))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the distribution times one weight per original code of some columns."""
+        maps, shares = self.recoding.maps, dict(self.recoding.shares)
+        merged = dict(weights)
+        for column in maps.keys() & weights.keys():
+            shares[column] = shares[column] * weights[column]
+            merged[column] = np.bincount(maps[column], shares[column]).astype(np.float64)
+        inner = restricted(self.inner, merged)
+        kept = Recoding(self.recoding.domain, maps, shares)
+        return replace(inner, draw=lambda n, rng: kept.decode(inner.draw(n, rng), rng))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return the inner model's state and the recoding's, side by side."""

@@ -16,6 +16,7 @@ from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.pgm.sample import round_rows
+from syntabula.models.restricted import Restricted, Weights
 
 _NUMBERS_AT_ONCE = 8_000_000
 """Work space of a product of columns (32 MB of float32)."""
@@ -131,8 +132,13 @@ class Rows:
             return self._sample_given(int(n), rng, given)
         copies = np.full(len(self.probabilities), n // len(self.probabilities))
         copies[rng.permutation(len(copies))[: n % len(copies)]] += 1
+        return self._sample_copies(copies, rng)
+
+    def _sample_copies(self, copies: NDArray[np.integer], rng: np.random.Generator) -> EncodedTable:
+        """Draw as many hard rows out of each soft one as said."""
+        n = int(copies.sum())
         group = np.repeat(np.arange(len(copies)), copies)
-        order = rng.permutation(int(n))
+        order = rng.permutation(n)
         columns = []
         for column, size in zip(self.domain.columns, self.domain.sizes, strict=True):
             shares = self.block(column).astype(np.float64)
@@ -140,8 +146,30 @@ class Rows:
             counts = round_rows(shares, copies, rng)
             codes = np.repeat(np.tile(np.arange(size, dtype=code_dtype(size)), len(copies)), counts.ravel())
             # The codes of a group in random order: sorting by group + uniform shuffles within groups alone.
-            columns.append(codes[np.argsort(group + rng.random(int(n)))][order])
+            columns.append(codes[np.argsort(group + rng.random(n))][order])
         return EncodedTable(self.domain, tuple(columns))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the mixture times one weight per code of some columns: again a mixture, of unequal parts."""
+        likelihood = np.ones(len(self.probabilities))
+        probabilities = self.probabilities.copy()
+        for column, weight in weights.items():
+            position = self.domain.index(column)
+            part = slice(self._starts[position], self._starts[position + 1])
+            weighed = self.block(column) * weight
+            sums = weighed.sum(axis=1, keepdims=True)
+            probabilities[:, part] = np.divide(weighed, sums, out=np.zeros_like(weighed), where=sums > 0)
+            likelihood *= sums[:, 0] / self.block(column).sum(axis=1, dtype=np.float64)
+        kept = np.flatnonzero(likelihood)
+        if not kept.size:
+            return Restricted(0.0, self.sample)
+        rows, shares = Rows(self.domain, probabilities[kept]), likelihood[kept] / likelihood.sum()
+
+        def draw(n: int, rng: np.random.Generator) -> EncodedTable:
+            copies = round_rows(shares[None, :] * n, np.array([n]), rng)[0]
+            return rows._sample_copies(copies, rng)
+
+        return Restricted(float(likelihood.mean()), draw)
 
     def _sample_given(self, n: int, rng: np.random.Generator, given: EncodedTable) -> EncodedTable:
         chosen = self._rows_given(n, rng, given)

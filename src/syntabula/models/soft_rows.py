@@ -20,6 +20,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement, check_measu
 from syntabula.models.base import FitCost, bound
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.pgm.mirror_descent import join
+from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
 from syntabula.models.rows import Rows, even_rows
 from syntabula.models.stars import Star, make_stars, star_numbers
@@ -210,6 +211,10 @@ class SoftRowsModel(ABC):
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows out of the soft ones; with `given`, draw the other columns conditionally."""
         return self.rows.sample(n, rng, given)
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the mixture times one weight per code of some columns, exactly."""
+        return self.rows.restricted(weights)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: options and domain as facts, soft rows and parameters as arrays."""

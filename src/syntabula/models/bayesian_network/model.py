@@ -21,9 +21,11 @@ from syntabula.models.base import FitCost, bound, check_sample
 from syntabula.models.bayesian_network.structure import estimate, families, onto
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
+from syntabula.models.pgm.evidence import weigh
 from syntabula.models.pgm.junction_tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
+from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _BYTES_PER_CELL = 40  # a table, its logarithm and work space
@@ -144,6 +146,13 @@ class BayesianNetwork:
             return sample_rows(JunctionTree(self.domain, ordered, ()), tables, int(n), rng)
         check_memory(self._tree, self.max_memory_mb)
         return sample_given(self._tree, self._tables, given, rng)
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the distribution times weights of codes: exactly, or by trying where no junction tree fits."""
+        if not self._fits:
+            return by_trying(self, weights)
+        probability, tables = weigh(self._tree, self._tables, weights)
+        return Restricted(probability, lambda n, rng: sample_rows(self._tree, tables, n, rng))
 
     @cached_property
     def _tree(self) -> JunctionTree:

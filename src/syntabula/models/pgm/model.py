@@ -17,6 +17,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement, check_measu
 from syntabula.models.base import bound, check_sample
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
+from syntabula.models.pgm.evidence import weigh
 from syntabula.models.pgm.factor import aligned, arranged
 from syntabula.models.pgm.junction_tree import (
     JunctionTree,
@@ -28,6 +29,7 @@ from syntabula.models.pgm.junction_tree import (
 from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
 from syntabula.models.pgm.sample import sample_rows
+from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _CHEAP_MB = 100.0
@@ -201,6 +203,11 @@ class PGM:
         if given is None:
             return self._in_order(sample_rows(self._tree, self._tables, int(n), rng))
         return self._in_order(sample_given(self._tree, self._tables, given, rng))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the distribution times one weight per code of some columns, exactly."""
+        probability, tables = weigh(self._tree, self._tables, weights)
+        return Restricted(probability, lambda n, rng: self._in_order(sample_rows(self._tree, tables, n, rng)))
 
     def _in_order(self, rows: EncodedTable) -> EncodedTable:
         return EncodedTable(self.domain, tuple(rows.column(c) for c in self.domain.columns))

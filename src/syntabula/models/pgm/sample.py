@@ -89,7 +89,8 @@ def round_rows(
     fractions = np.maximum(expected - counts, 0.0)
     left = sums - counts.sum(axis=1)
     # The largest keys log(fraction) + Gumbel are a weighted draw without replacement.
-    keys = np.log(fractions + 1e-15) + rng.gumbel(size=fractions.shape)
+    with np.errstate(divide="ignore"):
+        keys = np.log(fractions) + rng.gumbel(size=fractions.shape)
     ranks = np.argsort(np.argsort(-keys, axis=1), axis=1)
     counts += ranks < left[:, None]
     return counts

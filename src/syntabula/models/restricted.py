@@ -1,0 +1,93 @@
+"""A model restricted to the records that satisfy conditions on some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from syntabula.errors import ResourceError
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import MarginalModel
+
+Weights = Mapping[str, FloatArray]
+"""For each column with a condition, the chance [codes] that a record with that code satisfies it, 0 .. 1."""
+
+_TRIED = 200_000
+_AT_ONCE = 250_000
+_LEAST_ACCEPTED = 1e-4
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """The records of a model that satisfy conditions.
+
+    Attributes:
+        probability: That a record of the model does.
+        draw: Draws n of them. Not to be called if none does.
+        records: Where the model is a set of records: how many of them may satisfy the conditions, of how many.
+        tried: Whether rows are drawn from the whole model and thrown away if they do not satisfy the conditions.
+    """
+
+    probability: float
+    draw: Callable[[int, np.random.Generator], EncodedTable]
+    records: tuple[int, int] | None = None
+    tried: bool = False
+
+
+@runtime_checkable
+class Restricts(Protocol):
+    """A model that can be restricted exactly, without throwing rows away."""
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the distribution of the model times the weights, for records drawn independently of each other."""
+        ...
+
+
+def restricted(model: MarginalModel, weights: Weights) -> Restricted:
+    """Restrict a model: exactly in the way that it knows, or else by trying."""
+    return model.restricted(weights) if isinstance(model, Restricts) else by_trying(model, weights)
+
+
+def by_trying(model: MarginalModel, weights: Weights) -> Restricted:
+    """Restrict a model by drawing rows of the whole and keeping those that satisfy the conditions.
+
+    The rows kept are exactly distributed; only the probability is estimated, on 200,000 rows.
+
+    Raises:
+        ResourceError: If fewer than one row in 10,000 would be kept.
+    """
+    trial = model.sample(_TRIED, np.random.default_rng(0))
+    probability = float(_chances(trial, weights).mean())
+    if probability < _LEAST_ACCEPTED:
+        raise ResourceError(
+            f"{probability:.2%} of {_TRIED:,} rows that were tried satisfy the conditions, and this model is too large "
+            "to be restricted otherwise; loosen the conditions, or give the values of these columns as a table"
+        )
+
+    def draw(n: int, rng: np.random.Generator) -> EncodedTable:
+        kept: list[EncodedTable] = []
+        missing = n
+        while missing > 0:
+            tried = model.sample(min(_AT_ONCE, int(1.1 * missing / probability) + 100), rng)
+            accepted = np.flatnonzero(rng.random(tried.n_rows) < _chances(tried, weights))[:missing]
+            kept.append(EncodedTable(tried.domain, tuple(codes[accepted] for codes in tried.codes)))
+            missing -= accepted.size
+        pieces = zip(*(table.codes for table in kept), strict=True)
+        return (
+            EncodedTable(model.domain, tuple(np.concatenate(p) for p in pieces))
+            if kept
+            else model.sample(0, rng)
+        )
+
+    return Restricted(probability, draw, tried=True)
+
+
+def _chances(rows: EncodedTable, weights: Weights) -> FloatArray:
+    chances = np.ones(rows.n_rows)
+    for column, weight in weights.items():
+        chances *= weight[rows.column(column)]
+    return chances
