@@ -1,4 +1,4 @@
-"""Where privacy noise comes from: exact samplers of OpenDP, or a seeded stand-in for experiments."""
+"""Where privacy noise comes from: exact samplers, or a seeded stand-in for experiments."""
 
 from __future__ import annotations
 
@@ -87,12 +87,15 @@ class NoiseSource(Protocol):
 
 
 class SecureNoise:
-    """Exact discrete samplers of OpenDP, fed by its cryptographic generator; protects a release.
+    """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    See `privacy.exact_samplers`. The time that a draw takes is not hidden.
+    They are OpenDP's, and our own for choices among many: see `privacy.exact_samplers`. The time that a draw
+    takes is not hidden.
     """
 
-    name = "exact discrete samplers of OpenDP with cryptographic randomness"
+    name = (
+        "exact discrete samplers with cryptographic randomness, of OpenDP and for choices among many our own"
+    )
     is_private = True
 
     def begin_draw(self) -> None:
