@@ -58,7 +58,8 @@ class TestFew:
         assert stats.chisquare(observed, probabilities(scores, scale) * 12_000).pvalue > LEAST_P
 
     def test_fail_at_another_scale_and_for_permute_and_flip(self, unit_bits: int) -> None:
-        # Two candidates one scale apart: the better has 0.7311; 12 000 draws have a deviation of 0.004, and 0.05 is twelve of them.
+        # Two candidates one scale apart: the better has 0.7311, with a deviation of 0.004 over 12 000 draws, and what
+        # it is compared with is 12 of those away.
         better = int(frequencies(np.array([0.0, 1.0]), 1.0, 12_000)[1])
 
         for wrong in (1 - np.exp(-1) / 2, 1 / (1 + np.exp(-2)), 1 / (1 + np.exp(-0.5)), 0.78, 0.68):
