@@ -38,6 +38,23 @@ class TestPlan:
         assert "find the domain of 'age'" in ran.out
         assert "fit the bins of 'age'" in ran.out
 
+    def test_with_some_columns_declared_the_others_are_searched(self, folder, run):
+        (folder / "some.yaml").write_text(
+            "version: 1\ncolumns: {sex: {kind: categorical, categories: [f, m]}}\nothers: find\n"
+        )
+
+        ran = run("plan", "people.csv", "--schema", "some.yaml", "--json")
+
+        assert ran.code == 0, ran.err
+        steps = {step["name"]: step["share"] for step in json.loads(ran.out)["steps"]}
+        assert {name for name in steps if "type" in name} == {
+            "find the type of 'age'",
+            "find the type of 'job'",
+        }
+        assert abs(sum(steps.values()) - 1) < 1e-9
+        assert run("plan", "people.csv", "--schema", "some.yaml", "--observed-domain").code == 0
+        assert run("plan", "--schema", "some.yaml").code == 2
+
     def test_neither_schema_nor_table_is_exit_2(self, folder, run):
         assert run("plan").code == 2
         assert run("plan", "--observed-domain").code == 2

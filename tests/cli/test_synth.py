@@ -142,6 +142,22 @@ class TestDomains:
         assert "Domains found under differential privacy, paid for above (3): age, sex, job." in ran.out
         assert "This release is differentially private" in ran.out
 
+    def test_what_a_schema_leaves_out_is_found_only_if_it_says_so_and_is_named(self, folder, run):
+        some = "version: 1\ncolumns: {sex: {kind: categorical, categories: [f, m]}}\n"
+        (folder / "some.yaml").write_text(some)
+        forgotten = run(*SYNTH, "--schema", "some.yaml")
+        (folder / "some.yaml").write_text(some + "others: find\n")
+        ran = run(*SYNTH, "--schema", "some.yaml", "--epsilon", 50, "--save", "x.syn")
+
+        assert forgotten.code == 2
+        assert "does not declare column 'age', 'job'" in forgotten.err
+        assert "`others: find`" in forgotten.err
+        assert ran.code == 0, ran.err
+        assert "found privately, for part of the budget: 2 columns 'age', 'job'" in ran.err
+        assert "independently of the data (1): sex." in ran.out
+        assert rows_of(folder / "out.csv")[0] == ["age", "sex", "job"]
+        assert "age  numeric, private domain" in run("info", "x.syn").out
+
     def test_types_of_json_are_read_off_the_cells_and_the_statement_warns(self, folder, run):
         pandas.read_csv("people.csv").to_json("people.jsonl", orient="records", lines=True)
 

@@ -1,4 +1,7 @@
-"""Record and replay for a text file without a schema: no cell decides what kind of values a column holds."""
+"""Record and replay for a text file without a schema, or with some columns declared.
+
+No cell decides what kind of values a column holds, or how another cell is read.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +39,24 @@ def write(path: Path, rows: list[str]) -> Path:
     return path
 
 
-def compare(folder: Path, discretizer: str = "privtree") -> Run:
+PARTIAL = st.Schema(
+    {
+        "job": st.Categorical(("cook", "judge"), open=True),
+        "pay": st.Numeric(0, 40, integer=True, nullable=True),
+    },
+    others="find",
+)
+
+
+def compare(folder: Path, discretizer: str = "privtree", schema: st.Schema | None = None) -> Run:
     rows = [*lines(0), *STRANGE]
     options = {"preprocessing": st.Preprocessing(discretizer=discretizer), "bins": 8, "budget": LOOSE}
     path = folder / "t.csv"
-    first = Run(write(path, rows), None, RecordingNoise(SeededNoise(0)), folder, **options)
+    first = Run(write(path, rows), schema, RecordingNoise(SeededNoise(0)), folder, **options)
     calls = [call for spent in first.spends for call in spent.calls]
     for gone in (0, *range(len(rows) - len(STRANGE), len(rows))):
         replay = ReplayingLabels(SeededNoise(0), script=calls)
-        check(first, Run(write(path, rows[:gone] + rows[gone + 1 :]), None, replay, folder, **options))
+        check(first, Run(write(path, rows[:gone] + rows[gone + 1 :]), schema, replay, folder, **options))
     return first
 
 
@@ -55,6 +67,15 @@ def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str
     assert [s.step for s in run.spends[:6]] == [f"find the type of {name!r}" for name in HEADER.split(",")]
     assert run.released is not None
     assert "which columns are numbers" not in run.released[1]
+
+
+def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:
+    run = compare(tmp_path, schema=PARTIAL)
+
+    assert {s.step for s in run.spends if "type" in s.step} == {
+        f"find the type of {name!r}" for name in ("age", "day", "flag", "code")
+    }
+    assert run.released is not None
 
 
 def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

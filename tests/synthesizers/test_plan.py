@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import syntabula as st
@@ -39,13 +41,30 @@ class TestRows:
         assert synthesizer.plan(WIDE).seconds > 2 * synthesizer.plan(narrow).seconds
 
 
-def test_a_table_or_a_path_is_no_schema() -> None:
+def test_a_table_is_no_schema() -> None:
     frame = st.datasets.census(n_rows=50)
-    for wrong in (frame, "schema.yaml"):
-        with pytest.raises(SchemaError, match=r"must be a syntabula.Schema, not .*Schema.from_yaml\(path\)"):
-            st.MST().plan(wrong)  # type: ignore[arg-type]
-        with pytest.raises(SchemaError, match=r"must be a syntabula\.Schema"):
-            st.evaluate(frame, frame, schema=wrong)  # type: ignore[arg-type]
+    with pytest.raises(
+        SchemaError, match=r"must be a syntabula.Schema or the path of a schema file, not DataF"
+    ):
+        st.MST().plan(frame)
+    with pytest.raises(SchemaError, match=r"must be a syntabula\.Schema"):
+        st.evaluate(frame, frame, schema=frame)
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+def test_the_path_of_a_schema_file_is_taken_as_the_schema(tmp_path: Path) -> None:
+    schema, frame = st.datasets.schema_of("census"), st.datasets.census(n_rows=200)
+    path = tmp_path / "schema.yaml"
+    schema.to_yaml(path)
+    method = st.Independent(seed=1)
+
+    for given in (path, str(path)):
+        assert method.plan(given) == method.plan(schema)
+        assert method.fit(frame, given).schema == schema
+    scores = [st.evaluate(frame, frame, schema=given, metrics=["tvd-1"]) for given in (path, schema)]
+    assert scores[0].score("tvd-1") == scores[1].score("tvd-1")
+    with pytest.raises(SchemaError, match=r"absent\.yaml cannot be read"):
+        method.fit(frame, tmp_path / "absent.yaml")
 
 
 def test_a_plan_and_a_statement_are_printed_as_text() -> None:

@@ -35,6 +35,7 @@ SCHEMA = st.Schema(
         "day": st.Datetime(dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31), resolution="day"),
     }
 )
+PARTIAL = st.Schema({name: SCHEMA[name] for name in ("age", "job")}, others="find")
 PRIVTREE = st.Preprocessing(discretizer="privtree", within="normal")
 EVEN = st.Preprocessing(discretizer="uniform")
 NETWORK = {"model": NeuralRows(n_rows=16, units=4, iterations=2)}
@@ -46,6 +47,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "quantiles": ("independent", {"preprocessing": st.Preprocessing(discretizer="quantile"), "bins": 6}),
     "k-means": ("independent", {"preprocessing": st.Preprocessing(discretizer="kmeans"), "bins": 6}),
     "found domains": ("mst", {"undeclared": True, "preprocessing": PRIVTREE, "epsilon": 40.0}),
+    "some declared": ("mst", {"schema": PARTIAL, "preprocessing": PRIVTREE, "epsilon": 40.0}),
     "no privacy": ("independent", {"undeclared": True, "epsilon": math.inf}),
     "mst": ("mst", {"preprocessing": EVEN}),
     "mst, Gaussian": ("mst", {"preprocessing": PRIVTREE, "budget": st.Budget(2.0, 1e-5, accounting="gdp")}),
@@ -274,6 +276,11 @@ class TestAnotherRun:
     def test_columns_in_another_order(self, path: Path) -> None:
         turned = st.Schema(dict(reversed(SCHEMA.columns.items())))
         self.refused(path, "another schema; nothing", schema=turned)
+
+    def test_others_that_are_to_be_found(self, path: Path) -> None:
+        self.refused(
+            path, "its domain of other columns is not stated", schema=st.Schema(SCHEMA.columns, others="find")
+        )
 
     def test_categories_in_another_order(self, path: Path) -> None:
         turned = SCHEMA.with_column("job", st.Categorical(("nurse", "judge", "cook"), open=True))

@@ -12,7 +12,7 @@ import pytest
 from syntabula.errors import SchemaError
 from syntabula.table.columns import Boolean, Categorical, Datetime, Numeric
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, completed
 
 SCHEMA = Schema(
     {
@@ -86,6 +86,30 @@ class TestMapping:
             Schema({"": Boolean()})
 
 
+class TestOthers:
+    def test_that_others_are_to_be_found_is_part_of_a_schema(self):
+        partial = Schema(SCHEMA.columns, label="people", others="find")
+
+        assert partial != SCHEMA
+        assert pickle.loads(pickle.dumps(partial)) == partial
+        assert partial.with_column("new", Boolean()).others == "find"
+        assert repr(partial) == "Schema(age: numeric, work: categorical, member: boolean, others found)"
+        assert Schema.from_json(partial.to_json()) == partial
+        assert "others" not in SCHEMA.to_json()
+
+    @pytest.mark.parametrize("others", ["observe", True, ["find"], ""])
+    def test_anything_else_is_refused(self, others):
+        with pytest.raises(SchemaError, match="others must be 'find'"):
+            Schema(SCHEMA.columns, others=others)
+
+    def test_a_schema_is_completed_in_the_order_of_the_table(self):
+        whole = completed(SCHEMA, ["member", "new", "age", "work"], {"new": Boolean()})
+
+        assert list(whole) == ["member", "new", "age", "work"]
+        assert whole.others is None
+        assert whole.label == "people"
+
+
 class TestCheckTable:
     def test_a_fitting_table_passes(self):
         SCHEMA.check_table(stored(age="float", work="text", member="boolean"))
@@ -97,6 +121,17 @@ class TestCheckTable:
     def test_an_undeclared_column_is_named(self):
         with pytest.raises(SchemaError, match=r"'extra'.*drop it"):
             SCHEMA.check_table(stored(age="integer", work="text", member="boolean", extra="text"))
+
+    def test_an_undeclared_column_is_let_through_if_others_are_to_be_found(self):
+        partial = Schema(SCHEMA.columns, others="find")
+
+        partial.check_table(stored(age="integer", work="text", member="boolean", extra="other"))
+        with pytest.raises(SchemaError, match=r"others: find"):
+            SCHEMA.check_names(["age", "work", "member", "extra"])
+        with pytest.raises(SchemaError, match=r"no column 'work'.*did you mean 'wrok'"):
+            partial.check_names(["age", "wrok", "member"])
+        with pytest.raises(SchemaError, match="'age' is stored as text"):
+            partial.check_table(stored(age="text", work="text", member="boolean"))
 
     def test_every_column_of_the_wrong_kind_is_named_with_the_remedy(self):
         with pytest.raises(

@@ -25,16 +25,16 @@ from syntabula.errors import ArgumentError
 from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.privacy.coordinates import Coordinates
 from syntabula.metrics.score import Baseline, Score
-from syntabula.table.draft import draft_schema
+from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, SchemaSource, as_schema
 
 
 def membership_disclosure(
     table: Any,
     synthesizer: Synthesizer,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
     *,
     n_shadows: int = 20,
     n_draws: int = 10,
@@ -111,7 +111,7 @@ def membership_disclosure(
 def record_disclosures(
     table: Any,
     synthesizer: Synthesizer,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
     *,
     n_shadows: int = 20,
     n_draws: int = 10,
@@ -188,7 +188,7 @@ class DisclosureGame:
 def _game(
     table: Any,
     synthesizer: Synthesizer,
-    schema: Schema | None,
+    schema: SchemaSource | None,
     n_shadows: int,
     n_draws: int,
     seed: int,
@@ -198,14 +198,13 @@ def _game(
         raise ArgumentError("n_shadows must be even and at least 2, and n_draws at least 1")
     if max_records is not None and max_records < 1:
         raise ArgumentError("max_records must be at least 1, or None for all records")
-    raw = read(table, schema)
-    if schema is not None:
-        schema.check_table(raw)
-    kinds = schema or draft_schema(raw)[0]
+    declared = None if schema is None else as_schema(schema)
+    raw = read(table, declared)
+    kinds = whole_schema(raw, declared)
     knowledge = Knowledge(_distinct(Knowledge(raw, kinds)), kinds)
     game = DisclosureGame(
         knowledge=knowledge,
-        schema=schema,
+        schema=declared,
         synthesizer=synthesizer,
         n_shadows=n_shadows,
         n_draws=n_draws,

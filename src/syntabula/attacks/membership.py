@@ -29,9 +29,9 @@ from syntabula.attacks.shadows import (
 )
 from syntabula.attacks.value_range import ValueRange
 from syntabula.errors import ArgumentError, PrivateDomainError
-from syntabula.table.draft import draft_schema
+from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, SchemaSource, as_schema
 
 _ATTACKS: dict[str, Callable[[], Attack]] = {
     "groundhog": GroundHog,
@@ -49,7 +49,7 @@ def list_attacks() -> dict[str, str]:
 def attack(
     table: Any,
     synthesizer: Synthesizer,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
     *,
     attacks: Sequence[str | Attack] = ("groundhog", "querybased"),
     target: int | Literal["outlier"] = "outlier",
@@ -104,10 +104,9 @@ def attack(
     chosen = [_named(item) if isinstance(item, str) else item for item in attacks]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
         raise ArgumentError("name at least one attack, and each once")
-    raw = read(table, schema)
-    if schema is not None:
-        schema.check_table(raw)
-    kinds = schema or draft_schema(raw)[0]
+    declared = None if schema is None else as_schema(schema)
+    raw = read(table, declared)
+    kinds = whole_schema(raw, declared)
     knowledge = Knowledge(raw, kinds)
     row = _row(knowledge, target)
     others = raw.n_rows - 1
@@ -115,7 +114,7 @@ def attack(
         raise ArgumentError("n_records must be at least 1 and at most the number of other records")
     game = Game(
         knowledge=Knowledge(raw, kinds, row),
-        schema=schema,
+        schema=declared,
         synthesizer=synthesizer,
         attacks=tuple(chosen),
         n_records=others if n_records is None else n_records,

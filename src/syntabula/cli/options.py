@@ -46,7 +46,8 @@ SchemaFile = Annotated[
     typer.Option(
         "--schema",
         "-s",
-        help="Schema file with public bounds and categories; without one, both are found privately.",
+        help="Schema file with public bounds and categories. Without one they are found privately, and with "
+        "`others: find` in it, those of the columns that it leaves out.",
         metavar="FILE",
     ),
 ]

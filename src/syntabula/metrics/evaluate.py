@@ -21,7 +21,7 @@ from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import SchemaSource, as_schema
 
 Progress = Callable[[str, float], None]
 
@@ -40,7 +40,7 @@ def evaluate(
     *,
     holdout: Any = None,
     target: str | None = None,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     baselines: Baseline | Iterable[Baseline] = ("HALF", "HISTOGRAM"),
     seed: int = 0,
@@ -101,8 +101,9 @@ def evaluate(
     show = progress or (lambda step, done: None)
 
     show("read the tables", 0.0)
-    original = read(real, schema)
-    tables = compare(original, synthetic, holdout=holdout, target=target, schema=schema)
+    declared = None if schema is None else as_schema(schema)
+    original = read(real, declared)
+    tables = compare(original, synthetic, holdout=holdout, target=target, schema=declared)
     warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
     results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)
     facts = {

@@ -14,10 +14,10 @@ from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaEr
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.columns import MICROSECONDS, Boolean, Categorical, Identifier
-from syntabula.table.draft import draft_schema
+from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, SchemaSource, as_schema
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
@@ -29,7 +29,7 @@ def compare(
     *,
     holdout: Any = None,
     target: str | None = None,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
 ) -> Comparison:
     """Read tables and bring them to one coding.
 
@@ -39,8 +39,9 @@ def compare(
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
         schema: Says which columns are numeric, categorical or identifiers; read off the real table by the
-            rules of `draft_schema` if not given. The cells of text files are read as it says, so that those of all
-            tables are read alike; its bounds and categories play no part otherwise.
+            rules of `draft_schema` if not given, and for columns that it does not declare. The cells of text files
+            are read as it says, so that those of all tables are read alike; its bounds and categories play no
+            part otherwise.
 
     Returns:
         The tables. Identifiers are left out, as their values are made up. A cell of a text file that cannot be
@@ -52,10 +53,9 @@ def compare(
         SchemaError: If the tables differ in their columns, or do not fit the schema.
         ArgumentError: If the target is none of the columns.
     """
-    original = _read("real", real, schema)
-    if schema is not None:
-        schema.check_table(original)
-    kinds = schema if schema is not None else draft_schema(original)[0]
+    declared = None if schema is None else as_schema(schema)
+    original = _read("real", real, declared)
+    kinds = whole_schema(original, declared)
     others = {"synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
     # Where no types are stored, a value that one table lacks must not make another type of its column.
     tables = {"real": original} | {role: _read(role, table, kinds) for role, table in others.items()}

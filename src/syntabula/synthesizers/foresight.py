@@ -8,17 +8,18 @@ from fractions import Fraction
 
 from syntabula.discretize.bin_count import budget_rice
 from syntabula.discretize.rare import RareCategories
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.budget import Budget
 from syntabula.select.base import PlannedStep, Selector
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, make_plan, with_model
-from syntabula.synthesizers.preparation import Preparation, prepare_declared, prepare_undeclared
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_columns, make_plan, with_model
+from syntabula.synthesizers.preparation import Preparation, prepare
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Categorical
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, completed, is_whole, undeclared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,21 +44,33 @@ class Foresight:
     preprocessing: Preprocessing
     rare: RareCategories | None
 
-    def declared(self, schema: Schema) -> Preparation:
-        """Return the preprocessing of a table with a schema."""
-        large = self.large_columns(schema)
-        rare_share = self.rare.share if self.rare else Fraction(0)
-        return prepare_declared(
-            self.preprocessing, self.bins, schema, n_large=len(large), rare_share=rare_share
+    def prepared(
+        self,
+        schema: Schema | None,
+        found: Mapping[str, PhysicalType] | None = None,
+        *,
+        types_found: bool = False,
+    ) -> Preparation:
+        """Return the preprocessing of a table.
+
+        Args:
+            schema: Declares all columns, or some, or is None.
+            found: Stored type of each column that is not declared.
+            types_found: Whether the types of these have to be found as well.
+        """
+        return prepare(
+            self.preprocessing,
+            self.bins,
+            {} if schema is None else schema.columns,
+            found or {},
+            types_found=types_found,
+            n_large=0 if schema is None else len(self.large_columns(schema)),
+            rare_share=self.rare.share if self.rare else Fraction(0),
         )
 
-    def undeclared(self, physical: Mapping[str, PhysicalType], *, types_found: bool = False) -> Preparation:
-        """Return the preprocessing of a table of which only names and stored types are known, or names alone."""
-        return prepare_undeclared(self.preprocessing, self.bins, physical, types_found=types_found)
-
-    def budget_for(self, physical: Mapping[str, PhysicalType]) -> Budget:
+    def budget_for(self, found: Mapping[str, PhysicalType]) -> Budget:
         """Return the budget, with part of delta set aside if the categories of a text have to be found."""
-        if not any(p.kind == "text" for p in physical.values()):
+        if not any(p.kind == "text" for p in found.values()):
             return self.budget
         return self.budget.with_selection_delta(self.preprocessing.delta_share * Fraction(self.budget.delta))
 
@@ -113,10 +126,37 @@ class Foresight:
             n_columns=len(codec.schema.columns),
         )
 
+    def guess(
+        self,
+        schema: Schema | None,
+        physical: Mapping[str, PhysicalType],
+        n_rows: int | None,
+        *,
+        types_found: bool,
+    ) -> Plan:
+        """Return the plan of a table of which nothing is known but what is public; see `Marginal.plan`.
+
+        Raises:
+            ArgumentError: If domains have to be found, and no types are given.
+            SchemaError: If the schema does not fit the names of the columns.
+        """
+        found: dict[str, PhysicalType] = {}
+        if not is_whole(schema):
+            if not physical:
+                raise ArgumentError(
+                    "a plan needs a schema of all columns, or the stored types of the columns"
+                )
+            if schema is not None:
+                schema.check_names(physical)
+            found = {name: physical[name] for name in undeclared(physical, schema)}
+        prepared = self.prepared(schema, found, types_found=types_found)
+        whole = schema if is_whole(schema) else completed(schema, physical, guessed_columns(found))
+        return self.plan(self.guessed_codec(whole, n_rows), prepared, self.budget_for(found), n_rows)
+
     def check(self, schema: Schema, memory_mb: float) -> None:
         """Raise ResourceError if a step needs more memory than given."""
         codec = self.guessed_codec(schema)
-        self.plan(codec, self.declared(schema), self.budget).check(memory_mb, codec.domain)
+        self.plan(codec, self.prepared(schema), self.budget).check(memory_mb, codec.domain)
 
 
 def _sizes(domain: Domain) -> zip[tuple[str, int]]:

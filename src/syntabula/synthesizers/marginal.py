@@ -27,17 +27,14 @@ from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
 from syntabula.synthesizers.named_options import TakesOptions
-from syntabula.synthesizers.plan import Plan, guessed_schema
-from syntabula.synthesizers.preprocessing import (
-    BinCount,
-    Preprocessing,
-)
+from syntabula.synthesizers.plan import Plan
+from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
-from syntabula.table.draft import draft_schema
+from syntabula.table.draft import whole_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, as_schema, check_declared
+from syntabula.table.schema import Schema, SchemaSource, as_schema, check_declared, is_whole, undeclared
 from syntabula.table.untyped_file import UntypedFile, is_untyped, untyped_file
 
 _LEARNING_OPTIONS = ("selector", "model", "preprocessing", "rare", "bins")
@@ -118,7 +115,7 @@ class Marginal(metaclass=TakesOptions):
 
     def plan(
         self,
-        schema: Schema | None = None,
+        schema: SchemaSource | None = None,
         n_rows: int | None = None,
         *,
         physical: Mapping[str, PhysicalType] | None = None,
@@ -127,38 +124,29 @@ class Marginal(metaclass=TakesOptions):
         """Say what memory, time and budget each step will take, before any value is read.
 
         Args:
-            schema: Columns and domains; None where they will be found privately.
+            schema: Columns and domains, or the path of a schema file; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
-            physical: Stored type of each column, where there is no schema. Domains are then guessed.
+            physical: Stored type of each column, where some are not declared. Their domains are then guessed.
             types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
-        if schema is not None:
-            as_schema(schema)
+        declared = None if schema is None else as_schema(schema)
         if n_rows is not None:
             check_count("n_rows", n_rows, 0)
-        foresight = self._foresight
-        if schema is None:
-            if not physical:
-                raise ArgumentError("a plan needs a schema, or the stored types of the columns")
-            schema = guessed_schema(physical)
-            prepared = foresight.undeclared(physical, types_found=types_found)
-            budget = foresight.budget_for(physical)
-        else:
-            prepared, budget = foresight.declared(schema), foresight.budget_for({})
-        return foresight.plan(foresight.guessed_codec(schema, n_rows), prepared, budget, n_rows)
+        return self._foresight.guess(declared, physical or {}, n_rows, types_found=types_found)
 
-    def fit(self, source: Any, schema: Schema | None = None, *, strict: bool = False) -> Release:
+    def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
 
         Args:
             source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
                 and columns that are stored otherwise than declared, are read as the schema says. Without a
                 schema, the types of objects and of JSON are read off the cells, which the statement warns of.
-            schema: Columns and their domains. Without one, domains are found under differential privacy from
-                the names and stored types of the columns alone, and the types of delimited text likewise; or, if
-                `allow_observed`, both are read off the table, which taints the statement.
-            strict: Raise DataError on values outside the schema instead of coercing them. That failure is
-                visible to whoever sees it and is not covered by the guarantee.
+            schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
+                differential privacy from the names and stored types of the columns alone, and the types of
+                delimited text likewise; or, if `allow_observed`, both are read off the table, which taints the
+                statement. Columns that a schema of `others="find"` does not declare are treated likewise.
+            strict: Raise DataError on values outside what the schema declares instead of coercing them. That
+                failure is visible to whoever sees it and is not covered by the guarantee.
 
         Raises:
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
@@ -173,23 +161,27 @@ class Marginal(metaclass=TakesOptions):
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
-        if schema is not None:
-            check_declared(schema, allow_observed=self.allow_observed)
-            self._foresight.check(schema, self.memory_mb)
+        declared = None if schema is None else as_schema(schema)
+        if declared is not None:
+            check_declared(declared, allow_observed=self.allow_observed)
+        if is_whole(declared):
+            self._foresight.check(declared, self.memory_mb)
         if self.progress is not None:
             self.progress("read the table", 0.0)
-        with self._opened(source, schema) as table, self._opened_journal() as journal:
-            if isinstance(table, RawTable):
-                if schema is None and self.allow_observed:
-                    schema, _ = draft_schema(table)
-                if schema is not None:
-                    schema.check_table(table)
-                    self._foresight.check(schema, self.memory_mb)
-            return self._fit(table, schema, journal, strict=strict)
+        with self._opened(source, declared) as table, self._opened_journal() as journal:
+            if isinstance(table, UntypedFile):
+                if declared is not None:
+                    declared.check_names(table.names)
+            elif self.allow_observed or is_whole(declared):
+                declared = whole_schema(table, declared)
+                self._foresight.check(declared, self.memory_mb)
+            elif declared is not None:
+                declared.check_table(table)
+            return self._fit(table, declared, journal, strict=strict)
 
     def _opened(self, source: Any, schema: Schema | None) -> AbstractContextManager[RawTable | UntypedFile]:
-        if schema is None and not self.allow_observed and is_untyped(source):
-            return untyped_file(source)
+        if not is_whole(schema) and not self.allow_observed and is_untyped(source):
+            return untyped_file(source, schema)
         return nullcontext(read(source, schema))
 
     def _fit(
@@ -202,7 +194,8 @@ class Marginal(metaclass=TakesOptions):
     ) -> Release:
         foresight, report = self._foresight, self.progress or (lambda step, done: None)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
-        budget = foresight.budget_for({} if schema is not None else _physical(source))
+        found = _to_find(source, schema)
+        budget = foresight.budget_for(found)
         options = {name: getattr(self, name) for name in _LEARNING_OPTIONS}
         facts = run_facts(self._name, budget, noise, self.seed, options, schema)
         ledger = open_ledger(budget, journal, facts, resume=self.resume)
@@ -212,23 +205,20 @@ class Marginal(metaclass=TakesOptions):
 
         types_found = isinstance(source, UntypedFile)
         if isinstance(source, UntypedFile):
-            untyped = foresight.undeclared(source.physical, types_found=True)
-            table = untyped.typed(source, ledger, noise, progress=prepare)
+            untyped = foresight.prepared(schema, found, types_found=True)
+            table = untyped.typed(source, schema, ledger, noise, progress=prepare)
+            found = _to_find(table, schema)
         else:
             table = source
         informed = self._informed(table, schema)
         foresight = informed._foresight
-        if schema is None:
-            prepared = foresight.undeclared(_physical(table), types_found=types_found)
-        else:
-            prepared = foresight.declared(schema)
+        prepared = foresight.prepared(schema, found, types_found=types_found)
         codec = prepared.codec(table, schema, ledger, noise, progress=prepare)
-        if schema is None:
+        if not is_whole(schema):
             foresight.plan(codec, prepared, ledger.budget).check(self.memory_mb, codec.domain)
         report("encode", 0.05)
-        encoded, coercions = codec.encode(table, strict=strict)
-        # Bounds that were found leave out a few values by design, which is nothing to correct.
-        for sentence in coercions.describe() if schema is not None else ():
+        encoded, coercions = codec.encode(table, strict=strict, found=found)
+        for sentence in coercions.describe():
             warnings.warn(CoercionWarning(sentence), stacklevel=3)
         curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
@@ -245,7 +235,7 @@ class Marginal(metaclass=TakesOptions):
         ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
-        types_read = schema is None and not types_found and table.origin.types_read
+        types_read = not types_found and table.origin.types_read(found)
         return Release(
             method=self._name,
             codec=codec,
@@ -295,5 +285,7 @@ class Marginal(metaclass=TakesOptions):
         )
 
 
-def _physical(source: RawTable | UntypedFile) -> Mapping[str, PhysicalType]:
-    return source.physical if isinstance(source, UntypedFile) else source.origin.physical
+def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
+    """Return the stored types of the columns whose domains have to be found."""
+    physical = source.physical if isinstance(source, UntypedFile) else source.origin.physical
+    return {name: physical[name] for name in undeclared(physical, schema)}

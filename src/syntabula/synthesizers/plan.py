@@ -15,7 +15,6 @@ from syntabula.privacy.statement_lines import folded
 from syntabula.select.base import PlannedStep
 from syntabula.table.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema import Schema
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 1.5e-7
@@ -145,18 +144,18 @@ def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
         return int(_BEYOND_ANY_MB * 2**20 / 8)
 
 
-def guessed_schema(physical: Mapping[str, PhysicalType]) -> Schema:
-    """Return a schema of a plausible size for columns of which only the stored types are known."""
+def guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
+    """Return domains of a plausible size for columns of which only the stored types are known."""
     columns: dict[str, Column] = {}
     for name, stored in physical.items():
         if stored.kind == "text":
             labels = tuple(str(i) for i in range(GUESSED_CATEGORIES))
-            columns[name] = Categorical(labels, open=True, nullable=True)
+            columns[name] = Categorical(labels, open=True, nullable=True, provenance="private")
         elif stored.kind == "boolean":
-            columns[name] = Boolean(nullable=True)
+            columns[name] = Boolean(nullable=True, provenance="private")
         else:
-            columns[name] = Numeric(0.0, 1.0, nullable=True)
-    return Schema(columns)
+            columns[name] = Numeric(0.0, 1.0, nullable=True, provenance="private")
+    return columns
 
 
 def make_plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -12,24 +12,23 @@ from syntabula.discretize.bin_count import LEAST_BINS, budget_rice
 from syntabula.discretize.fitted import is_worth_fitting
 from syntabula.discretize.spread import Spread, fit_spread
 from syntabula.discretize.uniform import Bins, UniformBins
-from syntabula.errors import PrivateDomainError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import domain_step
 from syntabula.select.base import PlannedStep, Progress
+from syntabula.synthesizers.found_columns import find_columns, one_by_one
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table import domain_warnings
 from syntabula.table.codec import Codec
 from syntabula.table.column_codes import span
-from syntabula.table.columns import Column, Date, Datetime, Identifier, Numeric
+from syntabula.table.columns import Column, Date, Datetime, Numeric
 from syntabula.table.encoding import ordered_points
 from syntabula.table.found_types import TEXT, TYPE_SHARE, find_type, type_step
-from syntabula.table.hidden_domain import hidden_domain
-from syntabula.table.private_domain import ORDERED, check_extractable, extract_column
+from syntabula.table.private_domain import ORDERED, check_extractable
 from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, completed, is_whole
 from syntabula.table.untyped_file import UntypedFile
 
 _COUNT_STEP = "count the records"
@@ -86,14 +85,22 @@ class Preparation:
         """Return the number of bins of columns that do not state their own."""
         return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
 
-    def typed(self, file: UntypedFile, ledger: Ledger, noise: NoiseSource, *, progress: Progress) -> RawTable:
-        """Find the types of a text file's columns, and return the table that they read."""
+    def typed(
+        self,
+        file: UntypedFile,
+        schema: Schema | None,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        progress: Progress,
+    ) -> RawTable:
+        """Find the types of a text file's columns that are not declared, and return the table that all types read."""
         found: dict[str, PhysicalType | None] = {}
-        for name, share in _one_by_one(self.types, "find the types", progress):
+        for name, share in one_by_one(self.types, "find the types", progress):
             kinds = file.cell_kinds(name)
             found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
         domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
-        return file.typed({name: physical or TEXT for name, physical in found.items()})
+        return file.typed({name: physical or TEXT for name, physical in found.items()}, schema)
 
     def codec(
         self,
@@ -115,12 +122,13 @@ class Preparation:
             everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
-        if schema is None:
-            schema = self._schema(table, ledger, noise, progress)
+        if not is_whole(schema):
+            found = find_columns(table, self.domains, ledger=ledger, noise=noise, progress=progress)
+            schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
         bins: dict[str, Bins] = {}
         spreads: dict[str, Spread] = {}
-        for name, share in _one_by_one(self.refinements, "fit the bins", progress):
+        for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
             if not isinstance(column, Numeric | Date | Datetime):
                 continue
@@ -129,37 +137,6 @@ class Preparation:
             if refined[1] is not None:
                 spreads[name] = refined[1]
         return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads)
-
-    def _schema(self, table: RawTable, ledger: Ledger, noise: NoiseSource, progress: Progress) -> Schema:
-        texts = [n for n in self.domains if table.columns[n].physical.kind == "text"]
-        delta = ledger.selection_allowance / max(len(texts), 1)
-        columns: dict[str, Column] = {}
-        hidden: dict[str, PrivateDomainError] = {}
-        n_ordered = sum(raw.physical.kind in ORDERED for raw in table.columns.values())
-        for name, share in _one_by_one(self.domains, "find the domains", progress):
-            raw = table.columns[name]
-            try:
-                columns[name] = extract_column(
-                    name, raw, share=share, delta=delta, ledger=ledger, noise=noise
-                )
-            except PrivateDomainError as error:
-                hidden[name] = error
-                # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
-                if 2 * len(hidden) > n_ordered:
-                    raise next(iter(hidden.values())) from None
-        domain_warnings.warn_of_rare_categories(
-            [n for n, column in columns.items() if isinstance(column, Identifier)]
-        )
-        columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
-        numbers = [name for name in hidden if isinstance(columns[name], Numeric)]
-        domain_warnings.warn_of_hidden_bounds(numbers, "0")
-        domain_warnings.warn_of_hidden_bounds([name for name in hidden if name not in numbers], "1970-01-01")
-        if all(isinstance(column, Identifier) for column in columns.values()):
-            raise PrivateDomainError(
-                "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
-                "a schema, raise epsilon or the share of preprocessing, or use more records"
-            )
-        return Schema({name: columns[name] for name in self.domains})
 
     def _refine(
         self,
@@ -199,25 +176,40 @@ class Preparation:
         return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
 
 
-def prepare_declared(
-    settings: Preprocessing, bins: BinCount, schema: Schema, *, n_large: int, rare_share: Fraction
+def prepare(
+    settings: Preprocessing,
+    bins: BinCount,
+    declared: Mapping[str, Column],
+    found: Mapping[str, PhysicalType],
+    *,
+    types_found: bool = False,
+    n_large: int = 0,
+    rare_share: Fraction = Fraction(0),
 ) -> Preparation:
-    """Divide the budget of preprocessing for a table whose domains are declared.
+    """Divide the budget of preprocessing among the columns that need some, by what is public of them.
 
     Args:
         settings: The options.
         bins: Number of bins, or "auto".
-        schema: Declared columns.
-        n_large: Number of columns whose rare categories are merged.
+        declared: Columns with a declared domain; wide ones of numbers and times get bins.
+        found: Stored type of each other column, or the type that was found for it.
+        types_found: Whether the types of these have to be found, as none are stored. The shares for that follow
+            from names alone.
+        n_large: Number of declared columns whose rare categories are merged.
         rare_share: What merging gets if nothing else needs budget.
+
+    Raises:
+        SchemaError: If a stored type has no domain to find.
     """
+    for name, stored in found.items():
+        check_extractable(name, stored)
     wide = [
         name
-        for name, column in schema.columns.items()
+        for name, column in declared.items()
         if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
     ]
-    ordered = wide if settings.costs_bins else []
-    if not ordered and not (wide and bins == "auto"):
+    refined = wide if settings.costs_bins else []
+    if not found and not refined and not (wide and bins == "auto"):
         return Preparation(
             settings=settings,
             bins=bins,
@@ -227,50 +219,18 @@ def prepare_declared(
             rare=rare_share if n_large else Fraction(0),
         )
     count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(ordered) + n_large, 1)
-    return Preparation(
-        settings=settings,
-        bins=bins,
-        count=count,
-        domains={},
-        refinements=dict.fromkeys(ordered, each),
-        rare=each * n_large,
-    )
-
-
-def prepare_undeclared(
-    settings: Preprocessing,
-    bins: BinCount,
-    physical: Mapping[str, PhysicalType],
-    *,
-    types_found: bool = False,
-) -> Preparation:
-    """Divide the budget of preprocessing for a table of which only names and stored types are public.
-
-    Args:
-        settings: The options.
-        bins: Number of bins, or "auto".
-        physical: Stored type of each column, or the type that was found for it.
-        types_found: Whether types have to be found, as none are stored. Their shares follow from names alone.
-
-    Raises:
-        SchemaError: If a stored type has no domain to find.
-    """
-    for name, stored in physical.items():
-        check_extractable(name, stored)
-    count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(physical), 1)
-    types = dict.fromkeys(physical, each * TYPE_SHARE) if types_found else {}
-    each -= each * TYPE_SHARE if types_found else 0
-    ordered = [n for n, p in physical.items() if p.kind in ORDERED] if settings.costs_bins else []
+    each = (settings.share - count) / max(len(found) + len(refined) + n_large, 1)
+    types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
+    rest = each * (1 - TYPE_SHARE) if types_found else each
+    ordered = [n for n, p in found.items() if p.kind in ORDERED] if settings.costs_bins else []
     return Preparation(
         settings=settings,
         bins=bins,
         count=count,
         types=types,
-        domains={n: each / 2 if n in ordered else each for n in physical},
-        refinements=dict.fromkeys(ordered, each / 2),
-        rare=Fraction(0),
+        domains={n: rest / 2 if n in ordered else rest for n in found},
+        refinements=dict.fromkeys(refined, each) | dict.fromkeys(ordered, rest / 2),
+        rare=each * n_large,
     )
 
 
@@ -286,15 +246,6 @@ def _is_worth(column: Column, bins: BinCount) -> bool:
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated
     return is_worth_fitting(lower, upper, integer=integer, count=count)
-
-
-def _one_by_one(
-    shares: Mapping[str, Fraction], step: str, progress: Progress
-) -> Iterator[tuple[str, Fraction]]:
-    """Go through columns and their shares, and say before each what part of them is done."""
-    for position, item in enumerate(shares.items()):
-        progress(step, position / len(shares))
-        yield item
 
 
 def _bins_step(name: str) -> str:

@@ -84,7 +84,8 @@ class RAPPlusPlus(Marginal):
 
 def _ordered(table: RawTable, schema: Schema | None) -> tuple[str, ...]:
     """Return the columns whose codes have an order, by what is known before any value is looked at."""
-    if schema is None:
-        return tuple(n for n, c in table.columns.items() if c.physical.kind in _ORDERED_KINDS)
+    declared = {} if schema is None else schema.columns
     unordered = (Categorical, Boolean, Identifier)
-    return tuple(n for n, c in schema.columns.items() if not isinstance(c, unordered))
+    stated = [n for n, c in declared.items() if not isinstance(c, unordered)]
+    stored = [n for n, c in table.columns.items() if n not in declared and c.physical.kind in _ORDERED_KINDS]
+    return (*stated, *stored)

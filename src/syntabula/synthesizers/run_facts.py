@@ -43,12 +43,13 @@ def _option_facts(options: Mapping[str, object]) -> dict[str, str]:
 
 
 def _schema_facts(schema: Schema | None) -> dict[str, str]:
-    """Return fingerprints of the declarations of columns, and of their order; None is to be found."""
+    """Return fingerprints of the declarations of columns, of their order and of what is to be found; None: all."""
     if schema is None:
         return {"schema": "to be found"}
     declared = schema.to_json()["columns"]
     columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
-    return columns | {"schema": fingerprint([*schema.columns, schema.label])}
+    found = {} if schema.others is None else {"domain of other columns": "to be found"}
+    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found
 
 
 def _facts(name: str, value: object) -> list[tuple[str, str]]:

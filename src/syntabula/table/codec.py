@@ -99,7 +99,9 @@ class Codec:
                 chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
         return cls(schema, chosen, spreads or {})
 
-    def encode(self, table: RawTable, *, strict: bool = False) -> tuple[EncodedTable, Coercions]:
+    def encode(
+        self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
+    ) -> tuple[EncodedTable, Coercions]:
         """Encode a table; total on every table whose columns are stored as the schema says.
 
         Values outside the bounds count as the nearest bound, unlisted categories as "other" if the column is
@@ -112,6 +114,8 @@ class Codec:
             table: Table to encode.
             strict: Whether to raise instead of coercing. Such a failure depends on the data and is not
                 covered by the guarantee.
+            found: Columns whose domains were found, which leave out some values by design: these are coerced
+                even if strict, and not told.
 
         Returns:
             Codes of the learned columns, and what was coerced (not for release).
@@ -129,7 +133,7 @@ class Codec:
             kept &= read.valid
             codes[name] = read.codes.astype(code_dtype(self.domain.size(name)))
             for kind, count in read.counts.items():
-                if count:
+                if count and name not in found:
                     counts[kind][name] = count
         coercions = Coercions(
             **counts,

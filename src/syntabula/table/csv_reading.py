@@ -4,7 +4,8 @@ A cell with nothing in it is missing; a quoted empty cell ("") is the empty stri
 missing in every other column. With a schema, columns are typed as `declared_cells` says. Without one, a column has
 the first of these types that all its cells have: true/false; whole numbers of at most 64 bits without leading
 zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64 bits and
-codes such as 007 therefore stay text. White space around anything but text is passed over.
+codes such as 007 therefore stay text. So are columns read that a schema leaves to be found. White space around
+anything but text is passed over.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Any
 
 from syntabula.errors import DataError
 from syntabula.table.csv_safety import DELIMITERS
-from syntabula.table.declared_cells import matches, read_declared, stripped, written_cells
+from syntabula.table.declared_cells import matches, read_declared, read_written, stripped, written_cells
 from syntabula.table.duckdb_columns import connection, in_order, one_file, quoted, read_relation
 from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, is_whole
 
 FIRST_LINES = 100
 SAMPLE_ROWS = 1000
@@ -55,7 +56,7 @@ def read_delimited(
         path: File to read.
         compression: "none", "gzip" or "zstd".
         delimiter: Character between cells; found from the header among , ; tab and | if None.
-        schema: Declares the columns; None to read types off the cells.
+        schema: Declares the columns; the types of what it does not declare are read off the cells.
 
     Returns:
         The columns, and the number of rows.
@@ -73,16 +74,19 @@ def read_delimited(
             raise DataError(_explained(path, str(error))) from None
 
 
-def load_texts(database: Any, path: str, compression: str, delimiter: str | None) -> list[str]:
+def load_texts(
+    database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
+) -> list[str]:
     """Load all cells of a delimited file, as they are written, into a table `written` of columns c0, c1, and so on.
 
-    Nothing but the header says what the delimiter is, so that no record changes how the others are read.
+    Nothing but the header and the schema say what the delimiter is, so that no record changes how the others are read.
 
     Args:
         database: Connection that gets the table.
         path: File to read.
         compression: "none", "gzip" or "zstd".
         delimiter: Character between cells; the one of , ; tab and | that makes most names of the header if None.
+        schema: Declares some of the columns, or None.
 
     Returns:
         The names of the columns.
@@ -96,7 +100,7 @@ def load_texts(database: Any, path: str, compression: str, delimiter: str | None
 
     def load() -> list[str]:
         reader = _Reader(database, path, compression)
-        names, found = _header(reader, path, delimiter, None, by_header=True)
+        names, found = _header(reader, path, delimiter, schema, by_header=True)
         check_names(names)
         source = reader.source(found, quote='"', names=[f"c{i}" for i in range(len(names))], header=True)
         database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
@@ -118,18 +122,23 @@ def _read(
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
     source = reader.source(found, quote='"', names=plain, header=True)
-    cells = "*" if schema is None else written_cells(plain, names, schema)
-    database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM {source}")
-    typed = [] if schema is not None else _types(database, len(names))
-    in_order(database)
-    if schema is not None:
+    if is_whole(schema):
+        database.execute(f"CREATE TABLE cells AS SELECT {written_cells(plain, names, schema)} FROM {source}")
+        in_order(database)
         return read_declared(database, names, schema)
-    cells = database.sql(
-        "SELECT "
-        + ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in enumerate(typed))
-        + " FROM cells"
-    )
-    return read_relation(cells, names)
+    database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
+    places = [i for i, name in enumerate(names) if schema is None or name not in schema]
+    typed = _types(database, places)
+    in_order(database)
+    cells = ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in typed.items())
+    read: dict[str, RawColumn] = {}
+    n_rows = 0
+    if places:
+        read, n_rows = read_relation(database.sql(f"SELECT {cells} FROM written"), [names[i] for i in places])
+    if schema is not None and len(places) < len(names):
+        declared, n_rows = read_written(database, names, schema)
+        read |= declared
+    return {name: read[name] for name in names}, n_rows
 
 
 def _header(
@@ -143,7 +152,7 @@ def _header(
     records = {d: _records(texts, d, path) for d in ([delimiter] if delimiter else DELIMITERS)}
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
-        if schema is not None and set(names) == set(schema):
+        if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
             return names, mark
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that only the header has belongs to a name.
@@ -191,23 +200,23 @@ class _Reader:
         return rows
 
 
-def _types(database: Any, n_columns: int) -> list[str]:
-    """Return the type of each column: guessed on the first rows, then proven on all."""
-    sample = f"(SELECT * FROM cells LIMIT {SAMPLE_ROWS})"
-    tests = [(i, kind) for i in range(n_columns) for kind in PATTERNS]
+def _types(database: Any, places: Sequence[int]) -> dict[int, str]:
+    """Return the type of some columns, by position: guessed on the first rows, then proven on all."""
+    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
+    tests = [(i, kind) for i in places for kind in PATTERNS]
     fits = _proven(database, sample, tests)
-    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in range(n_columns)}
-    types = ["VARCHAR"] * n_columns
+    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in places}
+    types = dict.fromkeys(places, "VARCHAR")
     open_columns = dict(candidates)
     while open_columns:
         tests = [(i, kinds[0]) for i, kinds in open_columns.items() if kinds]
-        proven = _proven(database, "cells", tests)
+        proven = _proven(database, "written", tests)
         for i, kind in proven:
             types[i] = kind
         done = {i for i, _ in proven}
         open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
-    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in range(n_columns)], "cells")
-    return [kind if some else "VARCHAR" for kind, some in zip(types, present, strict=True)]
+    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in places], "written")
+    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), present, strict=True)}
 
 
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:

@@ -127,6 +127,23 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     return columns, n_rows
 
 
+def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    """Read, of a table `written` of texts c0, c1 and so on, the columns that a schema declares, as it declares them.
+
+    Args:
+        database: Connection that keeps the order of rows.
+        names: Name of each column by position.
+        schema: Declares some of them.
+
+    Returns:
+        The declared columns, and the number of rows.
+    """
+    texts = {f"c{i}": name for i, name in enumerate(names) if name in schema}
+    cells = written_cells([*texts], [*texts.values()], schema)
+    database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM written")
+    return read_declared(database, [*texts.values()], schema)
+
+
 def _read_as(schema: Schema, name: str) -> PhysicalType:
     # Identifiers are made anew, whatever is written in them.
     learned = name in schema and not isinstance(schema[name], Identifier)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -27,9 +28,9 @@ from syntabula.table.columns import (
     Numeric,
     time_zone,
 )
-from syntabula.table.raw import RawColumn
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, completed, is_whole, undeclared
 
 FEW_VALUES = 20
 """Whole numbers with no more distinct values than this become categories; fewer rows prove no identifier."""
@@ -62,16 +63,36 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
             the message names the column and the remedy.
     """
-    columns: dict[str, Column] = {}
+    columns, noted = _drafted(read(source).columns)
+    return Schema(columns), [_note(names, note) for note, names in noted.items()]
+
+
+def whole_schema(table: RawTable, schema: Schema | None) -> Schema:
+    """Return a schema of all columns of a table: as declared, or read off the table where they are not.
+
+    Raises:
+        SchemaError: If the table does not fit the schema, or as `draft_schema`.
+    """
+    if schema is not None:
+        schema.check_table(table)
+    if is_whole(schema):
+        return schema
+    found = {name: table.columns[name] for name in undeclared(table.columns, schema)}
+    return completed(schema, table.columns, _drafted(found)[0])
+
+
+def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[str, list[str]]]:
+    """Return the columns' domains, and what to note, each with the names of the columns that it holds of."""
+    drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
-    for name, raw in read(source).columns.items():
+    for name, raw in columns.items():
         try:
-            columns[name], note = _draft_column(name, raw)
+            drafted[name], note = _draft_column(name, raw)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
             noted.setdefault(note, []).append(name)
-    return Schema(columns), [_note(names, note) for note, names in noted.items()]
+    return drafted, noted
 
 
 def _note(names: list[str], note: str) -> str:

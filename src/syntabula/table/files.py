@@ -32,7 +32,7 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
 
     Args:
         path: File with one of the suffixes of `formats`.
-        schema: Declares the columns of a text file, or None.
+        schema: Declares all columns of a text file, or some, or is None.
 
     Returns:
         The table.

@@ -16,7 +16,7 @@ from syntabula.table.duckdb_columns import connection, one_file, quoted
 from syntabula.table.interrupts import interruptible
 from syntabula.table.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn
-from syntabula.table.schema import Schema
+from syntabula.table.schema import Schema, is_whole
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
@@ -29,12 +29,14 @@ def read_json_lines(
 
     With a schema, its columns are those of the table, whichever keys occur, and each cell's text is read as
     `declared_cells` says: that of a string, or a number as it is written. Other keys are ignored, with a warning.
-    Without a schema, columns of ISO dates or times become such.
+    Without a schema, or if it leaves others to be found, the columns are the keys that occur; those of ISO dates or
+    times that are not declared become such.
 
     Args:
         path: File to read.
         compression: "none", "gzip" or "zstd".
-        schema: Declares the columns; None to read names and types off the file.
+        schema: Declares the columns; None to read names and types off the file; if it leaves others to be found,
+            both, so that a declared column that no record has is absent.
 
     Returns:
         The columns, in the schema's order or in that of first appearance, and the number of rows.
@@ -44,14 +46,20 @@ def read_json_lines(
     """
     from syntabula.table.frames import check_names
 
-    if schema is not None:
+    if is_whole(schema):
         return _declared(_rows(path, compression, msgspec.Raw), schema)
-    rows = _rows(path, compression, Any)
+    # What is declared is read as it is written.
+    rows = _rows(path, compression, Any if schema is None else msgspec.Raw)
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
         raise DataError(f"{path!r} is empty; JSON Lines without a line have no columns")
     check_names(names)
-    return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
+    if schema is None:
+        return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
+    texts = {name: [_text(row.get(name)) for row in rows] for name in names if name in schema}
+    declared = read_texts(texts, schema)[0] if texts else {}
+    found = {name: _column([_value(row.get(name)) for row in rows]) for name in names if name not in schema}
+    return {name: (declared | found)[name] for name in names}, len(rows)
 
 
 def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
@@ -93,6 +101,10 @@ def _text(cell: msgspec.Raw | None) -> str | None:
     if written.startswith(b'"'):
         return msgspec.json.decode(written, type=str)
     return None if written == b"null" else written.decode()
+
+
+def _value(cell: msgspec.Raw | None) -> Any:
+    return None if cell is None else msgspec.json.decode(cell)
 
 
 def _column(cells: list[Any]) -> RawColumn:

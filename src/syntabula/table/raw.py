@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -87,12 +87,10 @@ class Origin:
     container: Container
     physical: Mapping[str, PhysicalType]
 
-    @property
-    def types_read(self) -> bool:
-        """Whether the types are no property of the storage but of the cells: in texts, and in Python objects."""
-        return self.container in ("csv", "tsv", "jsonl") or any(
-            p.name == "object" for p in self.physical.values()
-        )
+    def types_read(self, names: Collection[str]) -> bool:
+        """Say whether types of columns are no property of the storage but of the cells: of texts and Python objects."""
+        of_text = self.container in ("csv", "tsv", "jsonl")
+        return any(of_text or self.physical[name].name == "object" for name in names)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON-able facts."""

@@ -12,18 +12,18 @@ from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.untyped import typed_as_declared
 
 if TYPE_CHECKING:
-    from syntabula.table.schema import Schema
+    from syntabula.table.schema import SchemaSource
 
 
-def read(source: Any, schema: Schema | None = None) -> RawTable:
+def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
     """Read a table.
 
     Args:
         source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
             table.
         schema: Declares the types of what stores none: the cells of text files, and columns of Python objects.
-            Without it, these are read off the cells. Whether the table fits the schema is
-            not checked here.
+            Without it, and of columns that it does not declare, these are read off the cells. Whether the table
+            fits the schema is not checked here.
 
     Returns:
         The table; a raw table as it is.
@@ -37,7 +37,7 @@ def read(source: Any, schema: Schema | None = None) -> RawTable:
     if schema is not None:
         from syntabula.table.schema import as_schema
 
-        as_schema(schema)
+        schema = as_schema(schema)
     if isinstance(source, str | Path | os.PathLike):
         from syntabula.table.files import read_table
 

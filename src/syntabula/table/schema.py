@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.columns import Column, ColumnBase, Provenance
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
+
+Others = Literal["find"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +27,9 @@ class Schema:
     Attributes:
         columns: Column of each name; kept in order and read-only.
         label: Free text that names the schema.
+        others: "find" if a table may have further columns, whose domains are found as those of a table without
+            a schema are: under differential privacy, for part of the budget. None if there are no others, so
+            that a column which was forgotten is refused.
 
     Raises:
         SchemaError: If there is no column, a name is empty or no text, or a value is no column.
@@ -37,8 +43,11 @@ class Schema:
 
     columns: Mapping[str, Column]
     label: str | None = None
+    others: Others | None = None
 
-    def __init__(self, columns: Mapping[str, Column], *, label: str | None = None) -> None:
+    def __init__(
+        self, columns: Mapping[str, Column], *, label: str | None = None, others: Others | None = None
+    ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("a schema needs a mapping of at least one column name to its column")
         for name, column in columns.items():
@@ -47,25 +56,34 @@ class Schema:
                 raise SchemaError(f"column {name!r} must be one of {_kinds()}, not {type(column).__name__}")
         if label is not None and not isinstance(label, str):
             raise SchemaError("label must be text")
+        if others is not None and others not in get_args(Others):
+            raise SchemaError(
+                "others must be 'find', to have the domains of further columns found privately, or left out"
+            )
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
         object.__setattr__(self, "label", label)
+        object.__setattr__(self, "others", others)
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        return functools.partial(Schema, label=self.label), (dict(self.columns),)
+        return functools.partial(Schema, label=self.label, others=self.others), (dict(self.columns),)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
         # In order: the order of columns is part of what is declared.
-        return self.label == other.label and [*self.columns.items()] == [*other.columns.items()]
+        return self._told() == other._told()
 
     def __hash__(self) -> int:
-        return hash((self.label, *self.columns.items()))
+        return hash(self._told())
+
+    def _told(self) -> tuple[object, ...]:
+        return self.label, self.others, *self.columns.items()
 
     def __repr__(self) -> str:
         # Without domains: those that were read off the data do not belong into a log.
-        return f"Schema({', '.join(f'{n}: {c.kind}' for n, c in self.columns.items())})"
+        others = ["others found"] if self.others else []
+        return f"Schema({', '.join([f'{n}: {c.kind}' for n, c in self.columns.items()] + others)})"
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -96,7 +114,7 @@ class Schema:
 
     def with_column(self, name: str, column: Column) -> Schema:
         """Return a schema with one column replaced in place, or added at the end."""
-        return Schema({**self.columns, name: column}, label=self.label)
+        return Schema({**self.columns, name: column}, label=self.label, others=self.others)
 
     def check_table(self, table: RawTable) -> None:
         """Check that a table can be read as declared; looks at names and types, never at values.
@@ -105,10 +123,22 @@ class Schema:
             table: Table to check.
 
         Raises:
-            SchemaError: If a column is missing, undeclared, or stored in a way that its kind does not read.
+            SchemaError: If a column is missing, undeclared though `others` is None, or stored in a way that its
+                kind does not read.
         """
-        absent = [name for name in self if name not in table.columns]
-        extra = [name for name in table.columns if name not in self]
+        self.check_names(table.columns)
+        objections = [
+            f"column {name!r} {reason}"
+            for name, column in self.columns.items()
+            if (reason := column.objection(table.columns[name].physical)) is not None
+        ]
+        if objections:
+            raise SchemaError(". ".join(objections))
+
+    def check_names(self, names: Collection[str]) -> None:
+        """Check the names of a table's columns; raises SchemaError if one is missing, or undeclared and not found."""
+        absent = [name for name in self if name not in names]
+        extra = undeclared(names, self)
         if absent:
             # For more, another table is the likelier mistake than other names.
             likely = absent if len(absent) <= 3 else []
@@ -119,17 +149,12 @@ class Schema:
                 f"the table has no column {_listed(absent)}{hints}; rename or add the column, or take it out "
                 "of the schema"
             )
-        if extra:
+        if extra and not self.others:
             raise SchemaError(
-                f"the schema does not declare column {_listed(extra)}; declare it or drop it from the table"
+                f"the schema does not declare column {_listed(extra)}; declare it, drop it from the table, or write "
+                "`others: find` in the schema file (Schema(..., others='find')) to have what is not declared found "
+                "privately, for part of the budget"
             )
-        objections = [
-            f"column {name!r} {reason}"
-            for name, column in self.columns.items()
-            if (reason := column.objection(table.columns[name].physical)) is not None
-        ]
-        if objections:
-            raise SchemaError(". ".join(objections))
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Schema:
@@ -158,24 +183,40 @@ class Schema:
         return schema_to_document(self)
 
 
+SchemaSource = Schema | str | os.PathLike[str]
+"""A schema, or the path of a schema file."""
+
+
 def as_schema(schema: object) -> Schema:
-    """Return a schema as one; raises SchemaError if it is none, for instance the path of one."""
+    """Return a schema, read from its file if a path is given; raises SchemaError if it is neither."""
+    if isinstance(schema, str | os.PathLike):
+        return Schema.from_yaml(Path(os.fspath(schema)))
     if not isinstance(schema, Schema):
         raise SchemaError(
-            f"schema must be a syntabula.Schema, not {type(schema).__name__}; read a file with "
-            "Schema.from_yaml(path)"
+            f"schema must be a syntabula.Schema or the path of a schema file, not {type(schema).__name__}"
         )
     return schema
 
 
-def check_declared(schema: object, *, allow_observed: bool) -> None:
-    """Refuse what is no schema, and domains that were read off the data without leave.
+def is_whole(schema: Schema | None) -> TypeGuard[Schema]:
+    """Say whether a schema leaves no domain to be found."""
+    return schema is not None and schema.others is None
 
-    Raises:
-        SchemaError: If it is no schema.
-        ObservedDomainError: If the domain of a column was read off the data and that is not allowed.
-    """
-    schema = as_schema(schema)
+
+def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, Column]) -> Schema:
+    """Return a schema of all columns of a table, in its order: as declared, or as found where they are not."""
+    if schema is None:
+        return Schema(found)
+    return Schema({n: schema[n] if n in schema else found[n] for n in names}, label=schema.label)
+
+
+def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
+    """Return the names of a table's columns that a schema does not declare."""
+    return [name for name in names if schema is None or name not in schema]
+
+
+def check_declared(schema: Schema, *, allow_observed: bool) -> None:
+    """Refuse domains that were read off the data without leave; raises ObservedDomainError."""
     if schema.observed_columns and not allow_observed:
         names = _listed([*schema.observed_columns])
         raise ObservedDomainError(

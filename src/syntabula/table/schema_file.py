@@ -5,6 +5,7 @@ label: census
 columns:
   age: {kind: numeric, lower: 17, upper: 90, integer: true}
   work: {kind: categorical, categories: [Private, State-gov], nullable: true}
+others: find   # only if the table has more columns, whose domains are to be found privately
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ def schema_to_document(schema: Schema) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
     columns = {name: _column_document(column) for name, column in schema.columns.items()}
     label = {} if schema.label is None else {"label": schema.label}
-    return {"version": VERSION, **label, "columns": columns}
+    others = {} if schema.others is None else {"others": schema.others}
+    return {"version": VERSION, **label, "columns": columns, **others}
 
 
 def schema_from_document(document: object) -> Schema:
@@ -141,7 +143,7 @@ def schema_from_document(document: object) -> Schema:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema is a mapping with the keys 'version' and 'columns'")
-    _refuse_unknown("the schema", document, ["version", "label", "columns"])
+    _refuse_unknown("the schema", document, ["version", "label", "columns", "others"])
     version = document.get("version")
     if type(version) is not int or version != VERSION:
         raise SchemaError(f"the schema's version must be {VERSION}; other versions are not understood")
@@ -152,7 +154,7 @@ def schema_from_document(document: object) -> Schema:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    return Schema(made, label=document.get("label"))
+    return Schema(made, label=document.get("label"), others=document.get("others"))
 
 
 def _column_document(column: Column) -> dict[str, Any]:

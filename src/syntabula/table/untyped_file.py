@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.csv_reading import PATTERNS, load_texts
-from syntabula.table.declared_cells import NUMBER, matches, parsed_as, stripped
+from syntabula.table.declared_cells import NUMBER, declared_type, matches, parsed_as, read_written, stripped
 from syntabula.table.duckdb_columns import connection, in_order, read_relation
 from syntabula.table.files import check_readable
 from syntabula.table.formats import file_format
 from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import Container, Origin, PhysicalType, RawTable
+from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable
+from syntabula.table.schema import Schema
 
 CELL_KINDS = ("true or false", "whole", "long whole", "real", "day", "local time", "zoned time", "text")
 """What a cell can be; the first of these that it is. Long whole numbers have 16 digits or more, within 64 bits."""
@@ -59,26 +60,45 @@ class UntypedFile:
         kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
         return np.repeat(kinds, numbers)
 
-    def typed(self, physical: Mapping[str, PhysicalType]) -> RawTable:
+    def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
         """Return the table with columns of these types, and let go of the texts; to be called once, at the end.
 
         Cells that a type does not read are missing. Where numbers are whole, fractions are rounded, and numbers
         beyond 64 bits are not read.
+
+        Args:
+            physical: Type of each column that is not declared.
+            schema: Declares the other columns, which are read as `declared_cells` says.
         """
         in_order(self._database)
-        columns = ", ".join(f"{_value(f'c{i}', physical[name])} AS c{i}" for i, name in enumerate(self.names))
-        relation = self._database.sql(f"SELECT {columns} FROM written")
-        read, n_rows = interruptible(self._database, lambda: read_relation(relation, self.names))
+        read = interruptible(self._database, lambda: self._read(physical, schema))
         self._database.execute("DROP TABLE written")
-        return RawTable(read, n_rows, Origin(self.container, dict(physical)))
+        declared = {} if schema is None else {n: declared_type(c) for n, c in schema.columns.items()}
+        types = {name: (declared | dict(physical))[name] for name in self.names}
+        columns = {name: read[name] for name in self.names}
+        return RawTable(columns, self.n_rows, Origin(self.container, types))
+
+    def _read(self, physical: Mapping[str, PhysicalType], schema: Schema | None) -> dict[str, RawColumn]:
+        read: dict[str, RawColumn] = {}
+        if physical:
+            texts = {name: f"c{i}" for i, name in enumerate(self.names) if name in physical}
+            values = ", ".join(f"{_value(text, physical[name])} AS {text}" for name, text in texts.items())
+            read |= read_relation(self._database.sql(f"SELECT {values} FROM written"), [*texts])[0]
+        if schema is not None:
+            read |= read_written(self._database, self.names, schema)[0]
+        return read
 
     def __repr__(self) -> str:
         return f"UntypedFile({len(self.names)} columns)"
 
 
 @contextmanager
-def untyped_file(path: str | os.PathLike[str]) -> Iterator[UntypedFile]:
+def untyped_file(path: str | os.PathLike[str], schema: Schema | None = None) -> Iterator[UntypedFile]:
     """Read a delimited file and hold it in memory until the end of the context.
+
+    Args:
+        path: File to read.
+        schema: Declares some of its columns, or None.
 
     Raises:
         DataError: If the file cannot be read; names file and line, never a cell's value.
@@ -88,7 +108,8 @@ def untyped_file(path: str | os.PathLike[str]) -> Iterator[UntypedFile]:
     check_readable(place)
     with connection() as database:
         delimiter = "\t" if kind.container == "tsv" else None
-        yield UntypedFile(database, load_texts(database, place, kind.compression, delimiter), kind.container)
+        names = load_texts(database, place, kind.compression, delimiter, schema)
+        yield UntypedFile(database, names, kind.container)
 
 
 def is_untyped(source: object) -> TypeGuard[str | os.PathLike[str]]:

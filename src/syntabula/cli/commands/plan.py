@@ -20,7 +20,9 @@ def plan(
     context: typer.Context,
     table: Annotated[
         Path | None,
-        typer.Argument(help="The sensitive table; not opened if there is a schema.", metavar="[TABLE]"),
+        typer.Argument(
+            help="The sensitive table; not opened if a schema declares all columns.", metavar="[TABLE]"
+        ),
     ] = None,
     *,
     request: Request,
@@ -47,21 +49,26 @@ def plan(
 
 
 def _planned(request: Request, table: Path | None, assume_rows: int | None) -> Plan:
+    from syntabula.table.schema import is_whole
+
     schema = request.schema()
     synthesizer = request.synthesizer()
-    if schema is None and table is None:
-        raise CommandError("name the table, or give its schema with --schema", Exit.ARGUMENTS)
-    if schema is None and request.observed:
-        from syntabula import draft_schema
-
-        schema = draft_schema(table)[0]
-    if schema is not None:
+    if is_whole(schema):
         planned: Plan = synthesizer.plan(schema, assume_rows)
         return planned
-    # Only the names and stored types of the columns are used.
+    if table is None:
+        raise CommandError(
+            "name the table, or give a schema of all its columns with --schema", Exit.ARGUMENTS
+        )
+    from syntabula.table.draft import whole_schema
     from syntabula.table.read import read
     from syntabula.table.untyped_file import is_untyped
 
-    physical = read(table).origin.physical
-    guessed: Plan = synthesizer.plan(None, assume_rows, physical=physical, types_found=is_untyped(table))
-    return guessed
+    raw = read(table, schema)
+    if request.observed:
+        planned = synthesizer.plan(whole_schema(raw, schema), assume_rows)
+        return planned
+    # Only the names and stored types of the columns are used.
+    types = {"physical": raw.origin.physical, "types_found": is_untyped(table)}
+    planned = synthesizer.plan(schema, assume_rows, **types)
+    return planned

@@ -46,5 +46,6 @@ def schema(
         console.note(f"note: {note}")
     console.note(
         "note: all bounds and categories were read off the table, so this draft is as sensitive as the "
-        "table; replace them by public facts and mark those columns `provenance: public`"
+        "table; replace them by public facts and mark those columns `provenance: public`. Where nothing public "
+        "is known, take columns out and write `others: find`: their domains are then found privately"
     )

@@ -60,8 +60,9 @@ def synth(
     outputs = {"--out": out, "--save": save, "--statement": statement}
     check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force)
 
+    schema = request.schema()
     with console.progress() as progress:
-        release: Release = request.synthesizer(progress).fit(table, request.schema(), strict=strict)
+        release: Release = request.synthesizer(progress).fit(table, schema, strict=strict)
         progress("write", 1.0)
         with Keeper(release=release, out=out, rows=rows, seed=seed) as keeper:
             if save is not None:
@@ -82,6 +83,8 @@ def synth(
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
+    if schema is not None and schema.others:
+        console.note(_of_others([name for name in release.schema if name not in schema], request.observed))
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
 
@@ -104,6 +107,16 @@ def check_table_file(path: Path) -> None:
     from syntabula.table.formats import file_format
 
     file_format(path)
+
+
+def _of_others(names: list[str], observed: bool) -> str:
+    """Say what became of the columns that a schema leaves out, one of which may have been forgotten."""
+    if not names:
+        return "note: the schema declares all columns, so that no others were found"
+    shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
+    how = "read off the table" if observed else "found privately, for part of the budget"
+    columns = "column" if len(names) == 1 else f"{len(names)} columns"
+    return f"note: not in the schema, so that domains were {how}: {columns} {shown}"
 
 
 def _write_statement(privacy: PrivacyStatement, path: Path) -> None:

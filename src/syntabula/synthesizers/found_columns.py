@@ -1,0 +1,78 @@
+"""The columns whose domains are found under differential privacy, and what is said of those that noise hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from syntabula.errors import PrivateDomainError
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
+from syntabula.select.base import Progress
+from syntabula.table import domain_warnings
+from syntabula.table.columns import Column, Identifier, Numeric
+from syntabula.table.hidden_domain import hidden_domain
+from syntabula.table.private_domain import ORDERED, extract_column
+from syntabula.table.raw import RawTable
+
+
+def find_columns(
+    table: RawTable,
+    shares: Mapping[str, Fraction],
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    progress: Progress,
+) -> dict[str, Column]:
+    """Find the domains of columns, and warn of those that noise hides.
+
+    Args:
+        table: Table as read.
+        shares: Part of the whole budget of each column to be found; the others are declared.
+        ledger: Pays.
+        noise: Draws the noise.
+        progress: Called with the name of a step and the part that is done.
+
+    Returns:
+        The columns, of provenance `private`.
+
+    Raises:
+        PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
+    """
+    texts = [name for name in shares if table.columns[name].physical.kind == "text"]
+    delta = ledger.selection_allowance / max(len(texts), 1)
+    columns: dict[str, Column] = {}
+    hidden: dict[str, PrivateDomainError] = {}
+    # What is declared is not hidden.
+    n_known = sum(n not in shares or raw.physical.kind in ORDERED for n, raw in table.columns.items())
+    for name, share in one_by_one(shares, "find the domains", progress):
+        raw = table.columns[name]
+        try:
+            columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
+        except PrivateDomainError as error:
+            hidden[name] = error
+            # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
+            if 2 * len(hidden) > n_known:
+                raise next(iter(hidden.values())) from None
+    domain_warnings.warn_of_rare_categories(
+        [name for name, column in columns.items() if isinstance(column, Identifier)]
+    )
+    columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
+    numbers = [name for name in hidden if isinstance(columns[name], Numeric)]
+    domain_warnings.warn_of_hidden_bounds(numbers, "0")
+    domain_warnings.warn_of_hidden_bounds([name for name in hidden if name not in numbers], "1970-01-01")
+    if len(columns) == len(table.columns) and all(isinstance(c, Identifier) for c in columns.values()):
+        raise PrivateDomainError(
+            "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
+            "a schema, raise epsilon or the share of preprocessing, or use more records"
+        )
+    return columns
+
+
+def one_by_one(
+    shares: Mapping[str, Fraction], step: str, progress: Progress
+) -> Iterator[tuple[str, Fraction]]:
+    """Go through columns and their shares, and say before each what part of them is done."""
+    for position, item in enumerate(shares.items()):
+        progress(step, position / len(shares))
+        yield item
