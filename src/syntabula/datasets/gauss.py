@@ -33,7 +33,7 @@ def gauss(n_columns: int, n_rows: int | None = None, seed: int = 0) -> Any:
         MissingExtraError: If no dataframe library is installed.
     """
     if isinstance(n_columns, bool) or n_columns not in ROWS:
-        raise ArgumentError(f"n_columns must be one of {list(ROWS)}")
+        raise ArgumentError(f"n_columns must be one of {', '.join(map(str, ROWS))}")
     rows = ROWS[n_columns] if n_rows is None else check_n_rows(n_rows)
     rng = np.random.default_rng(check_seed(seed))
     # One factor that all columns share gives every pair the same correlation.

@@ -17,7 +17,7 @@ from syntabula.table.columns import MICROSECONDS, Boolean, Categorical, Identifi
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, SchemaSource, as_schema
+from syntabula.table.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
@@ -115,8 +115,11 @@ def _check_columns(tables: Mapping[str, RawTable]) -> None:
         absent = [name for name in expected if name not in table.columns]
         extra = [name for name in table.columns if name not in expected]
         if absent or extra:
-            what = f"lacks {absent}" if absent else f"has further columns {extra}"
-            raise SchemaError(f"the {role} table {what}; both tables must have the same columns")
+            lacking = [f"lacks column {listed(absent)}"] if absent else []
+            more = [f"has column {listed(extra)} besides"] if extra else []
+            raise SchemaError(
+                f"the {role} table {' and '.join([*lacking, *more])}; both tables must have the same columns"
+            )
 
 
 def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:

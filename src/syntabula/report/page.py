@@ -20,10 +20,13 @@ from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
 from syntabula.report.plane import Method, check_method, lay_out
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
+from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
+from syntabula.table.schema import as_schema
 
 if TYPE_CHECKING:
-    from syntabula import Release, Schema
+    from syntabula import Release
+    from syntabula.table.schema import SchemaSource
 
 Progress = Callable[[str, float], None]
 
@@ -68,7 +71,7 @@ def make_report(
     *,
     holdout: Any = None,
     target: str | None = None,
-    schema: Schema | None = None,
+    schema: SchemaSource | None = None,
     release: Release | PathLike | None = None,
     evaluation: Evaluation | PathLike | None = None,
     attacks: Any = (),
@@ -129,8 +132,9 @@ def make_report(
     given = None if evaluation is None else read_evaluation(evaluation)
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
-    original = read(real, schema)
-    kinds = schema if schema is not None else _drafted(original)
+    declared = None if schema is None else as_schema(schema)
+    original = read(real, declared)
+    kinds = whole_schema(original, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
@@ -165,12 +169,6 @@ def make_report(
     content["plane"] = _plane(tables, plane, seed)
     show("write the page", 0.98)
     return Report(html=_rendered(content), title=title, overview=tuple(overview))
-
-
-def _drafted(table: Any) -> Schema:
-    from syntabula import draft_schema
-
-    return draft_schema(table)[0]
 
 
 def _statement(release: Any, tables: Comparison) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -146,12 +146,12 @@ class Schema:
                 f"; for {name!r}{_near(name, extra)[1:]}" for name in likely if _near(name, extra)
             )
             raise SchemaError(
-                f"the table has no column {_listed(absent)}{hints}; rename or add the column, or take it out "
+                f"the table has no column {listed(absent)}{hints}; rename or add the column, or take it out "
                 "of the schema"
             )
         if extra and not self.others:
             raise SchemaError(
-                f"the schema does not declare column {_listed(extra)}; declare it, drop it from the table, or write "
+                f"the schema does not declare column {listed(extra)}; declare it, drop it from the table, or write "
                 "`others: find` in the schema file (Schema(..., others='find')) to have what is not declared found "
                 "privately, for part of the budget"
             )
@@ -218,7 +218,7 @@ def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
 def check_declared(schema: Schema, *, allow_observed: bool) -> None:
     """Refuse domains that were read off the data without leave; raises ObservedDomainError."""
     if schema.observed_columns and not allow_observed:
-        names = _listed([*schema.observed_columns])
+        names = listed([*schema.observed_columns])
         raise ObservedDomainError(
             f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
             "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
@@ -251,6 +251,7 @@ def _near(name: object, known: Any) -> str:
     return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
-def _listed(names: list[str], most: int = 10) -> str:
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first of very many."""
     text = ", ".join(repr(n) for n in names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most} more"

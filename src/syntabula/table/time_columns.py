@@ -97,7 +97,7 @@ class Datetime(ColumnBase):
         super().__post_init__()
         check_bins(self.bins)
         if self.resolution not in MICROSECONDS:
-            raise SchemaError(f"resolution must be one of {list(MICROSECONDS)}")
+            raise SchemaError(f"resolution must be one of {', '.join(MICROSECONDS)}")
         if not isinstance(self.lower, dt.datetime) or not isinstance(self.upper, dt.datetime):
             raise SchemaError("lower and upper must be dates with a time of day")
         low, high = self.bounds()
