@@ -1,4 +1,4 @@
-"""Fitting soft rows: the written-out gradient, the arrangement of targets, and when a fit stops."""
+"""Fitting soft rows: the written-out gradient, the arrangement of goals, and when a fit stops."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.cell_targets import CellTargets
+from syntabula.models.cell_goals import CellGoals
+from syntabula.models.goal_groups import group_goals
+from syntabula.models.goals import GoalGroup, make_goals
 from syntabula.models.pair_blocks import PairBlock
 from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.row_fitting import Loss, fit_rows
-from syntabula.models.stars import Star, WideStar, make_stars
+from syntabula.models.stars import Star
 
 torch = pytest.importorskip("torch")
 
@@ -66,8 +68,9 @@ def few_cells(clique: tuple[str, ...], *cells: int, sigma: float = 10.0) -> Meas
     return Measurement(clique, values, sigmas)
 
 
-def stars(measured: list[Measurement], **options: object) -> list[Star]:
-    return make_stars(DOMAIN, join(DOMAIN, measured), 5000.0, device=torch.device("cpu"), **options)
+def groups(measured: list[Measurement], **options: object) -> list[GoalGroup]:
+    goals = make_goals(join(DOMAIN, measured), 5000.0, **options)
+    return group_goals(DOMAIN, goals, torch.device("cpu"))
 
 
 def loss_by_hand(logits: np.ndarray, measured: list[Measurement]) -> float:
@@ -93,7 +96,9 @@ class TestGradient:
         start = rows.logits.numpy().copy()
 
         # One step of plain descent with unit rate would move by the gradient; Adam hides it, so it is read off.
-        fit_rows(rows, stars(measured), iterations=1, learning_rate=1e-9, tolerance=1e-9, stop_at_noise=False)
+        fit_rows(
+            rows, groups(measured), iterations=1, learning_rate=1e-9, tolerance=1e-9, stop_at_noise=False
+        )
         gradient = rows.logits.grad.numpy()
 
         step = 1e-5
@@ -111,19 +116,19 @@ class TestGradient:
         measured = [few_cells(("a",), 0), few_cells(("a", "c"), 1, 6, 7), few_cells(("c", "a", "b"), 3, 20)]
         options = {"iterations": 1, "learning_rate": 1e-9, "tolerance": 1e-9, "stop_at_noise": False}
         one_by_one, whole = Logits(), Logits()
-        targets = stars(measured)
+        targets = groups(measured)
 
         fit_rows(one_by_one, targets, loss=loss, **options)
-        monkeypatch.setattr("syntabula.models.cell_targets.MOST_CELLS", 0)
-        fit_rows(whole, stars(measured), loss=loss, **options)
+        monkeypatch.setattr("syntabula.models.cell_goals.MOST_CELLS", 0)
+        fit_rows(whole, groups(measured), loss=loss, **options)
 
-        assert [type(t) for t in targets] == [CellTargets, CellTargets, WideStar]
+        assert [type(t) for t in targets] == [CellGoals, CellGoals, Star]
         assert (whole.logits.grad != 0).any()
         torch.testing.assert_close(one_by_one.logits.grad, whole.logits.grad, rtol=1e-4, atol=1e-8)
 
     @pytest.mark.parametrize(("deviations", "explained"), [(1.5, True), (6.0, False)])
     def test_noise_explains_few_cells_that_are_near(self, deviations: float, explained: bool) -> None:
-        (target,) = stars([few_cells(("a", "c"), 1, 6, sigma=10.0)])
+        (target,) = groups([few_cells(("a", "c"), 1, 6, sigma=10.0)])
         table = Logits().table()
         exact = target.difference(table) + target.wanted
 
@@ -138,7 +143,7 @@ class TestGradient:
 
         fit_rows(
             rows,
-            stars(measured),
+            groups(measured),
             loss="largest",
             iterations=1,
             learning_rate=1e-9,
@@ -160,22 +165,22 @@ class TestGradient:
         assert rows.logits.grad.numpy()[2, 0] == pytest.approx(slope, rel=1e-3)
 
 
-class TestStars:
+class TestGroups:
     def test_hold_every_cell_once(self) -> None:
-        found = stars(measurements())
+        found = groups(measurements())
 
         assert sum(int((s.precision > 0).sum()) for s in found) == sum(m.values.size for m in measurements())
 
-    def test_one_product_serves_all_one_way_targets(self) -> None:
-        (star,) = stars([m for m in measurements() if len(m.clique) == 1])
+    def test_one_product_serves_all_one_way_goals(self) -> None:
+        (star,) = groups([m for m in measurements() if len(m.clique) == 1])
 
-        assert isinstance(star, WideStar)
+        assert isinstance(star, Star)
         assert star.heads == ()
         assert len(star.tails) == 3
 
     def test_pairs_are_explained_one_by_one(self) -> None:
         pairs = [m for m in measurements(sigma=1e-3) if len(m.clique) == 2]
-        block = next(s for s in stars(pairs) if isinstance(s, PairBlock))
+        block = next(s for s in groups(pairs) if isinstance(s, PairBlock))
         off = torch.zeros_like(block.wanted)
 
         # Four cells of a and c, where noise explains a sum of squares of 12 + 2 sqrt(24), and 6 of a and b.
@@ -187,16 +192,16 @@ class TestStars:
     def test_the_newest_weigh_more(self) -> None:
         pairs = [m for m in measurements() if m.clique in (("a",), ("a", "b"))]
 
-        found = stars(pairs, newest={("a", "b")}, emphasis=3.0)
+        found = groups(pairs, newest={("a", "b")}, emphasis=3.0)
 
-        weights = {isinstance(s, WideStar): float(s.weight.max()) for s in found}
+        weights = {isinstance(s, Star): float(s.weight.max()) for s in found}
         assert weights == {True: pytest.approx(1.0), False: pytest.approx(3.0)}
 
     def test_cells_that_were_not_measured_do_not_count(self) -> None:
         sigma = np.array([[1.0, 1e9], [1e9, 1e9], [1e9, 1e9]])
         measured = [Measurement(("a", "b"), np.zeros((3, 2)), sigma)]
 
-        (star,) = stars(measured)
+        (star,) = groups(measured)
 
         assert int((star.weight > 0).sum()) == 1
         assert int((star.precision > 0).sum()) == 1
@@ -208,7 +213,7 @@ class TestStopping:
 
         fit_rows(
             rows,
-            stars(measured),
+            groups(measured),
             iterations=3000,
             learning_rate=0.02,
             tolerance=1e-9,
@@ -224,21 +229,21 @@ class TestStopping:
         rows, measured = Logits(rows=64), measurements(sigma=200.0)
         options = {"iterations": 3000, "learning_rate": 0.02, "tolerance": 1e-9}
 
-        steps = fit_rows(rows, stars(measured), stop_at_noise=True, **options)
+        steps = fit_rows(rows, groups(measured), stop_at_noise=True, **options)
 
         assert 0 < steps < 500
-        assert all(star.is_explained(star.difference(rows.table())) for star in stars(measured))
+        assert all(star.is_explained(star.difference(rows.table())) for star in groups(measured))
 
     def test_a_fit_may_stop_where_no_cell_is_half_as_far_off_as_the_farthest_was(self) -> None:
         rows, far = Logits(), [Measurement(("a",), np.array([5000.0, 0, 0]), 1.0)]
         options = {"iterations": 3000, "learning_rate": 0.02, "tolerance": 1e-9, "stop_at_noise": False}
 
         def farthest() -> float:
-            (star,) = stars(far)
+            (star,) = groups(far)
             return float(star.difference(rows.table()).abs().max())
 
         before = farthest()
-        fit_rows(rows, stars(far), loss="halved", **options)
+        fit_rows(rows, groups(far), loss="halved", **options)
 
         assert before / 2.2 < farthest() < before / 2
 
@@ -250,7 +255,7 @@ class TestStopping:
 
         steps = fit_rows(
             Logits(),
-            stars(contradiction),
+            groups(contradiction),
             iterations=50_000,
             learning_rate=0.05,
             tolerance=1e-3,

@@ -1,9 +1,8 @@
-"""Pairs of columns as targets of soft rows: few matrix products find all their marginals."""
+"""Pairs of columns as goals of soft rows: few matrix products find all their marginals."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._extras import require
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.pgm.mirror_descent import Target
+from syntabula.marginals.domain import Domain
+from syntabula.models.goals import Goal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +26,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """Targets that pair some columns side by side with others, or the same, side by side.
+    """Goals that pair some columns side by side with others, or the same, side by side.
 
     Soft rows answer a pair by the product of two columns' distributions, summed over rows: so one product of
     matrices answers all pairs of such columns, wanted or not, and two more give the gradient.
@@ -53,14 +52,14 @@ class PairBlock:
     tail_of: Tensor
 
     def difference(self, table: Tensor) -> Tensor:
-        """Return how far rows are from what is wanted, one number for each cell."""
+        """Return one product of matrices, less what is wanted; see `GoalGroup.difference`."""
         torch = require("torch", "neural")
         heads, tails = table[:, self.head_codes], table[:, self.tail_codes]
         difference: Tensor = torch.addmm(self.wanted, heads.T, tails, beta=-1.0, alpha=1.0 / len(table))
         return difference
 
     def is_explained(self, difference: Tensor) -> bool:
-        """Return whether noise explains the differences of all targets."""
+        """Compare the sum of each pair's cells; see `GoalGroup.is_explained`."""
         errors = (difference * self.precision).square_()
         n_heads, n_tails = self.explained.shape
         by_tail = errors.new_zeros((len(errors), n_tails)).index_add_(1, self.tail_of, errors)
@@ -68,37 +67,16 @@ class PairBlock:
         return bool((sums <= self.explained).all())
 
     def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
-        """Add to a gradient by the table what a gradient by the differences gives, times the number of rows.
-
-        Args:
-            gradient: [rows, codes]; changed in place.
-            table: The rows, in the type in which products are taken.
-            slope: The derivative by each of the differences, in the same type.
-        """
+        """Give each side what the other side is multiplied by; see `GoalGroup.add_gradient`."""
         gradient[:, self.tail_codes] += table[:, self.head_codes] @ slope
         gradient[:, self.head_codes] += table[:, self.tail_codes] @ slope.T
 
 
-def make_pair_blocks(
-    domain: Domain,
-    targets: Sequence[Target],
-    total: float,
-    *,
-    importance: Callable[[Clique], float],
-    device: Any,
-) -> list[PairBlock]:
-    """Arrange targets of two columns each into blocks.
-
-    Args:
-        domain: The columns.
-        targets: Counts to reach, with cliques in the order of the domain.
-        total: Number of records.
-        importance: What a target of this clique counts, over the precision of its cells.
-        device: Where the rows are.
-    """
+def make_pair_blocks(domain: Domain, goals: Sequence[Goal], device: Any) -> list[PairBlock]:
+    """Arrange goals of two columns each into blocks."""
     torch = require("torch", "neural")
     starts = [0, *accumulate(domain.sizes)]
-    by_pair = {(domain.index(t.clique[0]), domain.index(t.clique[1])): t for t in targets}
+    by_pair = {(domain.index(g.clique[0]), domain.index(g.clique[1])): g for g in goals}
 
     def tensor(values: np.ndarray) -> Any:
         return torch.tensor(values, device=device)
@@ -110,16 +88,13 @@ def make_pair_blocks(
         wanted, precision, weight = (np.zeros(shape, dtype=np.float32) for _ in range(3))
         explained = np.zeros((heads[1] - heads[0], tails[1] - tails[0]), dtype=np.float32)
         for head, tail in members:
-            target = by_pair[head, tail]
+            goal = by_pair[head, tail]
             own = (
                 slice(starts[head] - starts[heads[0]], starts[head + 1] - starts[heads[0]]),
                 slice(starts[tail] - starts[tails[0]], starts[tail + 1] - starts[tails[0]]),
             )
-            sharp = sharpness(target)
-            wanted[own] = target.mean / total
-            precision[own] = sharp * total
-            weight[own] = sharp * importance(target.clique)
-            explained[head - heads[0], tail - tails[0]] = explained_sum(target, sharp)
+            wanted[own], precision[own], weight[own] = goal.wanted, goal.precision, goal.weight
+            explained[head - heads[0], tail - tails[0]] = goal.explained
         blocks.append(
             PairBlock(
                 head_codes=slice(starts[heads[0]], starts[heads[1]]),
@@ -133,23 +108,6 @@ def make_pair_blocks(
             )
         )
     return blocks
-
-
-_UNKNOWN = 1e-6
-"""Cells with less than this part of their table's largest precision were not measured."""
-
-
-def sharpness(target: Target) -> np.ndarray:
-    """Return one over the standard deviation of each count; 0 where nothing was measured."""
-    sharp: np.ndarray = np.sqrt(target.weight)
-    sharp[sharp <= _UNKNOWN * sharp.max()] = 0
-    return sharp
-
-
-def explained_sum(target: Target, sharp: np.ndarray) -> float:
-    """Return the sum of squared standardised differences that noise explains, two deviations above its mean."""
-    cells = np.count_nonzero(sharp) if target.noise else 0
-    return cells + 2 * math.sqrt(2 * cells)
 
 
 def pair_numbers(sizes: Sequence[int], pairs: Collection[Pair]) -> int:

@@ -14,12 +14,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.models.devices import multiplies_bfloat16
+from syntabula.models.goals import GoalGroup
 from syntabula.models.row_fitting import SoftRows
 from syntabula.models.rows import Rows
 from syntabula.models.simplices import Simplices
 from syntabula.models.soft_rows import Arrays, SoftRowsModel
 from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
-from syntabula.models.stars import Star
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -203,14 +203,14 @@ class RelaxedProjection(SoftRowsModel):
             device=device,
         )
 
-    def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
+    def _move(self, rows: SoftRows, groups: Sequence[GoalGroup]) -> None:
         assert isinstance(rows, FreeRows)
         if not self._thresholds:
-            super()._move(rows, stars)
+            super()._move(rows, groups)
             return
         part = replace(self, iterations=max(1, self.iterations // len(_TEMPERATURES)))
         for rows.steepness in _TEMPERATURES:
-            super(RelaxedProjection, part)._move(rows, stars)
+            super(RelaxedProjection, part)._move(rows, groups)
 
     def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
         assert isinstance(rows, FreeRows)

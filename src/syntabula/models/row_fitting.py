@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from syntabula._extras import require
-from syntabula.models.stars import Star
+from syntabula.models.goals import GoalGroup
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +51,7 @@ class SoftRows(Protocol):
 
 def fit_rows(
     rows: SoftRows,
-    stars: Sequence[Star],
+    groups: Sequence[GoalGroup],
     *,
     loss: Loss = "squared",
     iterations: int,
@@ -63,7 +63,7 @@ def fit_rows(
 
     Args:
         rows: Changed in place.
-        stars: What to reach.
+        groups: What to reach.
         loss: "squared": the sum of weighted squared differences. "largest": the mean absolute difference of
             those cells that are at least half as far off as the farthest one was of late (Liu, Vietri, Wu
             2021, GEM, section 4). "halved": the same, until none is half as far off as the farthest was at
@@ -71,23 +71,23 @@ def fit_rows(
         iterations: At most so many steps.
         learning_rate: Of Adam.
         tolerance: Stop when 50 steps improve the smallest loss by less than this part.
-        stop_at_noise: Stop when no target is farther off than noise explains.
+        stop_at_noise: Stop when no goal is farther off than noise explains.
     """
     torch = require("torch", "neural")
     parameters = [p.requires_grad_() for p in rows.parameters]
     optimiser = _Adam(parameters, learning_rate)
-    slopes_of = _Squared(stars) if loss == "squared" else _Largest(stars)
+    slopes_of = _Squared(groups) if loss == "squared" else _Largest(groups)
     before, bar, taken = math.inf, 0.0, 0
     while taken < iterations:
         table: Any = rows.table()
         with torch.no_grad():
-            differences = [star.difference(table) for star in stars]
+            differences = [group.difference(table) for group in groups]
             if stop_at_noise and taken % _CHECK_EVERY == 0:
-                pairs = zip(stars, differences, strict=True)
-                if all(star.is_explained(difference) for star, difference in pairs):
+                pairs = zip(groups, differences, strict=True)
+                if all(group.is_explained(difference) for group, difference in pairs):
                     break
             if loss == "halved":
-                farthest = _farthest(stars, differences)
+                farthest = _farthest(groups, differences)
                 bar = bar or farthest / 2
                 if farthest < bar:
                     break
@@ -96,7 +96,7 @@ def fit_rows(
                 if slopes_of.smallest() > (1 - tolerance) * before:
                     break
                 before = slopes_of.smallest()
-            gradient = _gradient(stars, table, slopes, torch.bfloat16 if rows.fast else torch.float32)
+            gradient = _gradient(groups, table, slopes, torch.bfloat16 if rows.fast else torch.float32)
         rows.backward(gradient)
         optimiser.step()
         rows.settle()
@@ -106,21 +106,21 @@ def fit_rows(
     return taken
 
 
-def _farthest(stars: Sequence[Star], differences: Sequence[Tensor]) -> float:
+def _farthest(groups: Sequence[GoalGroup], differences: Sequence[Tensor]) -> float:
     """Return how far off the farthest measured cell is."""
-    pairs = zip(stars, differences, strict=True)
-    return max(float((d.abs() * (star.precision > 0)).max()) for star, d in pairs)
+    pairs = zip(groups, differences, strict=True)
+    return max(float((d.abs() * (group.precision > 0)).max()) for group, d in pairs)
 
 
-def _gradient(stars: Sequence[Star], table: Tensor, slopes: Sequence[Tensor], dtype: Any) -> Tensor:
+def _gradient(groups: Sequence[GoalGroup], table: Tensor, slopes: Sequence[Tensor], dtype: Any) -> Tensor:
     """Return the derivative by the table [rows, codes] from that by the differences.
 
     Written out, as its products may be rounded where those of the differences may not.
     """
     torch = require("torch", "neural")
     gradient, rounded = torch.zeros_like(table), table.to(dtype)
-    for star, slope in zip(stars, slopes, strict=True):
-        star.add_gradient(gradient, rounded, slope.to(dtype))
+    for group, slope in zip(groups, slopes, strict=True):
+        group.add_gradient(gradient, rounded, slope.to(dtype))
     mean: Tensor = gradient.div_(len(table))
     return mean
 
@@ -160,8 +160,8 @@ class _Adam:
 class _Squared:
     """The derivative of the weighted squared differences, and the smallest loss so far."""
 
-    def __init__(self, stars: Sequence[Star]) -> None:
-        self._weights = [2.0 * star.weight for star in stars]
+    def __init__(self, groups: Sequence[GoalGroup]) -> None:
+        self._weights = [2.0 * group.weight for group in groups]
         self._smallest: Tensor | None = None
 
     def __call__(self, differences: Sequence[Tensor]) -> list[Tensor]:
@@ -180,8 +180,8 @@ class _Squared:
 class _Largest:
     """The derivative of the mean of the largest absolute differences of measured cells."""
 
-    def __init__(self, stars: Sequence[Star]) -> None:
-        self._measured = [star.precision > 0 for star in stars]
+    def __init__(self, groups: Sequence[GoalGroup]) -> None:
+        self._measured = [group.precision > 0 for group in groups]
         self._of_late = 0.0
         self._smallest = math.inf
 

@@ -19,11 +19,12 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, bound
 from syntabula.models.devices import pick_device, training_threads
+from syntabula.models.goal_groups import group_goals, group_numbers
+from syntabula.models.goals import GoalGroup, make_goals
 from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
 from syntabula.models.rows import Rows, even_rows
-from syntabula.models.stars import Star, make_stars, star_numbers
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 
 _USUAL_PART = 0.3
@@ -146,7 +147,7 @@ class SoftRowsModel(ABC):
 
     def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
         """Say what a fit to marginals of these cliques may take; its time is that of a processor."""
-        numbers = self._working_numbers() + star_numbers(self._measurable, set(cliques), self.n_rows)
+        numbers = self._working_numbers() + group_numbers(self._measurable, set(cliques), self.n_rows)
         products = self._row_operations() + sum(self._measurable.cells(c) for c in cliques)
         seconds = 6 * self.n_rows * products * _SECONDS_PER_OPERATION + _SECONDS_PER_STEP
         return FitCost(numbers * 4 / 2**20, _USUAL_PART * self.iterations * seconds)
@@ -173,16 +174,11 @@ class SoftRowsModel(ABC):
         rng = np.random.default_rng([self.seed, sum(counted.values())])
         arrays = self._arrays or self._first_arrays(rng)
         rows = self._soft_rows(arrays, device, rng)
-        stars = make_stars(
-            space,
-            targets,
-            total,
-            newest={c for c, n in counted.items() if self._rows and n > self._fitted.get(c, 0)},
-            emphasis=self._emphasis,
-            device=device,
-        )
+        newest = {c for c, n in counted.items() if self._rows and n > self._fitted.get(c, 0)}
+        goals = make_goals(targets, total, newest=newest, emphasis=self._emphasis)
+        groups = group_goals(space, goals, device)
         with training_threads(self.threads):
-            self._move(rows, stars)
+            self._move(rows, groups)
             table = rows.table()[:, : sum(self.domain.sizes)].cpu().numpy()
         return replace(
             self,
@@ -192,11 +188,11 @@ class SoftRowsModel(ABC):
             _fitted={c: n for c, n in counted.items() if all(x in self.domain for x in c)},
         )
 
-    def _move(self, rows: SoftRows, stars: Sequence[Star]) -> None:
+    def _move(self, rows: SoftRows, groups: Sequence[GoalGroup]) -> None:
         """Move rows towards what is wanted."""
         fit_rows(
             rows,
-            stars,
+            groups,
             loss=self._loss,
             iterations=self.iterations,
             learning_rate=self.learning_rate,
