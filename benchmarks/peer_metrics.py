@@ -8,8 +8,8 @@
 Needs SYNTABULA_DATA. Prints a table in Markdown: value, difference and processor seconds of each. Wasserstein
 distance, queries and nearest records are scored on --rows random rows of adult against as many with independent
 columns; membership disclosure on insurance from the same tables of shadow models of MST, which are made beforehand
-and which theirs reads from files; affinity on insurance and obesity with the same encoded records and settings, for
-the evaluators that draw nothing at random.
+and which theirs reads from files; affinity on insurance and obesity with the same settings, for the evaluators that
+draw nothing at random.
 
 What is not compared of SynMeter: its tabular transformer, which needs a graphics card, and the evaluators that it
 trains without a seed. Its optional imports are replaced where nothing of them is used. SDMetrics has scores of
@@ -325,16 +325,23 @@ def of_models() -> Scores:
             .sample(len(fit), seed=0)
         )
         tables = metrics.compare(fit, made, holdout=test, target=info.label, schema=schema)
-        encoding = Encoding(tables)
-        records = [encoding.sample(v) for v in (tables.real, tables.synthetic, tables.holdout)]
         measure, task = (
             ("rmse", "regression") if info.task == "regression" else ("f1", "multiclass_classification")
         )
-        targets = [sample.y for sample in records]
-        if measure == "rmse":
-            scaler = lib.commons.normalize(targets[0][:, None])
-            targets = [scaler.transform(y[:, None])[:, 0] for y in targets]
-        real, synthetic, unseen = ([sample.x, y] for sample, y in zip(records, targets, strict=True))
+        # Encoded by their code, in the order of our columns, which has none for categories that do not occur.
+        features = [*tables.numeric, *tables.categorical]
+        features.remove(info.label)
+        chosen, meta = [*features, info.label], {"task": task}
+        fitted, drawn, tested = (
+            frame[chosen].rename(columns={info.label: "label"}) for frame in (fit, made, test)
+        )
+        discrete = [feature for feature in features if feature in tables.categories]
+        start, rest, scales = lib.commons.preprocess(fitted[:900], fitted[900:], meta, discrete)
+        encoded = [[np.concatenate(parts) for parts in zip(start, rest, strict=True)]]
+        encoded += [lib.commons.transform_data(frame, scales, meta) for frame in (drawn, tested)]
+        ours = Encoding(tables, normal=True).sample(tables.real).x
+        real, synthetic, unseen = ([padded(x, ours.any(axis=0)), np.ravel(y)] for x, y in encoded)
+        n_classes = fit[info.label].nunique()
         settings = {
             "svm": {},
             "linear": {"alpha": 1.0} if measure == "rmse" else {"C": 1.0, "max_iter": 1000},
@@ -344,7 +351,7 @@ def of_models() -> Scores:
         def theirs(
             key: str,
             given: Any = settings,
-            to: Any = (real, synthetic, unseen, task, measure, encoding.task.n_classes),
+            to: Any = (real, synthetic, unseen, task, measure, n_classes),
         ) -> float:
             real, synthetic, unseen, task, measure, n_classes = to
             ideal, found = (
@@ -360,6 +367,13 @@ def of_models() -> Scores:
                 timed(lambda j=judge, t=tables: j(t, np.random.default_rng(0)).value),
                 timed(lambda k=key: theirs(k)),
             )
+
+
+def padded(x: Any, occurring: Any) -> Any:
+    """Return a matrix with empty columns where they do not occur."""
+    wide = np.zeros((len(x), occurring.size), np.float32)
+    wide[:, occurring] = x
+    return wide
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from syntabula.metrics import Comparison, compare, describe_metric
 from syntabula.metrics.utility.affinity import Affinity
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.metrics.utility.evaluators import EVALUATORS, evaluator
-from syntabula.metrics.utility.learning import Encoding, Task, normal_targets, predictions
+from syntabula.metrics.utility.learning import Encoding, Task, predictions
 from syntabula.metrics.utility.predictive_utility import PredictiveUtility
 from syntabula.metrics.utility.tuning import tuned_settings
 
@@ -67,18 +67,19 @@ class TestIdentities:
         assert efficacy.value == efficacy.baselines["SELF"]
         assert efficacy.direction == "lower"
 
-    def test_numbers_to_predict_are_brought_to_a_normal_distribution_by_the_real_ones(self):
-        tables = judged(table(1).assign(z=np.exp(table(1)["z"])), "z")
-        encoding = Encoding(tables)
-        samples = [encoding.sample(view) for view in (tables.synthetic, tables.holdout)]
+    def test_numbers_are_brought_to_a_normal_distribution_by_the_real_ones(self):
+        skewed = table(1).assign(z=np.exp(table(1)["z"]), x=table(1)["x"] ** 3 / 10)
+        skewed.loc[:9, "x"] = np.nan
+        tables = compare(skewed, skewed, holdout=skewed, target="z", schema=SCHEMA)
+        plain, normal = (Encoding(tables, normal=normal).sample(tables.real) for normal in (False, True))
 
-        known, other = normal_targets(encoding.task, *samples)
-
-        assert abs(np.median(known.y)) < 0.05
-        assert known.y.std() == pytest.approx(1, abs=0.2)
-        assert (np.argsort(known.y, kind="stable") == np.argsort(samples[0].y, kind="stable")).all()
-        assert other.y.shape == samples[1].y.shape
-        assert other.x is samples[1].x
+        for before, after in ((plain.y, normal.y), (plain.x[10:, 0], normal.x[10:, 0])):
+            assert abs(np.median(after)) < 0.2
+            assert after.std() == pytest.approx(1, abs=0.2)
+            assert (np.diff(after[np.argsort(before)]) > -1e-3).all()  # but for single precision
+        assert (normal.x[:10, 0] == 0).all()
+        assert (normal.x[:, 1:] == plain.x[:, 1:]).all()
+        assert Encoding(tables, normal=True).sample(tables.real.take(np.arange(0))).y.size == 0
 
     def test_independent_columns_lose_more_than_a_fresh_sample(self):
         made = table(1)

@@ -16,7 +16,6 @@ from syntabula.metrics.utility.learning import (
     Encoding,
     Sample,
     class_scores,
-    normal_targets,
     predictions,
     root_mean_squared_error,
 )
@@ -28,7 +27,8 @@ class Affinity:
     """Mean over evaluators of |score of synthetic - score of real training| / score of real training (MLA).
 
     Du and Li (SynMeter), Section 5: eight evaluators, tested on holdout records, by weighted F1 for classes and
-    RMSE for numbers, which are brought to a normal distribution first (`normal_targets`); no difference is best.
+    RMSE for numbers; numbers, those to predict too, are brought to a normal distribution first (`Encoding`). No
+    difference is best.
     The paper prints a signed difference, the authors' code takes its absolute value, which their figures are; so
     does this.
 
@@ -65,13 +65,12 @@ class Affinity:
         if tables.target is None or tables.holdout is None:
             return Score.mean(self.key, {}, direction="lower", needed=NO_TARGET)
         check_installed(self.evaluators)
-        encoding = Encoding(tables)
+        encoding = Encoding(tables, normal=True)
         sampled = tables.sampled(self.max_rows, rng)
         task, test = encoding.task, encoding.sample(at_most(tables.holdout, self.max_rows, rng))
         real, synthetic = encoding.sample(sampled.real), encoding.sample(sampled.synthetic)
         if not min(test.y.size, real.y.size, synthetic.y.size):
             return Score.mean(self.key, {}, direction="lower", needed="a table has no known target")
-        real, synthetic, test = normal_targets(task, real, synthetic, test)
         seed = int(rng.integers(2**31))
         parts: dict[Part, float] = {}
         for key in self.evaluators:

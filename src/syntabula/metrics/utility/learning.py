@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from syntabula.metrics.comparison import Comparison, Floats, View
 
 Matrix = NDArray[np.float32]
 Labels = NDArray[Any]
+Scale = Callable[[Floats], Floats]
 
 
 class Estimator(Protocol):
@@ -51,7 +52,7 @@ class Sample:
     """Records as a matrix.
 
     Attributes:
-        x: Features [rows, features]: standardised numbers, whether they are missing, indicators of categories.
+        x: Features [rows, features]: scaled numbers, whether they are missing, indicators of categories.
         y: Codes of classes, or numbers [rows].
     """
 
@@ -62,18 +63,26 @@ class Sample:
 class Encoding:
     """How the records of some tables become a matrix: fitted to the real table, the same for all.
 
+    Numbers among the features are standardised, and a number to predict is left as it is. If `normal`, both are
+    brought to a normal distribution by the quantiles of the real table, as in SynMeter's code, so that a few large
+    numbers do not make up the whole error: linearly between a quantile for every 30 rows, at least 10 and at most
+    1,000 of them.
+
     Attributes:
         task: What is to be learned.
     """
 
-    def __init__(self, tables: Comparison) -> None:
+    def __init__(self, tables: Comparison, *, normal: bool = False) -> None:
         if tables.target is None:
             raise ValueError("there is no target")
         self._target = tables.target
         self._numeric = [n for n in tables.numeric if n != self._target]
         self._categorical = [n for n in tables.categorical if n != self._target]
         self._sizes = tuple(tables.size(name) for name in self._categorical)
-        self._scale = {name: _mean_and_deviation(tables.real.numbers[name]) for name in self._numeric}
+        scale = _to_normal if normal else _standard
+        self._scale = {name: scale(tables.real.numbers[name]) for name in self._numeric}
+        if normal and self._target in tables.numeric:
+            self._scale[self._target] = scale(tables.real.numbers[self._target])
         views = [v for v in (tables.real, tables.synthetic, tables.holdout) if v is not None]
         self._gaps = [n for n in self._numeric if any(np.isnan(v.numbers[n]).any() for v in views)]
         # A missing class is none.
@@ -89,12 +98,11 @@ class Encoding:
             y: Labels = view.codes[self._target][known].astype(np.int64)
         else:
             known = np.flatnonzero(~np.isnan(view.numbers[self._target]))
-            y = view.numbers[self._target][known]
+            y = self._scale.get(self._target, _unchanged)(view.numbers[self._target][known])
         view = view.take(known)
         x = np.zeros((known.size, self.task.n_numbers + sum(self._sizes)), np.float32)
         for place, name in enumerate(self._numeric):
-            mean, deviation = self._scale[name]
-            x[:, place] = np.nan_to_num((view.numbers[name] - mean) / deviation, nan=0.0)
+            x[:, place] = np.nan_to_num(self._scale[name](view.numbers[name]), nan=0.0)
         for place, name in enumerate(self._gaps, start=len(self._numeric)):
             x[:, place] = np.isnan(view.numbers[name])
         rows, first = np.arange(known.size), self.task.n_numbers
@@ -102,24 +110,6 @@ class Encoding:
             x[rows, first + view.codes[name].astype(np.intp)] = 1.0
             first += size
         return Sample(x, y)
-
-
-def normal_targets(task: Task, *samples: Sample) -> tuple[Sample, ...]:
-    """Return samples whose targets are brought to a normal distribution by the quantiles of the first; classes stay.
-
-    As in SynMeter's code, so that a few large numbers do not make up the whole error: linearly between a quantile
-    for every 30 rows, at least 10 and at most 1,000 of them.
-    """
-    if task.has_classes:
-        return samples
-    preprocessing = require("sklearn.preprocessing", "evaluate")
-    n_rows = samples[0].y.size
-    quantiles = preprocessing.QuantileTransformer(
-        n_quantiles=min(max(min(n_rows // 30, 1000), 10), n_rows),
-        output_distribution="normal",
-        subsample=None,
-    ).fit(samples[0].y[:, None])
-    return tuple(replace(s, y=quantiles.transform(s.y[:, None])[:, 0]) for s in samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +177,35 @@ def _area(task: Task, test: Sample, said: Predictions) -> float:
     return float(np.mean([area(test.y == c, said.probabilities[:, c]) for c in classes]))
 
 
-def _mean_and_deviation(values: Floats) -> tuple[float, float]:
-    present = values[~np.isnan(values)]
+def _unchanged(values: Floats) -> Floats:
+    return values
+
+
+def _standard(real: Floats) -> Scale:
+    """Return what gives numbers mean 0 and standard deviation 1; missing ones stay so."""
+    present = real[~np.isnan(real)]
     if not present.size:
-        return 0.0, 1.0
-    return float(present.mean()), float(present.std()) or 1.0
+        return _unchanged
+    mean, deviation = float(present.mean()), float(present.std()) or 1.0
+    return lambda values: (values - mean) / deviation
+
+
+def _to_normal(real: Floats) -> Scale:
+    """Return what gives numbers a normal distribution; missing ones stay so."""
+    present = real[~np.isnan(real)]
+    if not present.size:
+        return _unchanged
+    preprocessing = require("sklearn.preprocessing", "evaluate")
+    quantiles = preprocessing.QuantileTransformer(
+        n_quantiles=min(max(min(present.size // 30, 1000), 10), present.size),
+        output_distribution="normal",
+        subsample=None,
+    ).fit(present[:, None])
+
+    def scale(values: Floats) -> Floats:
+        scaled, known = np.full(values.shape, np.nan), ~np.isnan(values)
+        if known.any():  # scikit-learn takes no empty table
+            scaled[known] = quantiles.transform(values[known, None])[:, 0]
+        return scaled
+
+    return scale
