@@ -1,20 +1,17 @@
-"""What a release says about its own privacy, in plain words and as JSON."""
+"""What a release says about its own privacy: the facts, in memory and as JSON."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.budget_numbers import shown_above
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_lines import StatementLine, domain_step, folded, lines_of
+from syntabula.privacy.statement_lines import StatementLine, lines_of
+from syntabula.privacy.statement_text import UNIT, statement_sections
 
-_UNIT = "one record (one row of the table)"
 _MOST_NAMED = 10
 """Columns that a warning names; all are listed below it."""
 
@@ -100,9 +97,10 @@ class PrivacyStatement:
     @property
     def observed_columns(self) -> tuple[str, ...]:
         """Columns whose domain was read off the sensitive table."""
-        return tuple(self._columns("observed"))
+        return tuple(self.columns_of("observed"))
 
-    def _columns(self, provenance: str) -> list[str]:
+    def columns_of(self, provenance: str) -> list[str]:
+        """Return the columns whose domain came from there."""
         return [c for c, p in self.provenance.items() if p == provenance]
 
     @property
@@ -145,100 +143,7 @@ class PrivacyStatement:
 
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return the headings of `text` and the lines below each; the verdict comes first and has none."""
-        choice = self.choice
-        why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
-        return (
-            ("", tuple(self._verdict())),
-            *([("Which method was chosen, and why", tuple(why))] if why else []),
-            ("What it protects", tuple(self._protection())),
-            ("What was spent, step by step", tuple(self._spending())),
-            ("What is taken as public", tuple(self._public())),
-            ("What it does not cover", tuple(self._limits())),
-        )
-
-    def _verdict(self) -> list[str]:
-        if self.reasons_against:
-            return [f"  WARNING: {reason}." for reason in self.reasons_against]
-        return [f"  This release is differentially private: {self._bounds(self.budget.epsilon)}."]
-
-    def _bounds(self, epsilon_at_most: float) -> str:
-        epsilon = f"epsilon = {shown_above(epsilon_at_most)}"
-        if self.budget.kind == "pure":
-            return f"{epsilon} (pure)"
-        return f"{epsilon}, delta = {shown_above(self.budget.delta)}"
-
-    def _protection(self) -> list[str]:
-        if self.budget.kind == "none":
-            return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
-        lines = [
-            f"  Unit: {_UNIT}. Neighbouring tables: {self.relation}.",
-            "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
-            "  conclusion about whether a given record was in the table change by at most a factor of",
-            f"  exp(epsilon) = {_factor(self.budget.epsilon)}"
-            + (
-                f", but for an event of probability delta = {shown_above(self.budget.delta)}."
-                if self.budget.delta
-                else "."
-            ),
-            "  The number of records is protected too: it is estimated from noisy counts.",
-            f"  Allowed: {self.budget.describe()}",
-            f"  Steps add up {self.budget.composition()}.",
-            f"  Noise: {self.noise}.",
-        ]
-        if self.reasons_against:
-            lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
-        return lines
-
-    def _spending(self) -> list[str]:
-        groups = folded([(line.step, line.mechanism) for line in self.lines])
-        width = max((len(name) for name, _ in groups), default=0)
-        rows = []
-        for name, places in groups:
-            lines = [self.lines[place] for place in places]
-            share = "   -  " if lines[0].share is None else f"{sum(x.share or 0.0 for x in lines):6.1%}"
-            each = "each " if len(lines) > 1 else ""
-            rows.append(f"  {share}  {name:<{width}}  {each}{lines[0].mechanism}")
-        if self.epsilon_spent is not None:
-            total = sum(line.share or 0.0 for line in self.lines)
-            rows.append(f"  {total:6.1%}  in all: {self._bounds(self.epsilon_spent)}")
-        return rows + self._resumption()
-
-    def _resumption(self) -> list[str]:
-        if not self.replayed:
-            return []
-        return [
-            f"  The run broke off and was resumed: {self.replayed} of the noisy answers came from its journal, and none",
-            "  was drawn or charged twice. If the table was changed in between, they tell of the earlier one; what",
-            "  all answers together tell about a record stays within the total.",
-        ]
-
-    def _public(self) -> list[str]:
-        lines = [
-            f"  Column names, {'' if self.types_read else 'stored types, '}the schema and the options of the method.",
-            "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
-            "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
-        ]
-        paid, found = {line.step for line in self.lines}, self._columns("private")
-        here = [c for c in found if domain_step(c) in paid]
-        earlier = [c for c in found if c not in here]
-        for words, names in (
-            ("stated by the custodian, independently of the data", self._columns("public")),
-            ("found under differential privacy, paid for above", here),
-            ("found under differential privacy by an earlier release, whose cost comes on top", earlier),
-            ("READ OFF THE SENSITIVE TABLE, not protected", self._columns("observed")),
-        ):
-            if names:
-                lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
-        return lines
-
-    def _limits(self) -> list[str]:
-        return [
-            "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
-            "  A person with several records is protected less, in proportion to their number.",
-            "  Scores that compare the synthetic with the real table are not part of this release and are not",
-            "  private. Timing and memory of the computer that made the release are not covered.",
-            f"  Made by syntabula {self.version}, method {self.method}.",
-        ]
+        return statement_sections(self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the statement as JSON-able facts; `from_json` reads them back."""
@@ -248,7 +153,7 @@ class PrivacyStatement:
             "epsilon_spent": self.epsilon_spent,
             "delta": self.budget.delta,
             "steps": [{"step": x.step, "mechanism": x.mechanism, "share": x.share} for x in self.lines],
-            "unit": _UNIT,
+            "unit": UNIT,
             "neighbouring_relation": self.relation,
             "noise": self.noise,
             "noise_is_private": self.noise_is_private,
@@ -287,20 +192,3 @@ class PrivacyStatement:
             replayed=int(facts.get("replayed", 0)),
             types_read=bool(facts.get("types_read", False)),
         )
-
-
-def _wrapped(sentence: str) -> list[str]:
-    return wrap(
-        sentence,
-        width=104,
-        initial_indent="  ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _factor(epsilon: float) -> str:
-    if epsilon > 50:
-        return "more than 10^21, which protects nobody"
-    return shown_above(math.exp(epsilon), digits=3)

@@ -1,0 +1,137 @@
+"""A privacy statement in plain words, for a reader without training in statistics."""
+
+from __future__ import annotations
+
+import math
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from syntabula.privacy.budget_numbers import shown_above
+from syntabula.privacy.statement_lines import domain_step, folded
+
+if TYPE_CHECKING:
+    from syntabula.privacy.statement import PrivacyStatement
+
+UNIT = "one record (one row of the table)"
+
+
+def statement_sections(statement: PrivacyStatement) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return headings and the lines below each; the verdict comes first and has none."""
+    choice = statement.choice
+    why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
+    return (
+        ("", tuple(_verdict(statement))),
+        *([("Which method was chosen, and why", tuple(why))] if why else []),
+        ("What it protects", tuple(_protection(statement))),
+        ("What was spent, step by step", tuple(_spending(statement))),
+        ("What is taken as public", tuple(_public(statement))),
+        ("What it does not cover", tuple(_limits(statement))),
+    )
+
+
+def _verdict(statement: PrivacyStatement) -> list[str]:
+    if statement.reasons_against:
+        return [f"  WARNING: {reason}." for reason in statement.reasons_against]
+    return [f"  This release is differentially private: {_bounds(statement, statement.budget.epsilon)}."]
+
+
+def _bounds(statement: PrivacyStatement, epsilon_at_most: float) -> str:
+    epsilon = f"epsilon = {shown_above(epsilon_at_most)}"
+    if statement.budget.kind == "pure":
+        return f"{epsilon} (pure)"
+    return f"{epsilon}, delta = {shown_above(statement.budget.delta)}"
+
+
+def _protection(statement: PrivacyStatement) -> list[str]:
+    if statement.budget.kind == "none":
+        return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
+    lines = [
+        f"  Unit: {UNIT}. Neighbouring tables: {statement.relation}.",
+        "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
+        "  conclusion about whether a given record was in the table change by at most a factor of",
+        f"  exp(epsilon) = {_factor(statement.budget.epsilon)}"
+        + (
+            f", but for an event of probability delta = {shown_above(statement.budget.delta)}."
+            if statement.budget.delta
+            else "."
+        ),
+        "  The number of records is protected too: it is estimated from noisy counts.",
+        f"  Allowed: {statement.budget.describe()}",
+        f"  Steps add up {statement.budget.composition()}.",
+        f"  Noise: {statement.noise}.",
+    ]
+    if statement.reasons_against:
+        lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
+    return lines
+
+
+def _spending(statement: PrivacyStatement) -> list[str]:
+    groups = folded([(line.step, line.mechanism) for line in statement.lines])
+    width = max((len(name) for name, _ in groups), default=0)
+    rows = []
+    for name, places in groups:
+        lines = [statement.lines[place] for place in places]
+        share = "   -  " if lines[0].share is None else f"{sum(x.share or 0.0 for x in lines):6.1%}"
+        each = "each " if len(lines) > 1 else ""
+        rows.append(f"  {share}  {name:<{width}}  {each}{lines[0].mechanism}")
+    if statement.epsilon_spent is not None:
+        total = sum(line.share or 0.0 for line in statement.lines)
+        rows.append(f"  {total:6.1%}  in all: {_bounds(statement, statement.epsilon_spent)}")
+    return rows + _resumption(statement)
+
+
+def _resumption(statement: PrivacyStatement) -> list[str]:
+    if not statement.replayed:
+        return []
+    return [
+        f"  The run broke off and was resumed: {statement.replayed} of the noisy answers came from its journal, and none",
+        "  was drawn or charged twice. If the table was changed in between, they tell of the earlier one; what",
+        "  all answers together tell about a record stays within the total.",
+    ]
+
+
+def _public(statement: PrivacyStatement) -> list[str]:
+    lines = [
+        f"  Column names, {'' if statement.types_read else 'stored types, '}the schema and the options of the method.",
+        "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
+        "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
+    ]
+    paid, found = {line.step for line in statement.lines}, statement.columns_of("private")
+    here = [c for c in found if domain_step(c) in paid]
+    earlier = [c for c in found if c not in here]
+    for words, names in (
+        ("stated by the custodian, independently of the data", statement.columns_of("public")),
+        ("found under differential privacy, paid for above", here),
+        ("found under differential privacy by an earlier release, whose cost comes on top", earlier),
+        ("READ OFF THE SENSITIVE TABLE, not protected", statement.columns_of("observed")),
+    ):
+        if names:
+            lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
+    return lines
+
+
+def _limits(statement: PrivacyStatement) -> list[str]:
+    return [
+        "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
+        "  A person with several records is protected less, in proportion to their number.",
+        "  Scores that compare the synthetic with the real table are not part of this release and are not",
+        "  private. Timing and memory of the computer that made the release are not covered.",
+        f"  Made by syntabula {statement.version}, method {statement.method}.",
+    ]
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return wrap(
+        sentence,
+        width=104,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > 50:
+        return "more than 10^21, which protects nobody"
+    return shown_above(math.exp(epsilon), digits=3)
