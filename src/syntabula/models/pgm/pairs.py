@@ -2,13 +2,12 @@
 
 Given the separator between them, columns on either side of an edge are independent. So each branch of the tree sends the
 probabilities of its columns given its separator, all side by side, from the leaves inwards; a pair is found in the
-clique where its two columns meet. The pass ends in the centroid of the tree, so that over each edge the lighter side is
-carried. A clique's table is read a few times in all, and each product is one of matrices.
+clique where its two columns meet. A clique's table is read a few times in all, and each product is one of matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
+from syntabula.models.pgm.inward_pass import Step, most_cells, plan_pass
 from syntabula.models.pgm.junction_tree import JunctionTree
 
 _CELLS_AT_ONCE = 10_000_000
@@ -41,8 +41,8 @@ def _found(
     """Find pairs in one pass or, where messages would take too much room, in several for fewer columns each."""
     if not wanted:
         return {}
-    steps = _plan(tree, wanted)
-    cells = _most_cells(tree, steps)
+    steps = plan_pass(tree, wanted)
+    cells = most_cells(tree, steps)
     if cells <= _CELLS_AT_ONCE:
         return _run(tree, tables, wanted, steps, {})
     if len(wanted) > 1:
@@ -63,23 +63,6 @@ def _found(
         for start in range(0, size, rows)
     ]
     return {pair: np.concatenate(parts, axis=pair.index(carried))}
-
-
-@dataclass(frozen=True)
-class _Step:
-    """What happens in one clique.
-
-    Attributes:
-        position: The clique.
-        reader: The next clique inwards; -1 in a centroid.
-        separator: What both hold.
-        sent: Columns beyond the separator that are still asked for further inwards.
-    """
-
-    position: int
-    reader: int
-    separator: Clique
-    sent: Clique
 
 
 @dataclass(frozen=True)
@@ -114,70 +97,11 @@ def _joined(separator: Clique, parts: Mapping[str, FloatArray]) -> _Message:
     return _Message(separator, codes, np.concatenate(list(parts.values()), axis=-1))
 
 
-def _plan(tree: JunctionTree, wanted: Sequence[Clique]) -> list[_Step]:
-    """Say what each clique sends, from the leaves to the centroid of each part of the forest."""
-    partners: dict[str, set[str]] = {}
-    for one, other in wanted:
-        partners.setdefault(one, set()).add(other)
-        partners.setdefault(other, set()).add(one)
-    weights = [0] * len(tree.cliques)
-    for column in partners:
-        home = tree.holder((column,))
-        assert home is not None
-        weights[home] += tree.domain.size(column)
-    steps = []
-    for ways in _inwards(tree, weights):
-        below: dict[int, set[str]] = {}
-        for position, reader, separator in ways:
-            held = below.setdefault(position, set()).union(tree.cliques[position])
-            sent = [c for c in partners if c in held and c not in separator and partners[c] - held]
-            below.setdefault(reader, set()).update(held)
-            steps.append(_Step(position, reader, separator, tuple(sent)))
-    return steps
-
-
-def _inwards(tree: JunctionTree, weights: Sequence[int]) -> Iterator[list[tuple[int, int, Clique]]]:
-    """Yield each part of the forest, leaves first and its centroid last: cliques, the next inwards, the separators."""
-    around: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
-    for edge in tree.edges:
-        around[edge.child].append((edge.parent, edge.separator))
-        around[edge.parent].append((edge.child, edge.separator))
-
-    def outwards(root: int) -> list[tuple[int, int, Clique]]:
-        ways: list[tuple[int, int, Clique]] = [(root, -1, ())]
-        for position, before, _ in ways:
-            ways += [(to, position, separator) for to, separator in around[position] if to != before]
-        return ways
-
-    children = {edge.child for edge in tree.edges}
-    for root in (i for i in range(len(tree.cliques)) if i not in children):
-        ways = outwards(root)
-        beyond = {position: weights[position] for position, _, _ in ways}
-        for position, before, _ in reversed(ways):
-            if before >= 0:
-                beyond[before] += beyond[position]
-        centroid = [position for position, _, _ in ways if 2 * beyond[position] >= beyond[root]][-1]
-        yield outwards(centroid)[::-1]
-
-
-def _most_cells(tree: JunctionTree, steps: Sequence[_Step]) -> int:
-    """Return the most cells that messages hold at one time."""
-    waiting: dict[int, int] = {}
-    held = most = 0
-    for step in steps:
-        made = tree.domain.cells(step.separator) * sum(tree.domain.size(c) for c in step.sent)
-        held += made
-        most = max(most, held)
-        waiting[step.reader] = waiting.get(step.reader, 0) + made
-        held -= waiting.pop(step.position, 0)
-    return most
-
-
 def _run(
     tree: JunctionTree,
     tables: Sequence[FloatArray],
     wanted: Sequence[Clique],
-    steps: Sequence[_Step],
+    steps: Sequence[Step],
     codes: Mapping[str, slice],
 ) -> dict[Clique, FloatArray]:
     """Make one pass; a column that `codes` names is carried with these codes alone."""
@@ -186,54 +110,66 @@ def _run(
     for step in steps:
         inside = _Inside(tree, step.position, tables[step.position])
         messages = waiting.pop(step.position, [])
+        joint = _joint(inside, messages, step, codes)
+        _add_pairs(found, inside, messages, joint)
+        if joint:
+            waiting.setdefault(step.reader, []).append(_conditional(joint, inside))
+    _add_independent(found, waiting.get(-1, []))
+    return found.tables
 
-        # Take on what branches say, and what this clique says of its own columns.
-        parts = {
-            c: inside.sum((*step.separator, c))[..., codes.get(c, slice(None))]
-            for c in step.sent
-            if c in inside.clique
-        }
-        for message in messages:
-            onward = message.about([c for c in message.codes if c in step.sent])
-            if onward.codes:
-                joint = inside.carry(onward, step.separator)
-                parts |= {c: joint[..., part] for c, part in onward.codes.items()}
-        sent = _joined(step.separator, parts) if parts else None
 
-        # Pairs of a branch's column with one of this clique, and with one of another branch.
-        for axis, column in enumerate(step.separator):
-            if sent and found.missing(sent.codes, [column]):
-                others = tuple(i for i in range(len(step.separator)) if i != axis)
-                found.add(sum_over(sent.table, others), {column: slice(None)}, sent.codes)
-        for number, message in enumerate(messages):
-            for column in inside.clique:
-                one = message.about(found.missing(message.codes, [column]))
-                if one.codes:
-                    found.add(inside.carry(one, (column,)), {column: slice(None)}, one.codes)
-            for other in messages[number + 1 :]:
-                one = message.about(found.missing(message.codes, other.codes))
-                two = other.about(found.missing(other.codes, message.codes))
-                if one.codes:
-                    lighter, heavier = sorted((one, two), key=lambda m: m.table.shape[-1])
-                    joint = inside.carry(lighter, heavier.separator)
-                    block = _flat(joint).T @ _flat(heavier.table)
-                    found.add(block, lighter.codes, heavier.codes)
+def _joint(
+    inside: _Inside, messages: Sequence[_Message], step: Step, codes: Mapping[str, slice]
+) -> _Message | None:
+    """Join what branches say with what a clique says of its own columns; None if nothing is asked for."""
+    parts = {
+        c: inside.sum((*step.separator, c))[..., codes.get(c, slice(None))]
+        for c in step.sent
+        if c in inside.clique
+    }
+    for message in messages:
+        onward = message.about([c for c in message.codes if c in step.sent])
+        if onward.codes:
+            joint = inside.carry(onward, step.separator)
+            parts |= {c: joint[..., part] for c, part in onward.codes.items()}
+    return _joined(step.separator, parts) if parts else None
 
-        if sent:
-            below = inside.sum(step.separator)
-            inverse = np.divide(
-                1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny
-            )
-            np.multiply(sent.table, inverse[..., None], out=sent.table)
-            waiting.setdefault(step.reader, []).append(sent)
 
-    # Columns of different trees are independent.
-    alone = [(c, message.table[part]) for message in waiting.get(-1, []) for c, part in message.codes.items()]
+def _add_pairs(found: _Found, inside: _Inside, messages: Sequence[_Message], joint: _Message | None) -> None:
+    """Add pairs of a branch's column with one of the clique that reads it, and with one of another branch."""
+    for axis, column in enumerate(joint.separator if joint else ()):
+        if joint and found.missing(joint.codes, [column]):
+            others = tuple(i for i in range(len(joint.separator)) if i != axis)
+            found.add(sum_over(joint.table, others), {column: slice(None)}, joint.codes)
+    for number, message in enumerate(messages):
+        for column in inside.clique:
+            one = message.about(found.missing(message.codes, [column]))
+            if one.codes:
+                found.add(inside.carry(one, (column,)), {column: slice(None)}, one.codes)
+        for other in messages[number + 1 :]:
+            one = message.about(found.missing(message.codes, other.codes))
+            two = other.about(found.missing(other.codes, message.codes))
+            if one.codes:
+                lighter, heavier = sorted((one, two), key=lambda m: m.table.shape[-1])
+                block = _flat(inside.carry(lighter, heavier.separator)).T @ _flat(heavier.table)
+                found.add(block, lighter.codes, heavier.codes)
+
+
+def _conditional(joint: _Message, inside: _Inside) -> _Message:
+    """Divide by the separator's probabilities, in place: of columns given the separator, as a message is."""
+    below = inside.sum(joint.separator)
+    inverse = np.divide(1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny)
+    np.multiply(joint.table, inverse[..., None], out=joint.table)
+    return joint
+
+
+def _add_independent(found: _Found, messages: Sequence[_Message]) -> None:
+    """Add pairs of columns of different trees, which are independent."""
+    alone = [(c, message.table[part]) for message in messages for c, part in message.codes.items()]
     for number, (one_column, one_table) in enumerate(alone):
         for other_column, other_table in alone[number + 1 :]:
             block = np.multiply.outer(one_table, other_table)
             found.add(block, {one_column: slice(None)}, {other_column: slice(None)})
-    return found.tables
 
 
 class _Found:
