@@ -286,8 +286,20 @@ class TestTypes:
     def test_an_older_file_does_not_say(self) -> None:
         facts = statement().to_json()
         assert facts.pop("types_read") is False
+        assert facts.pop("made_anew") == []
 
         assert PrivacyStatement.from_json(facts) == statement()
+
+
+def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
+    hidden = statement(made_anew=("name", "town"))
+
+    text = " ".join(hidden.text().split())
+    assert "Of name, town, noise hides every category: the values are running numbers" in text
+    assert "state the categories in a schema" in text
+    assert "running numbers" not in statement().text()
+    assert hidden.is_private
+    assert PrivacyStatement.from_json(json.loads(json.dumps(hidden.to_json()))) == hidden
 
 
 class TestFolded:

@@ -17,10 +17,14 @@ N = 20_000
 
 
 def told(source: object, epsilon: float) -> list[str]:
+    return fitted(source, epsilon)[1]
+
+
+def fitted(source: object, epsilon: float) -> tuple[st.Release, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DomainWarning)
-        st.Independent(epsilon=epsilon, seed=0).fit(source)
-    return [str(w.message) for w in caught]
+        release = st.Independent(epsilon=epsilon, seed=0).fit(source)
+    return release, [str(w.message) for w in caught]
 
 
 def test_one_warning_names_all_columns_of_a_kind() -> None:
@@ -29,8 +33,9 @@ def test_one_warning_names_all_columns_of_a_kind() -> None:
     frame = pd.DataFrame({"age": np.arange(N) % 70, "pay": np.arange(N) % 90, "sex": np.arange(N) % 2})
     frame = frame.assign(name=names, mother=names[::-1], debt=gaps)
 
-    messages = told(frame, epsilon=2.0)
+    release, messages = fitted(frame, epsilon=2.0)
 
+    assert release.privacy.made_anew == ("name", "mother")
     assert len(messages) == 2
     assert messages[0].startswith("2 columns ('name', 'mother'), of each: no category is frequent")
     assert messages[1].startswith("column 'debt': at this budget")

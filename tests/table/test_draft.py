@@ -111,6 +111,24 @@ class TestNotes:
         assert isinstance(column, Categorical)
         assert "declare it a date" in notes[0]
 
+    @pytest.mark.parametrize(
+        ("raw_column", "noted"),
+        [
+            (raw("float", [9.99, 49.0, 499.0] * 50), True),
+            (raw("float", [1 / 3, 2 / 3] * 50), True),
+            (raw("integer", [1000 * i for i in range(30)] * 20), True),
+            (raw("float", [9.99, 49.0, 499.0]), False),
+            (raw("float", [0.1, 0.2, 0.3] * 50), False),
+            (raw("integer", [*range(60)] * 20), False),
+            (raw("integer", [1000 * i for i in range(30)]), False),
+        ],
+    )
+    def test_numbers_that_look_like_codes_are_pointed_out(self, raw_column, noted):
+        column, notes = draft_one(raw_column)
+
+        assert isinstance(column, Numeric)
+        assert any("declare it categorical" in note for note in notes) is noted
+
     def test_numbers_with_a_decimal_comma_are_pointed_out(self):
         column, notes = draft_one(raw("text", [f"{i},5" for i in range(50)] * 2))
 

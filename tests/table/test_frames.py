@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from syntabula.errors import DataError, MissingExtraError
+from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.columns import Numeric
 from syntabula.table.encoding import ordered_points
 from syntabula.table.frames import from_frame, to_frame
@@ -143,6 +143,18 @@ class TestPandas:
         frame = pd.DataFrame({"x": [1, 2]}, index=["p", "p"])
 
         assert round_trip(frame)["x"].tolist() == [1, 2]
+
+    @pytest.mark.parametrize("names", [["who"], ["who", None, "when"]])
+    def test_an_index_with_a_name_is_left_out_with_a_warning(self, names: list[str | None]) -> None:
+        index = pd.MultiIndex.from_tuples([("p",) * len(names)] * 2, names=names)
+        frame = pd.DataFrame({"x": [1, 2]}, index=index if len(names) > 1 else index.get_level_values(0))
+
+        with pytest.warns(CoercionWarning, match=r"index 'who'.*reset_index\(\) makes it one") as told:
+            columns = from_frame(frame).columns
+
+        assert [*columns] == ["x"]
+        assert len(told) == 1
+        assert "'p'" not in str(told[0].message)
 
     @pytest.mark.parametrize(
         "cells",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,7 @@ class PrivacyStatement:
         choice: What `method` chose by itself; None if it leaves no choice.
         replayed: Number of answers that came from the journal of a run that broke off.
         types_read: Whether the types of columns were read off the cells of the table.
+        made_anew: Columns of text of which noise hides every category: their values are running numbers.
     """
 
     method: str
@@ -64,6 +65,7 @@ class PrivacyStatement:
     choice: MethodChoice | None = None
     replayed: int = 0
     types_read: bool = False
+    made_anew: tuple[str, ...] = ()
 
     @classmethod
     def of_run(
@@ -76,6 +78,7 @@ class PrivacyStatement:
         version: str,
         choice: MethodChoice | None,
         types_read: bool,
+        made_anew: Sequence[str] = (),
     ) -> PrivacyStatement:
         """State what a run spent and rests on; see the attributes."""
         private = ledger.budget.kind != "none"
@@ -92,6 +95,7 @@ class PrivacyStatement:
             choice=choice,
             replayed=ledger.replayed,
             types_read=types_read,
+            made_anew=tuple(made_anew),
         )
 
     @property
@@ -166,6 +170,7 @@ class PrivacyStatement:
             else {"method": self.choice.method, "reason": self.choice.reason},
             "replayed": self.replayed,
             "types_read": self.types_read,
+            "made_anew": list(self.made_anew),
         }
 
     @classmethod
@@ -191,4 +196,5 @@ class PrivacyStatement:
             # Earlier files do not have these.
             replayed=int(facts.get("replayed", 0)),
             types_read=bool(facts.get("types_read", False)),
+            made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
         )

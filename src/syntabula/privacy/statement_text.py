@@ -107,6 +107,13 @@ def _public(statement: PrivacyStatement) -> list[str]:
     ):
         if names:
             lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
+    anew = statement.made_anew
+    if anew:
+        lines += _wrapped(
+            f"Of {', '.join(anew)}, noise hides every category: the values are running numbers, and nothing was "
+            "learned but how many are missing. To learn more, state the categories in a schema, or raise epsilon or "
+            "the share of preprocessing."
+        )
     return lines
 
 

@@ -31,6 +31,7 @@ from syntabula.synthesizers.plan import Plan
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
+from syntabula.table.columns import Identifier
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
@@ -248,6 +249,7 @@ class Marginal(metaclass=TakesOptions):
                 version=__version__,
                 choice=choice,
                 types_read=types_read,
+                made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
             ),
             origin=table.origin,
         )

@@ -54,6 +54,9 @@ MAX_GRID = 2**50
 class Numeric(ColumnBase):
     """Numbers between two bounds, both included; others count as the nearest bound.
 
+    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000, and of which no other
+    exists, are categories: `Categorical((0, 1000, 5000))`.
+
     Attributes:
         lower: Lower bound. Integers are kept exactly, up to 64 bits.
         upper: Upper bound; may equal the lower one (a constant).

@@ -23,8 +23,9 @@ def warn_of_rare_categories(names: Sequence[str]) -> None:
     """Warn of columns of text without a frequent value."""
     _warn(
         names,
-        "no category is frequent enough to be found at this budget, so values are made anew as running numbers; state "
-        "the categories in a schema to learn them",
+        "no category is frequent enough to be found at this budget, so values are made anew as running numbers; to "
+        "learn them, state the categories in a schema (`others: find` leaves the other columns to be found), or raise "
+        "epsilon or the share of preprocessing",
     )
 
 

@@ -7,6 +7,7 @@ has replaced it by public knowledge and changed the provenance.
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -37,6 +38,12 @@ FEW_VALUES = 20
 
 MANY_VALUES = 1000
 """Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
+
+MOST_CODES = 200
+"""Of numbers, no more distinct values than this may be codes, if each occurs often and others lie between them."""
+
+_OFTEN = 10
+"""How often each value must occur on average, and how many values lie between two, for numbers to look like codes."""
 
 MOST_DECIMALS = 6
 
@@ -176,7 +183,23 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
             "differs in every row, so it counts as an identifier and is replaced by running numbers; declare "
             "it numeric to learn it"
         )
-    return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), None
+    note = _note_of_codes(distinct.size, values.size, high - low)
+    return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note
+
+
+def _note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
+    """Return a note if few distinct numbers, each of them often, lie far apart for the grid that they are on."""
+    if (
+        n_distinct < 2
+        or n_distinct > MOST_CODES
+        or n_values < _OFTEN * n_distinct
+        or width < _OFTEN * n_distinct
+    ):
+        return None
+    return (
+        "holds few distinct numbers in a wide range, of which any may come out as it counts as numeric; to keep to "
+        "those that there are, declare it categorical, with all values that are possible"
+    )
 
 
 def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
@@ -193,6 +216,8 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
         column, inner = _whole(name, finite.astype(np.int64), nullable)
         return column, inner or "holds whole numbers only, so it counts as integer"
     decimals = _decimals(finite, max(abs(low), abs(high)))
+    width = math.inf if decimals is None else (high - low) * 10.0**decimals
+    note = note or _note_of_codes(np.unique(finite).size, finite.size, width)
     return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
 
 
