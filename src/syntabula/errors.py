@@ -75,7 +75,7 @@ class SyntabulaWarning(UserWarning):
 
 
 class CoercionWarning(SyntabulaWarning):
-    """Cells outside the schema's domain were clipped, read as missing, or their record left out."""
+    """Part of a table was not read as it stands: cells outside the schema's domain, or an index with a name."""
 
 
 class PrivacyWarning(SyntabulaWarning):
@@ -84,3 +84,7 @@ class PrivacyWarning(SyntabulaWarning):
 
 class DomainWarning(SyntabulaWarning):
     """A domain that was found under privacy leaves out much of a column; decided from noisy answers alone."""
+
+
+class ConditionWarning(SyntabulaWarning):
+    """Rows that satisfy conditions were drawn from next to nothing; what was given shows in it, no cell does."""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
+from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
@@ -206,17 +206,20 @@ class TestGiven:
 
         assert all(np.array_equal(x, y) for x, y in zip(rows.codes, given.codes, strict=True))
 
-    def test_what_the_model_holds_impossible_is_drawn_all_the_same(self) -> None:
+    def test_what_the_model_holds_impossible_is_drawn_all_the_same_and_said(self) -> None:
         potential = np.full((3, 4), -2_000.0)
         np.fill_diagonal(potential, 0.0)
         domain = Domain.from_sizes({"a": 3, "b": 4, "c": 2})
-        model = model_of(domain, {("a", "b"): potential, ("b", "c"): np.zeros((4, 2))})
+        # Code 1 of c is impossible whatever b is.
+        model = model_of(domain, {("a", "b"): potential, ("b", "c"): np.array([[0.0, -2_000.0]] * 4)})
+        given = EncodedTable(domain.project("ab"), (np.zeros(100, int), np.repeat([0, 1], [60, 40])))
 
-        rows = model.sample(100, np.random.default_rng(0), self.repeated({"a": 0, "b": 1}, 100, domain))
+        with pytest.warns(ConditionWarning, match="values of 40 of 100 given rows"):
+            rows = model.sample(100, np.random.default_rng(0), given)
 
-        assert set(rows.column("a")) == {0}
-        assert set(rows.column("b")) == {1}
-        assert set(rows.column("c")) == {0, 1}
+        assert rows.column("a").tolist() == [0] * 100
+        assert rows.column("b").tolist() == [0] * 60 + [1] * 40
+        assert set(rows.column("c")) == {0}
 
     def test_no_rows_given_no_rows_drawn(self) -> None:
         rows = random_model(CHAIN, PAIRS).sample(0, np.random.default_rng(0), self.repeated({"a": 0}, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,6 +16,8 @@ from syntabula.privacy.column_curator import ColumnCurator
 LEAST_COUNT = 10
 LEAST_DEVIATION = 0.01
 MOST_DEVIATION = 1.0
+_BEYOND = 81.0
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Spread:
     Attributes:
         means: Mean of each bin from 0 (lower end) to 1 (upper end).
         deviations: Standard deviation of each bin in widths of the bin, 0.01 to 1; 0 for even values.
+        parts: Where each bin begins and ends in a wider one, from 0 to 1, that its mean and deviation are of; None
+            if the bins were not cut.
 
     Raises:
         SchemaError: If lengths differ or a number is outside its range.
@@ -31,6 +36,7 @@ class Spread:
 
     means: tuple[float, ...]
     deviations: tuple[float, ...]
+    parts: tuple[tuple[float, float], ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "means", tuple(map(float, self.means)))
@@ -47,6 +53,8 @@ class Spread:
     def places(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw [n] places from 0 up to, but not including, 1 within the bins of [n] codes."""
         means, deviations = np.array(self.means), np.array(self.deviations)
+        if self.parts is not None:
+            return self._places_in_parts(codes, rng)
         drawn = rng.random(codes.size)
         open_places = np.flatnonzero(deviations[codes] > 0)
         # Rejection: with the mean inside and a deviation of at most 1, a third of the draws stay inside.
@@ -57,6 +65,47 @@ class Spread:
             drawn[open_places[inside]] = tries[inside]
             open_places = open_places[~inside]
         return drawn
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return the probability of each part within the wider bin that it is of [bins]."""
+        assert self.parts is not None
+        found = []
+        for mean, deviation, (start, end) in zip(self.means, self.deviations, self.parts, strict=True):
+            if deviation == 0:
+                found.append(end - start)
+                continue
+            inside = _mass((start - mean) / deviation, (end - mean) / deviation)
+            found.append(inside / _mass(-mean / deviation, (1 - mean) / deviation))
+        return np.array(found)
+
+    def _places_in_parts(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw evenly and reject, within so many deviations that no float64 would show what is beyond."""
+        starts, ends = np.array(self.parts, dtype=np.float64).T
+        deviations = np.array(self.deviations)
+        even = deviations == 0
+        scale = np.where(even, 1.0, deviations)
+        low, high = ((side - np.array(self.means)) / scale for side in (starts, ends))
+        nearest = np.clip(0.0, low, high)
+        reach = np.where(even, np.inf, np.sqrt(nearest**2 + _BEYOND))
+        first, last = np.maximum(low, -reach), np.minimum(high, reach)
+        places = np.zeros(codes.size)
+        open_places = np.arange(codes.size)
+        while open_places.size:
+            which = codes[open_places]
+            tries = first[which] + (last - first)[which] * rng.random(which.size)
+            heights = np.exp((nearest[which] ** 2 - tries**2) / 2)
+            accepted = even[which] | (rng.random(which.size) < heights)
+            inside = (tries - low[which]) / (high - low)[which]
+            places[open_places[accepted]] = inside[accepted]
+            open_places = open_places[~accepted]
+        return np.clip(places, 0.0, _BELOW_ONE)
+
+
+def _mass(low: float, high: float) -> float:
+    """Return the probability that a standard normal number lies between two, exactly in either tail."""
+    if low > 0:
+        low, high = -high, -low
+    return (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2))) / 2
 
 
 def fit_spread(column: ColumnCurator, bins: Bins, *, share: Fraction, step: str) -> Spread:

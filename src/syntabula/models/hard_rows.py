@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import check_count, check_positive
-from syntabula.errors import ResourceError
+from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -28,7 +29,6 @@ Rows = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
 _LEAST_ROWS = 1000
-_COMPARED_AT_ONCE = 2**23
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -206,13 +206,21 @@ class HardRows(ABC):
         position = first + (rng.random(asked.size) * (last - first)).astype(np.intp)
         chosen: NDArray[np.intp] = order[np.minimum(position, len(order) - 1)]
         lonely = np.flatnonzero(first == last)
-        at_once = max(1, _COMPARED_AT_ONCE // len(held))
-        for start in range(0, lonely.size, at_once):
-            part = lonely[start : start + at_once]
-            agreeing = rng.random((part.size, len(held)), dtype=np.float32)  # ties are broken at random
-            for column in range(held.shape[1]):
-                agreeing += wanted[part, column, None] == held[None, :, column]
-            chosen[part] = agreeing.argmax(axis=1)
+        if lonely.size:
+            warnings.warn(
+                ConditionWarning(
+                    f"none of this model's {len(rows):,} synthetic records has the values of {lonely.size:,} of "
+                    f"{asked.size:,} given rows; the records that have most of them stand in"
+                ),
+                stacklevel=3,
+            )
+            alike = lonely[np.argsort(asked[lonely], kind="stable")]
+            # Rows that ask for the same lie side by side.
+            for same in np.split(alike, np.flatnonzero(np.diff(asked[alike])) + 1):
+                agreeing = np.zeros(len(held), dtype=np.int16)
+                for column in range(held.shape[1]):
+                    agreeing += held[:, column] == wanted[same[0], column]
+                chosen[same] = rng.choice(np.flatnonzero(agreeing == agreeing.max()), same.size)
         return chosen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula.errors import ArgumentError, ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
@@ -198,6 +199,17 @@ class Rows:
             for log, codes in zip(logs, given.codes, strict=True):
                 likelihood += log[codes[part].astype(np.intp)]
             chosen[part] = np.argmax(likelihood + rng.gumbel(size=likelihood.shape), axis=1)
+        impossible = np.zeros(n, dtype=np.bool_)
+        for column, codes in zip(given.domain.columns, given.codes, strict=True):
+            impossible |= self.block(column)[chosen, codes] == 0
+        if impossible.any():
+            warnings.warn(
+                ConditionWarning(
+                    f"the values of {int(impossible.sum()):,} of {n:,} given rows are impossible together in this model; "
+                    "their other columns were drawn as if a part were not given"
+                ),
+                stacklevel=4,
+            )
         return chosen
 
 

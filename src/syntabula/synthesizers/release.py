@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models import model_from_state, model_state
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.statement import PrivacyStatement
+from syntabula.synthesizers.completion import Completion
+from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.codec import Codec
 from syntabula.table.raw import Origin, RawColumn
@@ -22,6 +24,8 @@ from syntabula.table.schema import Schema
 
 ROWS_AT_ONCE = 250_000
 """Rows that `sample_to` draws and writes in one piece."""
+
+_Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,50 +61,113 @@ class Release:
         """Noisy estimate of the number of records of the original."""
         return max(0, round(self.model.total))
 
-    def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
-        """Draw a synthetic table of the same kind and types as the original.
+    def sample(
+        self,
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,
+        seed: int | None = None,
+    ) -> Any:
+        """Draw a synthetic table of the same kind and types as the original; this costs no privacy.
 
         Args:
-            n: Number of rows; the noisy estimate of the original's by default.
+            n: Number of rows; the noisy estimate of the original's by default, or of its records that satisfy
+                `where`.
+            where: What is allowed of some columns, by name; every row satisfies all of it, and is otherwise
+                distributed as such rows of the release are. A value; a list of values, one of which it must be;
+                a range as a tuple (first, last), both included, of which None leaves an end open; or None for
+                missing. Lists may hold ranges and None. Days and times may be ISO 8601 text, and a day stands for
+                all of it in a column of times.
+            given: A table, as `fit` takes, of values of some columns. There is one row for each of its rows, in
+                their order: what is given stays as it is, and the other columns are drawn given that.
             seed: Makes the draw repeatable; the guarantee does not rest on it.
 
         Returns:
             A pandas or polars data frame or an Arrow table, as was fitted; a data frame if a path was.
 
         Raises:
-            ArgumentError: If n is not an integer of at least 0.
+            ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` does not
+                stand alone.
+            SchemaError: If `where` or `given` names an unknown column, or one is stored otherwise than declared.
+            DataError: If the given table cannot be read, or holds values that this release cannot have.
+            ResourceError: If next to no row satisfies `where` and the model is too large to do other than try.
+
+        Examples:
+            >>> import syntabula
+            >>> people = syntabula.datasets.census(n_rows=500)
+            >>> release = syntabula.MST(epsilon=1.0).fit(people, syntabula.datasets.schema_of("census"))
+            >>> young = release.sample(100, where={"age": (18, 30), "sex": "female"})
+            >>> bool(young["age"].between(18, 30).all())
+            True
         """
         from syntabula.table.frames import to_frame
 
-        return to_frame(self.sample_columns(n, seed=seed), self.origin, categories=self._categories())
+        columns = self.sample_columns(n, where=where, given=given, seed=seed)
+        return to_frame(columns, self.origin, categories=self._categories())
 
     def sample_to(
-        self, path: str | os.PathLike[str], n: int | None = None, *, seed: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,
+        seed: int | None = None,
     ) -> int:
         """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
 
-        More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them.
+        More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them. See
+        `sample` for all but the path.
 
         Raises:
-            ArgumentError: If n is not an integer of at least 0, or the suffix is unknown.
-            DataError: If the file cannot be written; an old file stays as it was.
+            ArgumentError: As `sample`, or if the suffix is unknown.
+            DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
         """
         from syntabula.table.files import write_parts
 
-        rows = _checked_rows(self.n_estimated if n is None else n)
+        rows, draw = self._prepared(n, where, given)
         rng = np.random.default_rng(_checked_seed(seed))
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
-        pieces = (self._draw(min(ROWS_AT_ONCE, rows - start), rng, start) for start in starts)
+        pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
         write_parts(pieces, path, self.origin)
         return rows
 
-    def sample_columns(self, n: int | None = None, *, seed: int | None = None) -> dict[str, RawColumn]:
-        """Draw a synthetic table as raw columns, in schema order."""
-        rows = _checked_rows(self.n_estimated if n is None else n)
-        return self._draw(rows, np.random.default_rng(_checked_seed(seed)))
+    def sample_columns(
+        self,
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,
+        seed: int | None = None,
+    ) -> dict[str, RawColumn]:
+        """Draw a synthetic table as raw columns, in schema order; see `sample`."""
+        rows, draw = self._prepared(n, where, given)
+        return draw(0, rows, np.random.default_rng(_checked_seed(seed)))
 
-    def _draw(self, rows: int, rng: np.random.Generator, start: int = 0) -> dict[str, RawColumn]:
-        return self.codec.decode(self.model.sample(rows, rng), rng, first_row=start)
+    def probability(self, where: Mapping[str, Any]) -> float:
+        """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
+
+        Times `n_estimated`, it is the noisy estimate of how many records of the original do.
+        """
+        return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
+
+    def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
+        """Return the number of rows, and what draws those from one position up to another."""
+        if given is not None:
+            if n is not None or where is not None:
+                raise ArgumentError("given says each row to be drawn; leave out n and where")
+            completion = Completion.of(self.codec, self.model, given)
+            return completion.n_rows, completion.draw
+        if where is None:
+            return _checked_rows(self.n_estimated if n is None else n), self._draw
+        rows = SatisfyingRows.of(self.codec, self.model, where)
+        count = _checked_rows(max(0, round(rows.expected)) if n is None else n)
+        rows.check(count)
+        return count, rows.draw
+
+    def _draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order.

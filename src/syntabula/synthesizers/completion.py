@@ -1,0 +1,100 @@
+"""Rows of a release with the values of some columns given, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from syntabula.errors import DataError, SchemaError
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.models.base import MarginalModel
+from syntabula.table.codec import Codec
+from syntabula.table.column_codes import is_learned
+from syntabula.table.columns import Categorical, Column
+from syntabula.table.encoding import encode_column
+from syntabula.table.raw import RawColumn
+from syntabula.table.read import read
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """One row for each row of a given table, its values kept and its other columns drawn.
+
+    Attributes:
+        codec: Of the release.
+        model: Its model.
+        columns: The given columns.
+        codes: Codes of those that the model knows.
+        n_rows: Number of given rows.
+    """
+
+    codec: Codec
+    model: MarginalModel
+    columns: Mapping[str, RawColumn]
+    codes: EncodedTable
+    n_rows: int
+
+    @classmethod
+    def of(cls, codec: Codec, model: MarginalModel, source: Any) -> Self:
+        """Read a given table.
+
+        Args:
+            codec: Of the release.
+            model: Its model.
+            source: What `Marginal.fit` takes, of some columns of the schema.
+
+        Raises:
+            SchemaError: If a column is unknown, or is stored in a way that its kind does not read.
+            DataError: If the table cannot be read, or cells lie outside the domain; names columns, never values.
+        """
+        table = read(source, codec.schema)
+        codes, objections = {}, []
+        for name, raw in table.columns.items():
+            column = codec.schema[name]
+            if (reason := column.objection(raw.physical)) is not None:
+                raise SchemaError(f"column {name!r} of the given table {reason}")
+            if not is_learned(column):
+                continue
+            encoded = encode_column(column, raw, codec.bins.get(name))
+            codes[name] = encoded.codes
+            objections += _objections(name, column, raw, encoded.counts)
+        if objections:
+            raise DataError(
+                f"values are given that this release cannot have: {'; '.join(objections)}. Correct these cells, or leave "
+                "their rows or columns out"
+            )
+        domain = codec.domain.project([c for c in codec.domain.columns if c in codes])
+        return cls(codec, model, table.columns, EncodedTable.from_mapping(domain, codes), table.n_rows)
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another."""
+        part = EncodedTable(self.codes.domain, tuple(c[start:stop] for c in self.codes.codes))
+        # Identifiers alone tell nothing, and a table without rows nothing either.
+        given = part if len(part.domain) and stop > start else None
+        rows = self.codec.decode(self.model.sample(stop - start, rng, given), rng, first_row=start)
+        return rows | {n: _rows(c, start, stop) for n, c in self.columns.items()}
+
+
+def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, int]) -> list[str]:
+    """Say which cells of a column have no code of their own; an open column has one for all unlisted values."""
+    counted = {
+        "with a value outside the bounds": counts.get("clipped", 0),
+        "that cannot be read": 0 if raw.unreadable is None else int(raw.unreadable.sum()),
+        "missing, which none may be": counts.get("missing", 0),
+    }
+    if isinstance(column, Categorical) and not column.open:
+        counted["with an unlisted category"] = counts.get("unknown", 0) - counted["that cannot be read"]
+    return [
+        f"column {name!r} has {n:,} {'cell' if n == 1 else 'cells'} {what}"
+        for what, n in counted.items()
+        if n > 0
+    ]
+
+
+def _rows(column: RawColumn, start: int, stop: int) -> RawColumn:
+    return replace(
+        column, values=column.values[start:stop], missing=column.missing[start:stop], unreadable=None
+    )

@@ -1,0 +1,160 @@
+"""Rows of a release that satisfy conditions on some of its columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.discretize.parts import Parts, cut
+from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import MarginalModel
+from syntabula.models.restricted import Restricted, restricted
+from syntabula.table.codec import Codec
+from syntabula.table.column_codes import n_codes
+from syntabula.table.columns import Column
+from syntabula.table.conditions import Allowed, allowed
+from syntabula.table.raw import RawColumn
+
+_FEW_RECORDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Conditions on columns, in terms of codes.
+
+    A range may begin or end within a bin. Such bins are cut there, so that a finer code satisfies a condition
+    wholly or not at all; rows are drawn in the codes of the release, each then becomes one of the finer codes
+    that are left of it, as often as the decoder would have drawn a value there, and those are decoded.
+
+    Attributes:
+        codec: The codec of the release with bins cut where ranges begin and end.
+        recoding: From its codes to those of the release; its shares are zero for codes that do not satisfy.
+        weights: Chance [codes] that a record with a code of the release satisfies a column's condition.
+    """
+
+    codec: Codec
+    recoding: Recoding
+    weights: Mapping[str, FloatArray]
+
+    @classmethod
+    def read(cls, codec: Codec, where: object) -> Self:
+        """Read what a user asks for; raises ArgumentError or SchemaError if a release can have no such rows."""
+        if not isinstance(where, Mapping):
+            raise ArgumentError(
+                "where must map names of columns to what is allowed there, such as "
+                "{'sex': 'Female', 'age': (30, 40), 'education': ['Bachelors', 'Masters']}"
+            )
+        cuts: dict[str, Parts] = {}
+        satisfying: dict[str, NDArray[np.bool_]] = {}
+        for name, condition in where.items():
+            column = codec.schema[name]
+            wanted = allowed(name, column, condition)
+            if name in codec.bins:
+                cuts[name] = _cut(codec, name, wanted)
+            satisfying[name] = _satisfying(column, wanted, cuts.get(name))
+        finer = replace(
+            codec,
+            bins={**codec.bins, **{n: p.bins for n, p in cuts.items()}},
+            spreads={**codec.spreads, **{n: p.spread for n, p in cuts.items() if p.spread is not None}},
+        )
+        weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
+        maps, shares = {}, {}
+        for name, parts in cuts.items():
+            n_missing = len(satisfying[name]) - len(parts.whole)  # 1 or 0: the last code of both codecs
+            maps[name] = np.append(parts.whole, [codec.bins[name].size] * n_missing).astype(np.intp)
+            shares[name] = satisfying[name] * np.append(parts.shares, [1.0] * n_missing)
+            weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
+        return cls(finer, Recoding(finer.domain, maps, shares), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class SatisfyingRows:
+    """Rows of a release that satisfy conditions.
+
+    Attributes:
+        conditions: The conditions.
+        restricted: The records of the model that satisfy them.
+        expected: Noisy estimate of how many records of the original do.
+    """
+
+    conditions: Conditions
+    restricted: Restricted
+    expected: float
+
+    @classmethod
+    def of(cls, codec: Codec, model: MarginalModel, where: object) -> Self:
+        """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions make no sense."""
+        conditions = Conditions.read(codec, where)
+        found = restricted(model, conditions.weights)
+        return cls(conditions, found, model.total * found.probability)
+
+    def check(self, n: int) -> None:
+        """Refuse to draw what there is not, and warn where there is little; raises ArgumentError."""
+        records, probability = self.restricted.records, self.restricted.probability
+        if n and not probability:
+            none = f"; none of the model's {records[1]:,} synthetic records does" if records else ""
+            raise ArgumentError(
+                f"no row of this release can satisfy the conditions on {_listed(self.conditions.weights)}{none}. Loosen "
+                "them, or ask for the values by given=, which takes the nearest rows there are"
+            )
+        warning = None
+        if records and records[0] < min(n, _FEW_RECORDS):
+            warning = (
+                f"only {records[0]:,} of the model's {records[1]:,} synthetic records satisfy the conditions, and "
+                f"{n:,} rows repeat them"
+            )
+        elif self.expected < 1:
+            warning = (
+                f"this release expects {self.expected:.1g} records that satisfy the conditions: what else is in their "
+                "rows is little more than a guess"
+            )
+        elif self.restricted.tried:
+            warning = (
+                f"this model is too large to be restricted: of the rows that are drawn, {probability:.2%} satisfy the "
+                "conditions, and the others are thrown away"
+            )
+        if warning:
+            warnings.warn(ConditionWarning(warning), stacklevel=5)
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another."""
+        rows = self.restricted.draw(stop - start, rng) if stop > start else None
+        recoding, codec = self.conditions.recoding, self.conditions.codec
+        finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
+        return codec.decode(finer, rng, first_row=start)
+
+
+def _no_rows(codec: Codec) -> EncodedTable:
+    return EncodedTable(codec.domain, tuple(np.zeros(0, np.uint8) for _ in codec.domain))
+
+
+def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
+    bins = codec.bins[name]
+    first, last = bins.edges[0], bins.edges[-1]
+    ends = [end for span in wanted.spans for end in span if first < end < last]
+    return cut(bins, codec.spreads.get(name), ends)
+
+
+def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:
+    """Say which codes of a column satisfy its condition; no bin may do so only in part."""
+    mask = np.zeros(n_codes(column, parts.bins if parts else None), dtype=np.bool_)
+    mask[[*wanted.codes]] = True
+    if parts:
+        starts = parts.bins.edges[:-1]
+        mask[: len(starts)] = [any(a <= e < b for a, b in wanted.spans) for e in starts]
+    if wanted.missing:
+        mask[-1] = True
+    return mask
+
+
+def _listed(names: Iterable[str]) -> str:
+    named = [repr(name) for name in names]
+    return f"column {named[0]}" if len(named) == 1 else f"columns {', '.join(named)} together"
