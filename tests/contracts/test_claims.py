@@ -213,7 +213,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_a_run_that_ends_before_it_is_written_has_lost_it",
             "cli/test_resume.py::test_a_killed_command_is_gone_on_with",
             "privacy/test_journal.py::TestFile::test_every_cut_is_survived",
-            "table/test_files.py::TestAtomicity::test_a_full_disk_leaves_the_old_file",
+            "table/test_written_files.py::TestAtomicity::test_a_full_disk_leaves_the_old_file",
             "cli/test_synth.py::TestNothingPaidForIsLost"
             "::test_an_interrupt_after_the_fit_leaves_the_release_and_no_half_file",
         ),
@@ -244,7 +244,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "R8": (
         "Output that opens in a spreadsheet cannot run.",
         (
-            "table/test_files.py::TestFormulas::test_text_and_headers_that_would_run_get_an_apostrophe",
+            "table/test_written_files.py::TestFormulas::test_text_and_headers_that_would_run_get_an_apostrophe",
             "contracts/test_bad_input.py::TestMatrix[formula text does not run in a spreadsheet]",
         ),
     ),
@@ -252,7 +252,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Large tables work within the stated memory: many rows in pieces, and hundreds of columns.",
         (
             "synthesizers/test_sample_in_pieces.py::test_all_rows_arrive",
-            "table/test_files.py::TestPieces::test_a_table_in_pieces_is_written_as_if_it_were_whole",
+            "table/test_written_files.py::TestPieces::test_a_table_in_pieces_is_written_as_if_it_were_whole",
             "contracts/test_bad_input.py::TestMatrix[200 columns]",
             "contracts/test_bad_input.py::TestMatrix[2,000 columns]",
             "contracts/test_bad_input.py::TestMatrix[100,000 categories]",

@@ -1,0 +1,132 @@
+"""Text is read by what all of its cells are, and refused by line without showing one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_files import TABLE, cells, read_text, shown
+
+from syntabula.errors import DataError
+from syntabula.table.files import read_table, write_table
+from syntabula.table.frames import from_frame
+
+CANARY = "zebra-canary-7731"
+
+
+class TestDelimitedText:
+    @pytest.mark.parametrize(
+        ("written", "kind", "values"),
+        [
+            (["1", "-2", ""], "integer", [1, -2, None]),
+            (["18446744073709551615", "0"], "integer", [2**64 - 1, 0]),
+            (["18446744073709551615", "-1"], "text", None),
+            (["123456789012345678901234567890", "1"], "text", None),
+            (["007", "8"], "text", None),
+            (["1234567890123456789", "0.5"], "text", None),
+            (["1", "0.5", ".5", "1e3", "-2."], "float", [1.0, 0.5, 0.5, 1000.0, -2.0]),
+            (["inf", "-inf", "nan", "1"], "float", [float("inf"), float("-inf"), None, 1.0]),
+            (["true", "False", ""], "boolean", [True, False, None]),
+            (["2020-02-29", "1970-01-02"], "date", [18321, 1]),
+            (["2020-02-30", "1970-01-02"], "text", None),
+            (["1970-01-01T00:00:01", "1970-01-01 00:00:00.5"], "datetime", [1_000_000, 500_000]),
+            (["1970-01-01T02:00:00+02:00", "1970-01-01T00:00:00Z"], "datetime", [0, 0]),
+            (["NA", "1"], "text", None),
+            ([" 1", "2 ", "  "], "integer", [1, 2, None]),
+            ([" a", "b "], "text", [" a", "b "]),
+            (["", ""], "text", [None, None]),
+        ],
+    )
+    def test_a_column_has_the_first_type_that_all_cells_have(
+        self, written: list[str], kind: str, values: Any, tmp_path: Path
+    ) -> None:
+        content = "x,y\n" + "".join(f"{w},k\n" for w in written)
+        column = read_text(tmp_path, content).columns["x"]
+
+        assert column.physical.kind == kind
+        assert cells(column) == (values if values is not None else written)
+
+    def test_the_type_holds_for_every_row_not_just_the_first(self, tmp_path: Path) -> None:
+        column = read_text(tmp_path, "x\n" + "1\n" * 5000 + "0.5\n").columns["x"]
+        other = read_text(tmp_path, "x\n" + "1\n" * 5000 + "word\n").columns["x"]
+
+        assert (column.physical.kind, other.physical.kind) == ("float", "text")
+
+    def test_empty_is_missing_but_a_quoted_empty_text_is_not(self, tmp_path: Path) -> None:
+        table = read_text(tmp_path, 'a,b\nx,1\n,\n"",""\n')
+
+        assert cells(table.columns["a"]) == ["x", None, ""]
+        assert cells(table.columns["b"]) == [1, None, None]
+
+    @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+    def test_the_delimiter_is_found(self, delimiter: str, tmp_path: Path) -> None:
+        assert list(read_text(tmp_path, f"a{delimiter}b c\n1{delimiter}x\n").columns) == ["a", "b c"]
+
+    @pytest.mark.parametrize("content", ["\ufeffa,b\r\n1,x\r\n", "a,b\n1,x", '"a","b"\n"1","x"\n'])
+    def test_usual_dialects_are_read(self, content: str, tmp_path: Path) -> None:
+        table = read_text(tmp_path, content)
+
+        assert [cells(c) for c in table.columns.values()] == [[1], ["x"]]
+        assert list(table.columns) == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (f"a,b\n1,2\n{CANARY},2,3\n", "line 3"),
+            (f"a,b\n1,2\n{CANARY}\n", "line 3"),
+            (f'a,b\n1,2\n{CANARY},"x\n', "line 3"),
+            (b"a,b\n1," + CANARY.encode() + b"\xe9\xff\n", "UTF-8"),
+            ("a,a\n1,2\n", "'a'"),
+            ("", "empty"),
+            ("\n", "empty"),
+        ],
+    )
+    def test_broken_text_is_refused_by_line_without_its_cells(
+        self, content: str | bytes, words: str, tmp_path: Path
+    ) -> None:
+        with pytest.raises(DataError, match=words) as caught:
+            read_text(tmp_path, content)
+
+        assert CANARY not in shown(caught.value)
+
+    @pytest.mark.parametrize(
+        "name", ["t.csv.gz", "t.csv.zst", "t.jsonl.gz", "t.parquet", "t.arrow", "t.jsonl"]
+    )
+    def test_bytes_of_another_format_are_refused_without_their_cells(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="t\\.") as caught:
+            read_text(tmp_path, f"a,b\n{CANARY},2\n" * 9, name)
+
+        assert CANARY not in shown(caught.value)
+
+    @pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".jsonl.zst", ".arrow"])
+    def test_truncated_files_are_refused(self, suffix: str, tmp_path: Path) -> None:
+        path = tmp_path / f"t{suffix}"
+        table = from_frame(TABLE)
+        write_table(table.columns, path, table.origin)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+        with pytest.raises(DataError):
+            read_table(path)
+
+
+class TestJsonLines:
+    def test_numbers_are_exact_and_dates_are_dates(self, tmp_path: Path) -> None:
+        content = (
+            '{"a": 18446744073709551615, "b": "2020-01-01", "c": "2020-01-01T00:00:00Z", "d": [1], "e": 1.5}\n'
+            '{"a": null, "b": "2020-01-02", "c": "2020-01-01T02:00:00+02:00", "f": ""}\n'
+        )
+        table = read_text(tmp_path, content, "t.jsonl")
+
+        assert cells(table.columns["a"]) == [2**64 - 1, None]
+        assert {n: c.physical.kind for n, c in table.columns.items()} == {
+            "a": "integer", "b": "date", "c": "datetime", "d": "other", "e": "float", "f": "text",
+        }  # fmt: skip
+        assert cells(table.columns["f"]) == [None, ""]
+
+    @pytest.mark.parametrize("content", ["[1]\n", f'{{"a": "{CANARY}"\n', f'{{"a": 1}}\n"{CANARY}"\n', ""])
+    def test_what_is_no_object_is_refused(self, content: str, tmp_path: Path) -> None:
+        with pytest.raises(DataError) as caught:
+            read_text(tmp_path, content, "t.jsonl")
+
+        assert CANARY not in shown(caught.value)
