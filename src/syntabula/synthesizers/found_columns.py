@@ -34,7 +34,7 @@ def find_columns(
         progress: Called with the name of a step and the part that is done.
 
     Returns:
-        The columns, of provenance `private`.
+        The columns in the order of the shares, of provenance `private`.
 
     Raises:
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
@@ -66,7 +66,7 @@ def find_columns(
             "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
             "a schema, raise epsilon or the share of preprocessing, or use more records"
         )
-    return columns
+    return {name: columns[name] for name in shares}
 
 
 def one_by_one(
