@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._arguments import check_count, check_one_of, check_part, check_positive
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import (
     Rounds,
     affordable,
+    choose_worst,
     mean_noise,
     pairs_of,
     plan_of_pairs,
@@ -104,17 +105,15 @@ class FixedRounds:
             candidates = candidates or [min(left, key=domain.cells)]
             picks = min(self.pairs_per_round, len(candidates))
             noise = mean_noise(curator, picks, measure_share)
-            believed = dict(zip(candidates, model.marginals(candidates), strict=True))
-            chosen: list[Clique] = []
-            for _ in range(picks):
-                position = curator.choose(
-                    candidates,
-                    [believed[c] for c in candidates],
-                    share=choose_share / picks,
-                    step=CHOOSE,
-                    penalties=[noise * domain.cells(c) for c in candidates],
-                )
-                chosen.append(candidates.pop(position))
+            chosen = choose_worst(
+                curator,
+                model,
+                candidates,
+                picks=picks,
+                share=choose_share,
+                noise=noise,
+                step=CHOOSE,
+            )
             if not self.again:
                 left = [c for c in left if c not in chosen]
             elif noise == 0 and {m.clique for m in measured} >= set(chosen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -96,6 +96,45 @@ def affordable(
     new = [c for c in candidates if c not in known]
     sizes = dict(zip(new, memory_with_each_mb(model, list(known), new), strict=True))
     return [c for c in candidates if sizes.get(c, 0.0) <= limit]
+
+
+def choose_worst(
+    curator: Curator,
+    model: MarginalModel,
+    candidates: Sequence[Clique],
+    *,
+    picks: int,
+    share: Fraction,
+    noise: float,
+    step: str,
+    still_open: Callable[[Sequence[Clique], Sequence[Clique]], list[Clique]] | None = None,
+) -> list[Clique]:
+    """Choose candidates that a model gets most wrong, beyond the noise of their measurement, one after the other.
+
+    Args:
+        curator: Compares them with the table.
+        model: Is fitted to all that is known.
+        candidates: What may be measured next.
+        picks: How many are to be chosen, at most; each choice costs an equal part of the share.
+        share: For all choices.
+        noise: Mean absolute noise on a cell when they are measured together.
+        step: What the ledger calls the choices.
+        still_open: Which of those left may still be chosen, given those left and those chosen; None for all.
+    """
+    left, chosen = list(candidates), list[Clique]()
+    believed = dict(zip(left, model.marginals(left), strict=True))
+    while left and len(chosen) < picks:
+        position = curator.choose(
+            left,
+            [believed[c] for c in left],
+            share=share / picks,
+            step=step,
+            penalties=[noise * curator.domain.cells(c) for c in left],
+        )
+        chosen.append(left.pop(position))
+        if still_open is not None:
+            left = still_open(left, chosen)
+    return chosen
 
 
 def plan_of_pairs(

@@ -17,7 +17,7 @@ from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.threshold_curator import with_thresholds
 from syntabula.select.base import PlannedStep, Progress
-from syntabula.select.rounds import Rounds, affordable, mean_noise, pairs_of, plan_of_pairs
+from syntabula.select.rounds import Rounds, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs and thresholds"
@@ -164,19 +164,16 @@ class TopQ:
         left = left or list(dict.fromkeys(c for c in measured if len(c) > 1))
         left = left or [min(candidates, key=curator.domain.cells)]
         picks = min(self.chosen_per_round, len(left))
-        noise = mean_noise(curator, picks, measure_share)
-        believed = dict(zip(left, model.marginals(left), strict=True))
-        chosen: list[Clique] = []
-        while left and len(chosen) < picks:
-            position = curator.choose(
-                left,
-                [believed[c] for c in left],
-                share=share / picks,
-                step=CHOOSE,
-                penalties=[noise * curator.domain.cells(c) for c in left],
-            )
-            chosen.append(left.pop(position))
-            left = _fitting(model, left, [*measured, *chosen], growth_mb)
+        chosen = choose_worst(
+            curator,
+            model,
+            left,
+            picks=picks,
+            share=share,
+            noise=mean_noise(curator, picks, measure_share),
+            step=CHOOSE,
+            still_open=lambda left, chosen: _fitting(model, left, [*measured, *chosen], growth_mb),
+        )
         return chosen, share * (picks - len(chosen)) / picks
 
     def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
