@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import csv
 import json
+from datetime import date
 
 import pytest
+
+import syntabula as st
+from syntabula.cli.where import read_where
 
 
 class TestSample:
@@ -38,6 +43,100 @@ class TestSample:
         ran = run("sample", released, "--rows", 3, "-o", "x.csv", "--json")
 
         assert json.loads(ran.out) == {"out": "x.csv", "rows": 3, "release": str(released)}
+
+
+class TestConditions:
+    def rows(self, path):
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_all_rows_satisfy_what_is_said_of_several_columns(self, released, folder, run):
+        words = ["--where", "age=30..40", "--where", "age=65..", "--where", "job=nurse", "--where", "job="]
+
+        ran = run("sample", released, "-n", 40, "-o", "x.csv", *words)
+
+        assert ran.code == 0, ran.err
+        made = self.rows(folder / "x.csv")
+        assert len(made) == 40
+        assert all(30 <= int(row["age"]) <= 40 or int(row["age"]) >= 65 for row in made)
+        assert {row["job"] for row in made} == {"nurse", ""}
+
+    def test_as_many_rows_as_are_estimated_are_drawn_if_no_number_is_said(self, released, folder, run):
+        ran = run("sample", released, "-o", "x.csv", "--where", "sex=f", "--json")
+
+        assert 50 < json.loads(ran.out)["rows"] < 250
+        assert {row["sex"] for row in self.rows(folder / "x.csv")} == {"f"}
+
+    def test_given_rows_keep_their_values(self, released, folder, run):
+        (folder / "given.csv").write_text("sex,age\nf,20\nm,90\nf,17\n")
+
+        ran = run("sample", released, "-o", "x.csv", "--given", "given.csv")
+
+        assert ran.code == 0, ran.err
+        kept = [(row["age"], row["sex"]) for row in self.rows(folder / "x.csv")]
+        assert kept == [("20", "f"), ("90", "m"), ("17", "f")]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),
+            (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
+            (["--where", "age=3"], "it goes from 17 to 90"),
+            (["--where", "age=x..y"], "cannot be read as a number"),
+            (["--where", "age=40..30"], "its ends are reversed"),
+            (["--where", "sex="], "missing cells of column 'sex', which has none"),
+            (["--where", "sex=f..m"], "asks for 'f..m'"),
+            (["--given", "given.csv", "--rows", "2"], "leave out --rows and --where"),
+            (["--given", "given.csv"], "column 'age' has 1 cell with a value outside the bounds"),
+        ],
+    )
+    def test_what_makes_no_sense_is_exit_2(self, released, folder, run, words, message):
+        (folder / "given.csv").write_text("age\n99\n")
+
+        ran = run("sample", released, "-o", "x.csv", *words)
+
+        assert ran.code == 2
+        assert message in ran.err
+        assert ran.err.count("\n") == 1
+        assert not (folder / "x.csv").exists()
+
+    def test_a_given_table_that_is_not_there_is_exit_3(self, released, run):
+        assert run("sample", released, "-o", "x.csv", "--given", "none.csv").code == 3
+
+    def test_the_given_table_cannot_be_the_output(self, released, folder, run):
+        (folder / "given.csv").write_text("age\n20\n")
+
+        assert run("sample", released, "-o", "given.csv", "--given", "given.csv", "--force").code == 2
+
+
+class TestWords:
+    schema = st.Schema(
+        {
+            "a": st.Categorical(("x", "x=y..z|", "b=x")),
+            "a=b": st.Categorical(("x", "..")),
+            "n": st.Numeric(-5, 5, decimals=1, nullable=True),
+            "k": st.Categorical((1, 2)),
+            "d": st.Date(date(2020, 1, 1), date(2020, 12, 31)),
+            "f": st.Boolean(spelling="yes/no"),
+            "t": st.Categorical((True, False)),
+        }
+    )
+
+    @pytest.mark.parametrize(
+        ("words", "where"),
+        [
+            (["a=x", "a=x=y..z|"], {"a": ["x", "x=y..z|"]}),
+            (["a=b=x"], {"a=b": ["x"]}),
+            (["a=b=.."], {"a=b": [".."]}),
+            (["n=-1.5..2", "n=..-3", "n=", "n=.."], {"n": [(-1.5, 2), (None, -3), None, (None, None)]}),
+            (["n=1e0"], {"n": [1]}),
+            (["k=2"], {"k": [2]}),
+            (["d=2020-01-05..2020-01-06"], {"d": [("2020-01-05", "2020-01-06")]}),
+            (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
+        ],
+    )
+    def test_hold_any_name_and_value(self, words, where):
+        assert read_where(words, self.schema) == where
 
 
 class TestInfo:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula.errors import DataError, SchemaError
+from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import MarginalModel
 from syntabula.table.codec import Codec
@@ -48,7 +48,8 @@ class Completion:
 
         Raises:
             SchemaError: If a column is unknown, or is stored in a way that its kind does not read.
-            DataError: If the table cannot be read, or cells lie outside the domain; names columns, never values.
+            ArgumentError: If cells lie outside the domain; names columns, never values.
+            DataError: If the table cannot be read.
         """
         table = read(source, codec.schema)
         codes, objections = {}, []
@@ -62,7 +63,7 @@ class Completion:
             codes[name] = encoded.codes
             objections += _objections(name, column, raw, encoded.counts)
         if objections:
-            raise DataError(
+            raise ArgumentError(
                 f"values are given that this release cannot have: {'; '.join(objections)}. Correct these cells, or leave "
                 "their rows or columns out"
             )

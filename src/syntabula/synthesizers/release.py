@@ -87,10 +87,10 @@ class Release:
             A pandas or polars data frame or an Arrow table, as was fitted; a data frame if a path was.
 
         Raises:
-            ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` does not
-                stand alone.
+            ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` holds values
+                that this release cannot have or does not stand alone.
             SchemaError: If `where` or `given` names an unknown column, or one is stored otherwise than declared.
-            DataError: If the given table cannot be read, or holds values that this release cannot have.
+            DataError: If the given table cannot be read.
             ResourceError: If next to no row satisfies `where` and the model is too large to do other than try.
 
         Examples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -88,10 +88,18 @@ def synth(
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
 
-def write_rows(release: Release, out: Path, rows: int | None, seed: int | None) -> int:
-    """Draw rows into a file; a file that cannot be written is exit code 6."""
+def write_rows(
+    release: Release,
+    out: Path,
+    rows: int | None,
+    seed: int | None,
+    *,
+    where: dict[str, Any] | None = None,
+    given: Any = None,
+) -> int:
+    """Draw rows into a file, see `Release.sample`; a file that cannot be written is exit code 6."""
     try:
-        return release.sample_to(out, rows, seed=seed)
+        return release.sample_to(out, rows, where=where, given=given, seed=seed)
     except DataError as error:
         raise CommandError(str(error), Exit.FILE) from None
 

@@ -1,0 +1,167 @@
+"""Rows of a release that are given in part: what is given stays as it is, and the rest follows the model."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.synthesizers import release as release_module
+
+pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
+N = 3000
+CANARY = "a cell that nobody may see"
+
+SCHEMA = st.Schema(
+    {
+        "age": st.Numeric(18, 65, integer=True, nullable=True, bins=6),
+        "pay": st.Numeric(0, 99, decimals=1, bins=5),
+        "share": st.Numeric(-1.0, 1.0, bins=4),
+        "job": st.Categorical(("cook", "judge", "nurse"), nullable=True, open=True),
+        "sex": st.Categorical(("f", "m")),
+        "day": st.Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31), bins=4),
+        "id": st.Identifier(prefix="x"),
+    }
+)
+
+
+def table(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], n)
+    job = np.where(sex == "f", rng.choice(["judge", "nurse"], n), rng.choice(["cook", "nurse", "clown"], n))
+    return pd.DataFrame(
+        {
+            "age": pd.array(np.where(rng.random(n) < 0.1, None, rng.integers(18, 66, n)), dtype="Int16"),
+            "pay": np.round(rng.uniform(0, 99, n), 1),
+            "share": rng.uniform(-1, 1, n),
+            "job": np.where(rng.random(n) < 0.1, None, job.astype(object)),
+            "sex": pd.Categorical(sex),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n), unit="D"),
+            "id": [f"person {i}" for i in range(n)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def release() -> st.Release:
+    preprocessing = st.Preprocessing(discretizer="uniform")
+    return st.MST(epsilon=10.0, seed=1, preprocessing=preprocessing).fit(table(), SCHEMA)
+
+
+class TestGiven:
+    @pytest.mark.parametrize(
+        "names", [["sex"], ["job", "age"], ["day", "share", "pay"], ["id"], ["id", "job"], [*SCHEMA]]
+    )
+    def test_values_stay_as_they_are_and_in_their_order(self, release: st.Release, names: list[str]) -> None:
+        given = table(200)[names]
+
+        made = release.sample(given=given, seed=0)
+
+        assert list(made) == list(SCHEMA)
+        assert made.dtypes.astype(str).equals(table().dtypes.astype(str))
+        # The frame has one more category, for those that are not listed.
+        pd.testing.assert_frame_equal(made[names], given, check_categorical=False)
+
+    def test_other_columns_follow_the_given_ones(self, release: st.Release) -> None:
+        n = 5000
+        joint = release.marginals([("sex", "job")])[0][0]
+        expected = n * joint / joint.sum()
+
+        made = release.sample(given=pd.DataFrame({"sex": ["f"] * n}), seed=0)
+
+        labels = ["cook", "judge", "nurse", "other"]
+        counts = [*(int((made["job"] == label).sum()) for label in labels), int(made["job"].isna().sum())]
+        # Six deviations of a binomial for each of five codes: a false alarm below 1e-8.
+        assert (np.abs(counts - expected) <= 6 * np.sqrt(expected) + 1).all()
+
+    def test_values_that_the_codes_cannot_tell_apart_are_kept(self, release: st.Release) -> None:
+        given = pd.DataFrame({"job": ["clown", "astronaut", "other"], "share": [0.1, 0.1 + 1e-15, -1.0]})
+
+        made = release.sample(given=given, seed=0)
+
+        assert made["job"].tolist() == given["job"].tolist()
+        assert made["share"].tolist() == given["share"].tolist()
+
+    def test_rows_may_be_none(self, release: st.Release) -> None:
+        made = release.sample(given=table(0)[["sex"]])
+
+        assert len(made) == 0
+        assert list(made) == list(SCHEMA)
+
+    def test_a_seed_repeats_what_is_drawn(self, release: st.Release) -> None:
+        given = table(50)[["sex"]]
+
+        one, same, other = (release.sample(given=given, seed=s) for s in (1, 1, 2))
+
+        pd.testing.assert_frame_equal(one, same)
+        assert not one.equals(other)
+
+    @pytest.mark.parametrize("convert", [polars.from_pandas, pyarrow.Table.from_pandas])
+    def test_any_kind_of_table_may_be_given(self, release: st.Release, convert: Callable[..., Any]) -> None:
+        given = table(20)[["job", "pay"]]
+
+        made = release.sample(given=convert(given), seed=0)
+
+        pd.testing.assert_frame_equal(made, release.sample(given=given, seed=0))
+
+    def test_a_file_is_read_as_declared_and_written_in_pieces(
+        self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 30)
+        given = table(100)[["id", "job", "age"]]
+        given.to_csv(tmp_path / "given.csv", index=False)
+
+        drawn = release.sample_to(tmp_path / "made.csv", given=tmp_path / "given.csv", seed=0)
+
+        made = pd.read_csv(tmp_path / "made.csv", dtype=str)
+        assert drawn == len(made) == 100
+        pd.testing.assert_frame_equal(
+            made[["id", "job", "age"]], pd.read_csv(tmp_path / "given.csv", dtype=str)
+        )
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"age": [18, 66, 70]}, "column 'age' has 2 cells with a value outside the bounds"),
+            ({"pay": [1.0, np.nan]}, "column 'pay' has 1 cell missing, which none may be"),
+            ({"sex": ["f", CANARY]}, "column 'sex' has 1 cell with an unlisted category"),
+            ({"age": ["20", CANARY]}, "column 'age' has 1 cell that cannot be read"),
+        ],
+    )
+    def test_cells_that_the_release_cannot_have_are_counted_and_not_shown(
+        self, release: st.Release, given: dict[str, list[Any]], message: str
+    ) -> None:
+        with pytest.raises(ArgumentError, match=message) as caught:
+            release.sample(given=pd.DataFrame(given))
+
+        assert CANARY not in str(caught.value)
+
+    def test_an_unknown_column_is_named(self, release: st.Release) -> None:
+        with pytest.raises(SchemaError, match="no column 'sexx'; did you mean 'sex'"):
+            release.sample(given=pd.DataFrame({"sexx": ["f"]}))
+
+    def test_a_column_of_another_type_is_named(self, release: st.Release) -> None:
+        with pytest.raises(SchemaError, match="column 'day' of the given table"):
+            release.sample(given=pd.DataFrame({"day": [1.5]}))
+
+    def test_what_is_no_table(self, release: st.Release, tmp_path: Path) -> None:
+        with pytest.raises(DataError):
+            release.sample(given=5)
+        with pytest.raises(DataError, match="no file"):
+            release.sample(given=tmp_path / "none.csv")
+
+    @pytest.mark.parametrize("also", [{"n": 3}, {"where": {"sex": "f"}}])
+    def test_it_stands_alone(self, release: st.Release, also: dict[str, Any]) -> None:
+        with pytest.raises(ArgumentError, match="given says each row"):
+            release.sample(given=table(3)[["sex"]], **also)
