@@ -73,8 +73,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_exact_choice.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
             "privacy/test_noise.py::TestCounting::test_at_the_ends_of_int64_stays_there_and_never_wraps",
             "privacy/test_noise.py::TestSeededNoise::test_says_that_it_is_not_private",
-            "synthesizers/test_end_to_end.py::TestRelease"
-            "::test_secure_noise_is_the_default_and_makes_a_private_statement",
+            "contracts/test_every_method.py::TestBudgets::test_noise_is_secure_unless_a_seed_is_given",
             "cli/test_synth.py::TestHappyPath::test_the_same_seed_gives_the_same_files_and_taints_the_statement",
         ),
     ),
@@ -183,7 +182,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Same version, inputs and seed: same bytes, whatever the number of threads.",
         (
             "contracts/test_same_bytes.py::test_threads_and_processes_change_nothing",
-            "synthesizers/test_end_to_end.py::TestRelease::test_the_same_seed_gives_the_same_file",
+            "contracts/test_every_method.py::TestReleases::test_a_seed_repeats_the_fit_and_another_one_does_not",
             "synthesizers/test_release_file.py::TestRoundTrip::test_the_bytes_depend_on_the_content_alone",
             "synthesizers/test_sample_in_pieces.py::test_a_seed_repeats_the_file",
         ),

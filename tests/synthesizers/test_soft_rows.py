@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_settings import small_parts
 
 import syntabula as st
 from syntabula.errors import MissingExtraError
@@ -49,37 +47,6 @@ def distance(one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> floa
 
 @pytest.mark.parametrize("method", METHODS)
 class TestEachSystem:
-    def test_a_release_is_saved_and_comes_back(self, method: str, tmp_path: Path) -> None:
-        release = st.synthesizer(method)(seed=1, **small_parts(method)).fit(table(500), SCHEMA)
-
-        release.save(tmp_path / "x.syn")
-
-        back = st.load(tmp_path / "x.syn")
-        assert back.privacy.method == method
-        pd.testing.assert_frame_equal(back.sample(50, seed=2), release.sample(50, seed=2))
-
-    def test_the_whole_budget_is_spent_and_no_more(self, method: str) -> None:
-        privacy = st.synthesizer(method)(seed=1, **small_parts(method)).fit(table(500), SCHEMA).privacy
-
-        assert 0.999 < privacy.epsilon_spent <= 1.0
-
-    def test_the_same_seed_gives_the_same_rows(self, method: str) -> None:
-        one, same, other = (
-            st.synthesizer(method)(seed=seed, **small_parts(method))
-            .fit(table(500), SCHEMA)
-            .sample(100, seed=0)
-            for seed in (1, 1, 2)
-        )
-
-        pd.testing.assert_frame_equal(one, same)
-        assert not one.equals(other)
-
-    def test_without_privacy_it_runs_and_says_so(self, method: str) -> None:
-        release = st.synthesizer(method)(epsilon=math.inf, **small_parts(method)).fit(table(500), SCHEMA)
-
-        assert release.privacy.epsilon_spent is None
-        assert len(release.sample(20, seed=0)) == 20
-
     def test_a_missing_torch_is_named_before_anything_is_spent(
         self, method: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
