@@ -14,6 +14,7 @@ from syntabula.table.columns import Column, Identifier, Numeric
 from syntabula.table.hidden_domain import hidden_domain
 from syntabula.table.private_domain import ORDERED, extract_column
 from syntabula.table.raw import RawTable
+from syntabula.table.schema import listed
 
 
 def find_columns(
@@ -42,18 +43,22 @@ def find_columns(
     texts = [name for name in shares if table.columns[name].physical.kind == "text"]
     delta = ledger.selection_allowance / max(len(texts), 1)
     columns: dict[str, Column] = {}
-    hidden: dict[str, PrivateDomainError] = {}
+    hidden: list[str] = []
     # What is declared is not hidden.
     n_known = sum(n not in shares or raw.physical.kind in ORDERED for n, raw in table.columns.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
         try:
             columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
-        except PrivateDomainError as error:
-            hidden[name] = error
+        except PrivateDomainError:
+            hidden.append(name)
             # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
-                raise next(iter(hidden.values())) from None
+                raise PrivateDomainError(
+                    f"found no bounds of column {listed(hidden)}, most of those that have some: at this budget, noise "
+                    "hides where the values lie, or there are none. State bounds in a schema (`others: find` leaves "
+                    "the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
+                ) from None
     domain_warnings.warn_of_rare_categories(
         [name for name, column in columns.items() if isinstance(column, Identifier)]
     )
