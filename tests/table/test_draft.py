@@ -111,6 +111,14 @@ class TestNotes:
         assert isinstance(column, Categorical)
         assert "declare it a date" in notes[0]
 
+    @pytest.mark.parametrize("form", ["{d:02}.{m:02}.2020", "{m}/{d}/20", "2020/{m:02}/{d:02}"])
+    def test_days_that_are_written_otherwise_are_pointed_out(self, form):
+        texts = [form.format(d=d, m=m) for m in (1, 2) for d in range(1, 29)] * 2
+
+        _, notes = draft_one(raw("text", texts))
+
+        assert "write them as 2024-01-31" in notes[0]
+
     @pytest.mark.parametrize(
         ("raw_column", "noted"),
         [

@@ -51,6 +51,9 @@ _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re
 _CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
+_OTHER_DAY = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
+)
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
 _LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
@@ -164,6 +167,10 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
     if len(labels) > FEW_VALUES and all(map(_DAY.fullmatch, labels)):
         note = "holds days as text; declare it a date, with its bounds, to learn their order"
+    if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
+        note = (
+            "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
+        )
     return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
 
 

@@ -221,7 +221,8 @@ def check_declared(schema: Schema, *, allow_observed: bool) -> None:
         names = listed([*schema.observed_columns])
         raise ObservedDomainError(
             f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
-            "by public facts and mark them public, or say allow_observed=True (--observed-domain)"
+            "by public facts and mark them public; or take these columns out and write `others: find`, so that their "
+            "domains are found privately; or say allow_observed=True (--observed-domain), which is not private"
         )
 
 
