@@ -63,7 +63,11 @@ class MarginalModel(Protocol):
         ...
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally."""
+        """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
+
+        Where the model holds given codes impossible together, it draws as if a part of them were not given and says
+        so by a ConditionWarning.
+        """
         ...
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:

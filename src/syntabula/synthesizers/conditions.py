@@ -15,7 +15,7 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, check_sample
 from syntabula.models.restricted import Restricted, restricted
 from syntabula.table.codec import Codec
 from syntabula.table.column_codes import n_codes
@@ -126,6 +126,7 @@ class SatisfyingRows:
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""
+        check_sample(self.conditions.codec.domain, stop - start, None)
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)

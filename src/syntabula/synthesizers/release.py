@@ -71,6 +71,10 @@ class Release:
     ) -> Any:
         """Draw a synthetic table of the same kind and types as the original; this costs no privacy.
 
+        Conditions are exact: rows are distributed as those of the release that satisfy them. Methods whose model is a
+        set of records (PrivSyn, Private-GSD) draw from the records that do, and only a Bayesian network too wide for
+        a junction tree has to try rows. Where little or nothing is there to draw from, a ConditionWarning says so.
+
         Args:
             n: Number of rows; the noisy estimate of the original's by default, or of its records that satisfy
                 `where`.
@@ -80,7 +84,9 @@ class Release:
                 missing. Lists may hold ranges and None. Days and times may be ISO 8601 text, and a day stands for
                 all of it in a column of times.
             given: A table, as `fit` takes, of values of some columns. There is one row for each of its rows, in
-                their order: what is given stays as it is, and the other columns are drawn given that.
+                their order: what is given stays as it is, and the other columns are drawn given that. A missing cell
+                is given as missing; identifiers are kept and say nothing. The guarantee does not cover this table,
+                whose values are in the result.
             seed: Makes the draw repeatable; the guarantee does not rest on it.
 
         Returns:
