@@ -32,6 +32,19 @@ class TestSchemaCommand:
         assert run("schema", "people.csv", "-o", "schema.yaml").code == 6
         assert (folder / "schema.yaml").read_text() == before
 
+    def test_what_a_schema_may_say_is_shown_without_a_table(self, folder, run):
+        ran = run("schema", "--kinds")
+
+        assert ran.code == 0, ran.err
+        for word in ("kind: numeric", "lower (needed)", "open (if not given: false)", "others", "nullable"):
+            assert word in ran.out
+        lines = ran.out.splitlines()
+        start = lines.index("  version: 1")
+        example = "\n".join(line[2:] for line in lines[start : lines.index("", start)])
+        (folder / "example.yaml").write_text(example)
+        assert Schema.from_yaml("example.yaml").others == "find"
+        assert run("schema", "--kinds", "--json").code == 0
+
     def test_another_suffix_is_exit_2(self, folder, run):
         assert run("schema", "people.csv", "-o", "schema.toml").code == 2
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any
 
+from syntabula._docstrings import attribute_notes
 from syntabula.errors import ArgumentError
 
 Kind = type[Any] | Mapping[str, Any]
@@ -39,18 +38,9 @@ def option_notes(kind: Kind) -> dict[str, str]:
     parts = parts_of(kind)
     notes: dict[str, str] = {}
     for part_name, options in method_options(kind).items():
-        documented: dict[str, str] = {}
-        for base in reversed(type(parts[part_name]).__mro__):
-            documented |= _documented(inspect.cleandoc(base.__doc__ or ""))
+        documented = attribute_notes(type(parts[part_name]))
         notes |= {name: documented[name] for name in options if name in documented}
     return notes
-
-
-def _documented(text: str) -> dict[str, str]:
-    """Return the sentences of the section on attributes of a docstring, by name."""
-    section = text.partition("Attributes:\n")[2].partition("\n\n")[0]
-    entries = re.split(r"^    (\w+): ", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in zip(entries[1::2], entries[2::2], strict=True)}
 
 
 def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,8 @@ MAX_GRID = 2**50
 class Numeric(ColumnBase):
     """Numbers between two bounds, both included; others count as the nearest bound.
 
-    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000, and of which no other
-    exists, are categories: `Categorical((0, 1000, 5000))`.
+    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000 where no other exists,
+    are categorical.
 
     Attributes:
         lower: Lower bound. Integers are kept exactly, up to 64 bits.
@@ -116,7 +116,7 @@ class Numeric(ColumnBase):
 
 @dataclass(frozen=True)
 class Categorical(ColumnBase):
-    """One of the listed values.
+    """One of the listed values: texts, truth values, or numbers that are codes.
 
     Attributes:
         categories: Distinct values, all text, all integers, all floats or all booleans.

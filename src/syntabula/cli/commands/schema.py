@@ -13,6 +13,15 @@ from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, failures_of, whole_file
 
 
+def _show_kinds(context: typer.Context, asked: bool) -> None:
+    if asked:
+        from syntabula.table.schema_guide import schema_guide
+
+        text = schema_guide()
+        context.obj.result(text, {"text": text})
+        raise typer.Exit
+
+
 def schema(
     context: typer.Context,
     table: options.Table,
@@ -20,8 +29,15 @@ def schema(
         Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); else it is printed.")
     ] = None,
     force: options.Force = False,
+    kinds: Annotated[
+        bool,
+        typer.Option(
+            "--kinds", callback=_show_kinds, is_eager=True, help="Show what a schema file may say, and exit."
+        ),
+    ] = False,
 ) -> None:
     """Draft a schema of a TABLE. Every domain in it is read off the data, until a person replaces it."""
+    del kinds
     console: Console = context.obj
     if out is not None and out.suffix.lower() not in (".yaml", ".yml", ".json"):
         raise CommandError(f"--out {str(out)!r} must end in .yaml, .yml or .json", Exit.ARGUMENTS)
@@ -47,5 +63,6 @@ def schema(
     console.note(
         "note: all bounds and categories were read off the table, so this draft is as sensitive as the "
         "table; replace them by public facts and mark those columns `provenance: public`. Where nothing public "
-        "is known, take columns out and write `others: find`: their domains are then found privately"
+        "is known, take columns out and write `others: find`: their domains are then found privately. "
+        "`syntabula schema --kinds` shows what a schema may say"
     )
