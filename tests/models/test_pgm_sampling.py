@@ -18,7 +18,7 @@ from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.pgm import PGM
+from syntabula.models.pgm import PGM, conditional
 from syntabula.models.pgm.sample import round_rows
 
 CHAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "d": 5})
@@ -184,6 +184,31 @@ class TestGiven:
         rest = tuple(c for c in CHAIN.columns if c not in evidence)
         joint = probabilities(model, (*evidence, *rest))
         assert p_value(counted(rows, rest), joint[tuple(evidence.values())]) > LEAST_P
+
+    @pytest.mark.parametrize("columns", ["a", "ce", "adf", "bcdg"])
+    @pytest.mark.parametrize("at_once", [None, 40])
+    def test_rows_that_are_given_differently_follow_their_own(
+        self, columns: str, at_once: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Evidence in cliques of three columns and in two trees, as a whole and a few combinations at a time.
+        # False-alarm rate 1e-9 for each of the cases.
+        if at_once is not None:
+            monkeypatch.setattr(conditional, "_CELLS_AT_ONCE", at_once)
+            monkeypatch.setattr(conditional, "_GROUPS_AT_ONCE", 3)
+        domain = Domain.from_sizes({"a": 2, "b": 3, "c": 2, "d": 2, "e": 3, "f": 2, "g": 2})
+        model = random_model(domain, [("a", "b", "c"), ("b", "c", "d"), ("d", "e"), ("f", "g")], 6)
+        rng, n = np.random.default_rng(5), 30_000
+        part = domain.project(columns)
+        given = EncodedTable(part, tuple(rng.integers(0, size, n) for size in part.sizes))
+
+        rows = model.sample(n, rng, given)
+
+        assert all(np.array_equal(rows.column(c), given.column(c)) for c in columns)
+        rest = tuple(c for c in domain.columns if c not in columns)
+        joint = probabilities(model, (*columns, *rest))
+        own = joint / joint.sum(axis=tuple(range(len(columns), 7)), keepdims=True)
+        asked = counted(given, tuple(columns)).reshape(*part.sizes, *[1] * len(rest))
+        assert p_value(counted(rows, (*columns, *rest)), own * asked) > LEAST_P
 
     def test_each_row_keeps_what_it_was_given(self) -> None:
         rng = np.random.default_rng(0)
