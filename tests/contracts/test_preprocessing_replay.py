@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 from small_tables import neighbours, table
 
@@ -171,6 +173,21 @@ class TestRecordAndReplay:
         assert any(ended)
 
 
+def test_codes_that_are_held_as_categories(tmp_path):
+    frame = pd.DataFrame({"code": [0, 1000, 5000] * 60 + [77], "age": [*range(90)] * 2 + [5]})
+    frame["code"] = frame["code"].astype("category")
+    options = {"budget": LOOSE, **settings("privtree", "even")}
+    first = Run(frame, None, RecordingNoise(SeededNoise(0)), tmp_path, **options)
+    calls = [call for spent in first.spends for call in spent.calls]
+
+    for gone in (0, 1, 2, len(frame) - 1):
+        replay = ReplayingLabels(SeededNoise(0), script=calls)
+        check(first, Run(frame.drop(index=gone), None, replay, tmp_path, **options))
+
+    assert first.released is not None
+    assert {type(s.event) for s in first.spends if "code" in s.step} == {ThresholdEvent}
+
+
 class TestRule:
     def test_the_number_of_bins_rests_on_a_noisy_count(self, tmp_path):
         options = {"bins": "auto", "preprocessing": st.Preprocessing(discretizer="privtree")}
@@ -234,14 +251,7 @@ class TestPlantedBugs:
 
         right = column_curator.noisy_counts
 
-        class Halved:
-            def __init__(self, inner) -> None:
-                self.inner = inner
-
-            def discrete_gaussian(self, counts, sigma):
-                return self.inner.discrete_gaussian(counts, sigma / 2)
-
-        monkeypatch.setattr(column_curator, "noisy_counts", lambda t, n, c: right(t, Halved(n), c))
+        monkeypatch.setattr(column_curator, "noisy_counts", lambda t, n, c: right(t, HalfNoise(n), c))
 
         assert self.found(tmp_path, **settings("kmeans", "even"))
 

@@ -155,6 +155,28 @@ class TestText:
         assert column.nullable
 
 
+class TestCodes:
+    def test_numbers_that_are_held_as_categories_keep_to_those_that_are_frequent(self):
+        values = RNG.choice([5000, 0, 1000], N)
+        values[0] = 77
+
+        column = found(pd.Series(values).astype("category"))
+
+        assert column == st.Categorical((0, 1000, 5000), nullable=True, provenance="private")
+
+    def test_so_do_fractions_and_what_is_infinite_is_missing(self):
+        values = RNG.choice([-0.0, 9.99, np.inf, np.nan], N)
+
+        column = found(pd.Series(values).astype("category"))
+
+        assert column == st.Categorical((0.0, 9.99), nullable=True, provenance="private")
+
+    def test_codes_of_which_none_is_frequent_become_running_numbers(self):
+        column = found(pd.Series(np.arange(N)).astype("category"))
+
+        assert column == st.Identifier(integer=True, provenance="private")
+
+
 class TestRefusal:
     def test_durations_are_refused_by_their_type(self):
         with pytest.raises(SchemaError, match="durations"):

@@ -69,8 +69,8 @@ class Foresight:
         )
 
     def budget_for(self, found: Mapping[str, PhysicalType]) -> Budget:
-        """Return the budget, with part of delta set aside if the categories of a text have to be found."""
-        if not any(p.kind == "text" for p in found.values()):
+        """Return the budget, with part of delta set aside if categories have to be found."""
+        if not any(p.is_labels for p in found.values()):
             return self.budget
         return self.budget.with_selection_delta(self.preprocessing.delta_share * Fraction(self.budget.delta))
 

@@ -12,7 +12,7 @@ from syntabula.select.base import Progress
 from syntabula.table import domain_warnings
 from syntabula.table.columns import Column, Identifier, Numeric
 from syntabula.table.hidden_domain import hidden_domain
-from syntabula.table.private_domain import ORDERED, extract_column
+from syntabula.table.private_domain import extract_column
 from syntabula.table.raw import RawTable
 from syntabula.table.schema import listed
 
@@ -40,12 +40,12 @@ def find_columns(
     Raises:
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
-    texts = [name for name in shares if table.columns[name].physical.kind == "text"]
-    delta = ledger.selection_allowance / max(len(texts), 1)
+    n_labels = sum(table.columns[name].physical.is_labels for name in shares)
+    delta = ledger.selection_allowance / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
     # What is declared is not hidden.
-    n_known = sum(n not in shares or raw.physical.kind in ORDERED for n, raw in table.columns.items())
+    n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.columns.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
         try:

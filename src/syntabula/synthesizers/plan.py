@@ -148,7 +148,7 @@ def guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
     """Return domains of a plausible size for columns of which only the stored types are known."""
     columns: dict[str, Column] = {}
     for name, stored in physical.items():
-        if stored.kind == "text":
+        if stored.is_labels:
             labels = tuple(str(i) for i in range(GUESSED_CATEGORIES))
             columns[name] = Categorical(labels, open=True, nullable=True, provenance="private")
         elif stored.kind == "boolean":

@@ -26,7 +26,7 @@ from syntabula.table.column_codes import span
 from syntabula.table.columns import Column, Date, Datetime, Numeric
 from syntabula.table.encoding import ordered_points
 from syntabula.table.found_types import TEXT, TYPE_SHARE, find_type, type_step
-from syntabula.table.private_domain import ORDERED, check_extractable
+from syntabula.table.private_domain import check_extractable
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema import Schema, completed, is_whole
 from syntabula.table.untyped_file import UntypedFile
@@ -222,7 +222,7 @@ def prepare(
     each = (settings.share - count) / max(len(found) + len(refined) + n_large, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
-    ordered = [n for n, p in found.items() if p.kind in ORDERED] if settings.costs_bins else []
+    ordered = [n for n, p in found.items() if p.is_ordered] if settings.costs_bins else []
     return Preparation(
         settings=settings,
         bins=bins,

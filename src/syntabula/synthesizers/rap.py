@@ -15,8 +15,6 @@ from syntabula.table.columns import Boolean, Categorical, Identifier
 from syntabula.table.raw import RawTable
 from syntabula.table.schema import Schema
 
-_ORDERED_KINDS = {"integer", "float", "decimal", "date", "datetime", "duration"}
-
 
 def _several_cells() -> CellQueries:
     return CellQueries(rounds_per_column=1, cells_per_round=10)
@@ -87,5 +85,5 @@ def _ordered(table: RawTable, schema: Schema | None) -> tuple[str, ...]:
     declared = {} if schema is None else schema.columns
     unordered = (Categorical, Boolean, Identifier)
     stated = [n for n, c in declared.items() if not isinstance(c, unordered)]
-    stored = [n for n, c in table.columns.items() if n not in declared and c.physical.kind in _ORDERED_KINDS]
+    stored = [n for n, c in table.columns.items() if n not in declared and c.physical.is_ordered]
     return (*stated, *stored)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.discretize.bounds import MISSING_TAIL, FoundBounds, extract_bounds
-from syntabula.discretize.categories import extract_categories
+from syntabula.discretize.categories import FoundCategories, extract_categories
 from syntabula.discretize.precision import extract_level
 from syntabula.errors import SchemaError
 from syntabula.privacy.column_curator import ColumnCurator
@@ -32,9 +34,6 @@ from syntabula.table.columns import (
 )
 from syntabula.table.encoding import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
-
-ORDERED = frozenset({"integer", "float", "decimal", "date", "datetime"})
-"""Stored kinds that get bounds, and then bins."""
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
@@ -69,8 +68,9 @@ def extract_column(
 
     Taken as public are the column's name and stored type. Whole numbers, numbers, dates and points in time
     get bounds; text gets the categories that enough records share, and "other"; text without any such
-    category becomes an identifier, whose values are made anew where they are not missing. The number of
-    decimals of floats, and the resolution of points in time, are found too. A column is nullable if clearly
+    category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
+    holds as categories are treated as text is, but that rare ones count as missing. The number of decimals of
+    floats, and the resolution of points in time, are found too. A column is nullable if clearly
     more cells are missing than noise explains; otherwise records with a missing cell are left out, each on
     its own.
 
@@ -78,7 +78,7 @@ def extract_column(
         name: Name of the column.
         raw: The column as read.
         share: Part of the whole budget.
-        delta: Part of the budget's delta, for text only.
+        delta: Part of the budget's delta, for labels only.
         ledger: Pays.
         noise: Draws the noise.
 
@@ -91,11 +91,11 @@ def extract_column(
     """
     check_extractable(name, raw.physical)
     search = _Search(name, raw, share, ledger, noise)
+    if raw.physical.is_labels:
+        return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
     match raw.physical.kind:
         case "boolean":
             return search.boolean()
-        case "text":
-            return search.text(delta)
         case "date":
             return search.date()
         case "datetime":
@@ -127,12 +127,7 @@ class _Search:
         )
 
     def text(self, delta: Fraction) -> Column:
-        labels: Counter[Label] = Counter(self.raw.values[~self.raw.missing].tolist())
-        for label in [x for x in labels if not _is_unicode(x)]:
-            labels[None] += labels.pop(label)
-        labels[None] += int(self.raw.missing.sum())
-        column = LabelCurator({x: n for x, n in labels.items() if n}, self.ledger, self.noise)
-        found = extract_categories(column, share=self.share, delta=delta, step=self.step)
+        found = self._categories([x if _is_unicode(x) else None for x in self._present()], delta)
         if not found.labels:
             return Identifier(nullable=found.has_missing, provenance="private")
         other = "other"
@@ -141,6 +136,24 @@ class _Search:
         return Categorical(
             found.labels, open=True, other_label=other, nullable=found.has_missing, provenance="private"
         )
+
+    def codes(self, delta: Fraction) -> Column:
+        # There is no number that could stand for all others.
+        found = self._categories([repr(x + 0) if math.isfinite(x) else None for x in self._present()], delta)
+        if not found.labels:
+            return Identifier(integer=True, nullable=found.has_missing, provenance="private")
+        read = int if self.raw.physical.kind == "integer" else float
+        return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
+
+    def _present(self) -> list[Any]:
+        present: list[Any] = self.raw.values[~self.raw.missing].tolist()
+        return present
+
+    def _categories(self, labels: Iterable[Label], delta: Fraction) -> FoundCategories:
+        counts = Counter(labels)
+        counts[None] += int(self.raw.missing.sum())
+        column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+        return extract_categories(column, share=self.share, delta=delta, step=self.step)
 
     def whole(self, share: Fraction) -> Column:
         limits = (0, _UINT64_END) if self.raw.values.dtype == np.uint64 else (-(2**63), _INT64_END)

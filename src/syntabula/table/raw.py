@@ -15,6 +15,7 @@ PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
 ]
 Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+_ORDERED = {"integer", "float", "decimal", "date", "datetime"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
 
 
@@ -33,6 +34,16 @@ class PhysicalType:
     name: str
     timezone: str | None = None
     scale: int | None = None
+
+    @property
+    def is_labels(self) -> bool:
+        """Whether values are labels without a distance: texts, and numbers that pandas holds as categories."""
+        return self.kind == "text" or (self.kind in ("integer", "float") and self.name.startswith("category"))
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether values lie between bounds: numbers that are no labels, days and points in time."""
+        return self.kind in _ORDERED and not self.is_labels
 
     @property
     def written(self) -> PhysicalType:
