@@ -144,7 +144,8 @@ class Foresight:
         if not is_whole(schema):
             if not physical:
                 raise ArgumentError(
-                    "a plan needs a schema of all columns, or the stored types of the columns"
+                    "a plan needs a schema of all columns, or the stored types of the columns; `syntabula plan TABLE` "
+                    "takes them from the table"
                 )
             if schema is not None:
                 schema.check_names(physical)
