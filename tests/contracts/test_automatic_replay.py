@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from recording import RecordingNoise
 from small_tables import table
-from test_record_and_replay import BUDGETS, Run, compare
+from test_record_and_replay import BUDGETS, Run, compare, maker
 
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select import automatic
@@ -29,11 +29,10 @@ def test_neighbours_get_the_same_choice_from_the_same_answers(seed: int, budget:
 
 
 def test_these_tables_are_weighed_and_get_different_methods(tmp_path: Path) -> None:
-    shown = []
+    shown, make = [], maker("auto", "approximate")
     for seed in SEEDS:
-        frame, schema = table(seed)
-        noise = RecordingNoise(SeededNoise(seed))
-        shown.append(Run("auto", BUDGETS["approximate"], frame, schema, noise, tmp_path).statement)
+        synthesizer = make(noise=RecordingNoise(SeededNoise(seed)))
+        shown.append(Run(synthesizer, *table(seed), tmp_path).statement)
 
     assert all(automatic.WEIGH in text for text in shown)
     assert len({text.split(", because")[0].split()[-1] for text in shown}) > 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from half_noise import HalfNoise
 from test_record_and_replay import compare
 
 import syntabula as st
@@ -45,18 +46,9 @@ def exact_rows(private: Curator) -> int:
 @bug("noise of half the size that is paid for")
 def _(patch):
     right = curators.noisy_counts
-    patch.setattr(curators, "noisy_counts", lambda token, noise, counts: right(token, _Halved(noise), counts))
-
-
-class _Halved:
-    def __init__(self, inner):
-        self.inner = inner
-
-    def discrete_gaussian(self, counts, sigma):
-        return self.inner.discrete_gaussian(counts, sigma / 2)
-
-    def discrete_laplace(self, counts, scale):
-        return self.inner.discrete_laplace(counts, scale / 2)
+    patch.setattr(
+        curators, "noisy_counts", lambda token, noise, counts: right(token, HalfNoise(noise), counts)
+    )
 
 
 @bug("sensitivity of one, however many marginals are measured together")
@@ -222,10 +214,10 @@ def _(patch):
 def _(patch):
     right = Codec.encode
 
-    def encode(self, table, *, strict=False):
+    def encode(self, table, **options):
         if any(v == "nowhere" for v in table.columns["city"].values):
             raise DataError("unknown category")
-        return right(self, table, strict=strict)
+        return right(self, table, **options)
 
     patch.setattr(Codec, "encode", encode)
 
@@ -234,10 +226,10 @@ def _(patch):
 def _(patch):
     right = Codec.encode
 
-    def encode(self, table, *, strict=False):
+    def encode(self, table, **options):
         if table.n_rows % 7 == 3:
             raise DataError("too few rows")
-        return right(self, table, strict=strict)
+        return right(self, table, **options)
 
     patch.setattr(Codec, "encode", encode)
 
@@ -248,8 +240,8 @@ def coded(change: Callable[[EncodedTable], dict[str, np.ndarray]]) -> Plant:
     def plant(patch):
         right = Codec.encode
 
-        def encode(self, table, *, strict=False):
-            encoded, coercions = right(self, table, strict=strict)
+        def encode(self, table, **options):
+            encoded, coercions = right(self, table, **options)
             columns = {c: encoded.column(c) for c in encoded.domain} | change(encoded)
             return EncodedTable.from_mapping(encoded.domain, columns), coercions
 

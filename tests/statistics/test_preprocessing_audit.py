@@ -8,11 +8,10 @@ something.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
+import audit_bounds as bounds
 import numpy as np
 import pytest
 
@@ -36,10 +35,6 @@ from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.split_tree import Node
-
-_SPEC = importlib.util.spec_from_file_location("audit_bounds", Path(__file__).with_name("audit_bounds.py"))
-bounds = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(bounds)
 
 CONFIDENCE = 1 - 5e-8
 RUNS = 10_000

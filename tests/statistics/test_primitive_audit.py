@@ -8,22 +8,17 @@ with probability at most 1e-3. Secure runs are fresh and judged at 1 - 1e-8: thr
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
-from pathlib import Path
 
+import audit_bounds as bounds
 import numpy as np
 import pytest
+from half_noise import HalfNoise
 
 from syntabula.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.sensitive import Sensitive
-
-# Test folders are no packages, so the estimators that audits share are loaded from their file.
-_SPEC = importlib.util.spec_from_file_location("audit_bounds", Path(__file__).with_name("audit_bounds.py"))
-bounds = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(bounds)
 
 SEEDED = 0.999
 SECURE = 1 - 1e-8
@@ -37,28 +32,6 @@ class Paid:
 
     def consume(self) -> Event:
         return self.event
-
-
-class HalfNoise:
-    """The planted bug: everything is drawn at half the scale that was paid for."""
-
-    name = "half"
-    is_private = False
-
-    def __init__(self, inner: NoiseSource) -> None:
-        self.inner = inner
-
-    def begin_draw(self):
-        self.inner.begin_draw()
-
-    def discrete_gaussian(self, counts, sigma):
-        return self.inner.discrete_gaussian(counts, sigma / 2)
-
-    def discrete_laplace(self, counts, scale):
-        return self.inner.discrete_laplace(counts, scale / 2)
-
-    def noisy_max(self, scores, scale):
-        return self.inner.noisy_max(scores, scale / 2)
 
 
 def counts_of_worlds(runs: int, cliques: int) -> tuple[np.ndarray, np.ndarray]:

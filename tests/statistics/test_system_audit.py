@@ -21,11 +21,12 @@ import audit_bounds as bounds
 import numpy as np
 import pandas as pd
 import pytest
+from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 import syntabula as st
 from syntabula.privacy.accounting.gaussian import epsilon_from_mu
-from syntabula.privacy.noise import NoiseSource, SeededNoise
+from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import Adaptive
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
@@ -39,28 +40,6 @@ SYSTEMS = {
     "aim": (st.AIM, {"selector": Adaptive(rounds_per_column=4)}, 600),
 }
 SCHEMA = st.Schema({name: st.Categorical(("no", "yes")) for name in "abc"})
-
-
-class HalfNoise:
-    """The planted bug: everything is drawn at half the scale that was paid for."""
-
-    name = "half"
-    is_private = False
-
-    def __init__(self, inner: NoiseSource) -> None:
-        self.inner = inner
-
-    def begin_draw(self):
-        self.inner.begin_draw()
-
-    def discrete_gaussian(self, counts, sigma):
-        return self.inner.discrete_gaussian(counts, sigma / 2)
-
-    def discrete_laplace(self, counts, scale):
-        return self.inner.discrete_laplace(counts, scale / 2)
-
-    def noisy_max(self, scores, scale):
-        return self.inner.noisy_max(scores, scale / 2)
 
 
 def world(with_target: bool) -> RawTable:
