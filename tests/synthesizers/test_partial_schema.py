@@ -179,11 +179,17 @@ class TestRefusals:
             method(journal=journal).fit(csv if kind == "file" else people(), misspelt)
         assert not journal.exists() or not journal.read_bytes()
 
-    def test_what_was_found_too_large_is_refused(self, csv: Path) -> None:
+    def test_what_is_declared_too_large_is_refused_before_data_is_read(self) -> None:
         wide = st.Schema({"job": st.Categorical(tuple(map(str, range(10**5))), open=True)}, others="find")
 
+        with pytest.raises(ResourceError, match="'job' has 100,001 codes"):
+            method(memory_mb=0.1, rare=None).fit("there_is_no_such_file.csv", wide)
+
+    def test_what_is_found_too_large_is_refused(self, csv: Path) -> None:
+        names = st.Schema({"job": st.Identifier()}, others="find")
+
         with pytest.raises(ResourceError, match="may need"):
-            method(memory_mb=0.1, rare=None).fit(csv, wide)
+            method(memory_mb=1e-6).fit(csv, names)
 
 
 class TestCoercions:

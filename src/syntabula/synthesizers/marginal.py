@@ -31,6 +31,7 @@ from syntabula.synthesizers.plan import Plan
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
+from syntabula.table.column_codes import is_learned
 from syntabula.table.columns import Identifier
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import PhysicalType, RawTable
@@ -165,8 +166,9 @@ class Marginal(metaclass=TakesOptions):
         declared = None if schema is None else as_schema(schema)
         if declared is not None:
             check_declared(declared, allow_observed=self.allow_observed)
-        if is_whole(declared):
-            self._foresight.check(declared, self.memory_mb)
+            # What is declared takes its memory whatever is found beside it.
+            if is_whole(declared) or any(map(is_learned, declared.columns.values())):
+                self._foresight.check(declared, self.memory_mb)
         if self.progress is not None:
             self.progress("read the table", 0.0)
         with self._opened(source, declared) as table, self._opened_journal() as journal:

@@ -204,7 +204,9 @@ class Boolean(ColumnBase):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.spelling not in SPELLINGS:
-            raise SchemaError(f"spelling must be one of {', '.join(SPELLINGS)}")
+            raise SchemaError(
+                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories"
+            )
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as true or false; None if it can."""
