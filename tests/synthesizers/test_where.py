@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,19 @@ class TestRefusals:
 
         assert set(made["a"]) == {"y"}
         assert len(records.sample(5, where={"a": "y"})) == 5
+
+    def test_rows_that_had_to_be_tried_are_said(self) -> None:
+        frame = table()[["age", "job", "member"]]
+        schema = st.Schema({n: SCHEMA[n] for n in frame})
+        wide = st.PrivBayes(epsilon=5.0, seed=1, preprocessing=st.Preprocessing(discretizer="uniform"))
+        release = wide.fit(frame, schema)
+        release = replace(release, model=replace(release.model, max_memory_mb=1e-6))
+
+        with pytest.warns(ConditionWarning, match=r"too large to be restricted: .* \d\.\d\d% satisfy"):
+            made = release.sample(500, where={"age": 30, "member": True}, seed=0)
+
+        assert made["age"].tolist() == [30] * 500
+        assert made["member"].all()
 
     def test_next_to_nothing_expected_is_said(self, release: st.Release) -> None:
         where = {"age": 64, "pay": 1.5, "job": "judge", "code": 119}

@@ -97,7 +97,8 @@ class Release:
                 that this release cannot have or does not stand alone.
             SchemaError: If `where` or `given` names an unknown column, or one is stored otherwise than declared.
             DataError: If the given table cannot be read.
-            ResourceError: If next to no row satisfies `where` and the model is too large to do other than try.
+            ResourceError: If the model is a network too wide for a junction tree, and next to no row satisfies
+                `where`, or a table is given.
 
         Examples:
             >>> import syntabula
