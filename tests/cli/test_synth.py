@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 
 import pandas
 import pytest
@@ -156,7 +157,9 @@ class TestDomains:
         assert "found privately, for part of the budget: 2 columns 'age', 'job'" in ran.err
         assert "independently of the data (1): sex." in ran.out
         assert rows_of(folder / "out.csv")[0] == ["age", "sex", "job"]
-        assert "age  numeric, private domain" in run("info", "x.syn").out
+        told = run("info", "x.syn").out
+        assert re.search(r"age  numeric, private domain, \d+ to \d+\n", told)
+        assert "sex  categorical, public domain, 2 categories\n" in told
 
     def test_types_of_json_are_read_off_the_cells_and_the_statement_warns(self, folder, run):
         pandas.read_csv("people.csv").to_json("people.jsonl", orient="records", lines=True)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from syntabula.cli import options
 from syntabula.cli.console import Console
+
+if TYPE_CHECKING:
+    from syntabula.table.columns import Column
 
 
 def info(context: typer.Context, release: options.ReleaseFile) -> None:
@@ -20,7 +25,7 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
         f"{release}: method {loaded.method}, about {loaded.n_estimated} records (noisy estimate)",
         "",
         *(
-            f"  {name:<{width}}  {column.kind}, {column.provenance} domain"
+            f"  {name:<{width}}  {column.kind}, {column.provenance} domain{_extent(column)}"
             for name, column in columns.items()
         ),
         "",
@@ -34,3 +39,17 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
         "statement": loaded.privacy.to_json(),
     }
     console.result("\n".join(lines), facts)
+
+
+def _extent(column: Column) -> str:
+    """Return how far a domain reaches; of one that was read off the table nothing."""
+    from syntabula.table.columns import Categorical, Date, Datetime, Numeric
+
+    if column.provenance == "observed":
+        return ""
+    if isinstance(column, Numeric | Date | Datetime):
+        return f", {column.lower} to {column.upper}"
+    if isinstance(column, Categorical):
+        number = len(column.categories)
+        return f", {number} categor{'y' if number == 1 else 'ies'}{' and others' if column.open else ''}"
+    return ""
