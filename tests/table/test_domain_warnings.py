@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import DomainWarning
+from syntabula.errors import CoercionWarning, DomainWarning
 from syntabula.table.domain_warnings import warn_of_rare_categories
 
 N = 20_000
@@ -50,6 +50,17 @@ def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:
         m.startswith("2 columns ('one', 'other'), of each: it is empty")
         for m in told(tmp_path / "t.csv", epsilon=2.0)
     )
+
+
+def test_it_points_to_the_line_that_fitted_the_table() -> None:
+    frame = pd.DataFrame({"age": np.arange(N) % 70, "name": [f"person {i}" for i in range(N)]})
+    frame.index.name = "row"
+
+    with pytest.warns() as caught:
+        st.Independent(epsilon=2.0, seed=0).fit(frame)
+
+    assert {w.category for w in caught} == {DomainWarning, CoercionWarning}
+    assert {w.filename for w in caught} == {__file__}
 
 
 def test_of_very_many_columns_some_are_named() -> None:

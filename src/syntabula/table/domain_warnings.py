@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
+from syntabula._warnings import warn_caller
 from syntabula.errors import DomainWarning
 
 _MOST_NAMES = 20
@@ -44,4 +44,4 @@ def _warn(names: Sequence[str], what: str) -> None:
     shown = ", ".join(map(repr, names[:_MOST_NAMES]))
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     columns = f"column {shown}" if len(names) == 1 else f"{len(names)} columns ({shown}{more}), of each"
-    warnings.warn(DomainWarning(f"{columns}: {what}"), stacklevel=4)
+    warn_caller(DomainWarning(f"{columns}: {what}"))

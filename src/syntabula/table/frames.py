@@ -6,13 +6,13 @@ the table; if it has a name, a warning says so.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from syntabula._extras import require
+from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.conform import conform
 from syntabula.table.raw import Container, Origin, RawColumn, RawTable
@@ -92,12 +92,11 @@ def _from_pandas(frame: Any) -> RawTable:
 
     check_names(frame.columns)
     if named := [name for name in frame.index.names if name is not None]:
-        warnings.warn(
+        warn_caller(
             CoercionWarning(
                 f"the frame's index {', '.join(map(repr, named))} is no column and is left out; frame.reset_index() "
                 "makes it one, and frame.reset_index(drop=True) drops it without this warning"
-            ),
-            stacklevel=2,
+            )
         )
     return _table({n: read_series(n, frame[n]) for n in frame.columns}, len(frame), "pandas")
 

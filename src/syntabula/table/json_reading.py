@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import warnings
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.table.declared_texts import read_texts
 from syntabula.table.duckdb_columns import connection, one_file, quoted
@@ -88,9 +88,8 @@ def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
 
 def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
     if any(key not in schema for row in rows for key in row):
-        warnings.warn(
-            CoercionWarning("some records have keys that the schema does not declare; they are ignored"),
-            stacklevel=2,
+        warn_caller(
+            CoercionWarning("some records have keys that the schema does not declare; they are ignored")
         )
     return read_texts({name: [_text(row.get(name)) for row in rows] for name in schema}, schema)
 
