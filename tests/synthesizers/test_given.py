@@ -134,6 +134,7 @@ class TestRefusals:
         ("given", "message"),
         [
             ({"age": [18, 66, 70]}, "column 'age' has 2 cells with a value outside the bounds"),
+            ({"age": [18.5, 20.0]}, "column 'age' has 1 cell not in whole numbers"),
             ({"pay": [1.0, np.nan]}, "column 'pay' has 1 cell missing, which none may be"),
             ({"sex": ["f", CANARY]}, "column 'sex' has 1 cell with an unlisted category"),
             ({"age": ["20", CANARY]}, "column 'age' has 1 cell that cannot be read"),

@@ -84,8 +84,16 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
         lambda f: f["day"].between("2020-02-28", "2020-03-02"),
     ),
     "categories": ({"job": ["cook", "other"]}, lambda f: f["job"].isin(["cook", "other"])),
+    "ranges that overlap": (
+        {"age": [(20, 50), (25, 30), (48, 55), 60]},
+        lambda f: f["age"].between(20, 55) | (f["age"] == 60),
+    ),
     "missing": ({"job": None, "id": None}, lambda f: f["job"].isna() & f["id"].isna()),
     "present": ({"age": (None, None)}, lambda f: f["age"].notna()),
+    "present in many columns": (
+        {"age": ..., "job": ..., "member": ..., "id": ..., "code": ...},
+        lambda f: f[["age", "job", "member", "id"]].notna().all(axis=1),
+    ),
     "flags": ({"member": True}, lambda f: f["member"] == True),  # noqa: E712
     "merged categories": ({"code": [80, 90, 100, 3]}, lambda f: f["code"].isin([80, 90, 100, 3])),
     "many columns": (

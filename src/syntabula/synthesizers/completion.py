@@ -85,6 +85,7 @@ def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, 
         "with a value outside the bounds": counts.get("clipped", 0),
         "that cannot be read": 0 if raw.unreadable is None else int(raw.unreadable.sum()),
         "missing, which none may be": counts.get("missing", 0),
+        "not in whole numbers": counts.get("rounded", 0),
     }
     if isinstance(column, Categorical) and not column.open:
         counted["with an unlisted category"] = counts.get("unknown", 0) - counted["that cannot be read"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -57,6 +59,8 @@ class Conditions:
         for name, condition in where.items():
             column = codec.schema[name]
             wanted = allowed(name, column, condition)
+            if name not in codec.domain:
+                continue  # an identifier that is never missing, and was asked for as such
             if name in codec.bins:
                 cuts[name] = _cut(codec, name, wanted)
             satisfying[name] = _satisfying(column, wanted, cuts.get(name))
@@ -149,8 +153,11 @@ def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray
     mask = np.zeros(n_codes(column, parts.bins if parts else None), dtype=np.bool_)
     mask[[*wanted.codes]] = True
     if parts:
-        starts = parts.bins.edges[:-1]
-        mask[: len(starts)] = [any(a <= e < b for a, b in wanted.spans) for e in starts]
+        spans = sorted(wanted.spans)
+        firsts, reached = [a for a, _ in spans], [*accumulate((b for _, b in spans), max)]
+        for code, start in enumerate(parts.bins.edges[:-1]):
+            before = bisect_right(firsts, start)
+            mask[code] = before > 0 and start < reached[before - 1]
     if wanted.missing:
         mask[-1] = True
     return mask

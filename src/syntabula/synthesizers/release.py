@@ -80,9 +80,9 @@ class Release:
                 `where`.
             where: What is allowed of some columns, by name; every row satisfies all of it, and is otherwise
                 distributed as such rows of the release are. A value; a list of values, one of which it must be;
-                a range as a tuple (first, last), both included, of which None leaves an end open; or None for
-                missing. Lists may hold ranges and None. Days and times may be ISO 8601 text, and a day stands for
-                all of it in a column of times.
+                a range as a tuple (first, last), both included, of which None leaves an end open; None for
+                missing; or ... for anything but missing. Lists may hold ranges and None. Days and times may be
+                ISO 8601 text, and a day stands for all of it in a column of times.
             given: A table, as `fit` takes, of values of some columns. There is one row for each of its rows, in
                 their order: what is given stays as it is, and the other columns are drawn given that. A missing cell
                 is given as missing; identifiers are kept and say nothing. The guarantee does not cover this table,

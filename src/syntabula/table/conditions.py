@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from syntabula.errors import ArgumentError
-from syntabula.table.column_codes import Binned, all_labels
+from syntabula.table.column_codes import Binned, all_labels, n_codes
 from syntabula.table.columns import (
     MICROSECONDS,
     Boolean,
@@ -26,7 +26,7 @@ from syntabula.table.columns import (
 )
 from syntabula.table.moments import day_of, first_and_last_moment
 
-_HOW = "give a value, a list of values, a range as a tuple (first, last), or None for missing"
+_HOW = "give a value, a list of values, a range as a tuple (first, last), None for missing or ... for present"
 
 
 @dataclass(frozen=True)
@@ -51,32 +51,36 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
         name: Its name.
         column: Its declaration.
         condition: A value; a tuple (first, last), both included and None for an open end, which is a range of numbers,
-            dates or times; None for missing; or any other collection of these, one of which must hold.
-            A day stands for all of it in a column of times. Days and times may be ISO 8601 text.
+            dates or times; None for missing; ... for anything but missing; or any other collection of these, one of
+            which must hold. A day stands for all of it in a column of times. Days and times may be ISO 8601 text.
 
     Raises:
         ArgumentError: If the column can never be so; shows what was given, and nothing of an observed domain.
     """
     missing, codes, spans = False, set(), []
+    listed = all_labels(column) if isinstance(column, Categorical) else ()
+    labels = {label: code for code, label in enumerate(listed)}
     for one in _alternatives(name, condition):
         if _is_missing(one):
             missing = True
             if not column.nullable:
                 raise ArgumentError(f"where asks for missing cells of column {name!r}, which has none")
+        elif isinstance(column, Binned):
+            spans.append(_span(name, column, (None, None) if one is ... else one))
+        elif one is ...:
+            codes |= set(range(n_codes(column, None) - column.nullable))
         elif isinstance(column, Identifier):
             raise ArgumentError(
                 f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; only "
-                "None, for missing, can be asked for"
+                "missing ones, None, or present ones, ..., can be asked for"
             )
-        elif isinstance(column, Binned):
-            spans.append(_span(name, column, one))
         elif isinstance(one, tuple):
             raise ArgumentError(
                 f"where gives the tuple {one!r} for column {name!r}; that is a range, which a {column.kind} column has "
                 "not: give several values as a list"
             )
         else:
-            codes.add(_code(name, column, one))
+            codes.add(_code(name, column, one, labels))
     return Allowed(missing, frozenset(codes), tuple(spans))
 
 
@@ -108,14 +112,13 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _code(name: str, column: Column, value: object) -> int:
+def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -> int:
     value = _plain(value)
     if isinstance(column, Boolean):
         true, false = column.spelling.split("/")
         found = next((code for code, same in ((1, (True, true)), (0, (False, false))) if value in same), None)
     else:
         assert isinstance(column, Categorical)
-        labels: dict[Any, int] = {label: code for code, label in enumerate(all_labels(column))}
         # 1 is no true, though Python has them equal; and 7 is the category "7", as it is when tables are read.
         same_type = isinstance(value, bool) == (column.label_type is bool)
         is_count = isinstance(value, int) and column.label_type is str
