@@ -14,8 +14,8 @@ of more than 5,000 rows are compared in 3,000 rows. Bounds and categories are th
 as public. Columns have the types that their Table 3 counts; adult is its first 32,561 rows.
 
 Methods besides those of the library: HALF, HISTOGRAM and, for disclosure, SELF; for fidelity and queries, QUANTILES
-and EVEN, the real rows in ten quantile bins or twenty even ones; for disclosure, mst-bins, pairs-bins and
-privsyn-bins, methods in the bins of the authors' code (synmeter_bins.py).
+and EVEN, the real rows in ten quantile bins or twenty even ones; for disclosure, mst-bins, pairs-bins,
+triples-bins and privsyn-bins, methods in the bins of the authors' code (synmeter_bins.py).
 
 Not as the authors: methods have their default settings, theirs are tuned; one model and one synthetic table per
 cell, theirs is a mean of ten; at most --pairs pairs of each type are transported, and the error of that is stated.
@@ -54,6 +54,7 @@ ROUNDED = {"QUANTILES": (10, "quantile"), "EVEN": (20, "even")}
 BINNED = {
     "mst-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf),
     "pairs-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf, pairs=True),
+    "triples-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf, pairs=True, triples=5),
     "privsyn-bins": Binned(method="privsyn", most=10, kind="even", epsilon=math.inf),
 }
 CATEGORIES = {

@@ -8,12 +8,15 @@ for PrivSyn, ten for membership disclosure (Du and Li, SynMeter, Tables A1 and A
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from random import Random
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import syntabula as st
+from syntabula.select.given import GivenWorkload
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.read import read
 
@@ -73,6 +76,7 @@ class Binned:
         kind: How bins are read off the column.
         epsilon: Of the method.
         pairs: Whether all pairs are measured and Private-PGM is fitted to them, in place of the method.
+        triples: With all pairs, so many random triples of columns are measured, the same in each fit.
         seed: Of the method.
     """
 
@@ -81,6 +85,7 @@ class Binned:
     kind: Kind
     epsilon: float
     pairs: bool = False
+    triples: int = 0
     seed: int = 0
 
     def fit(self, source: Any, schema: st.Schema) -> Middles:
@@ -103,12 +108,17 @@ class Binned:
                 columns[name] = column
                 domains[name] = st.Categorical(tuple(seen), nullable=missing, provenance="public")
         recoded = RawTable(columns, table.n_rows, table.origin)
-        synthesizer = (
-            st.Marginal(**st.grid_parts("all_pairs", "pgm"), epsilon=self.epsilon, seed=self.seed)
-            if self.pairs
-            else st.synthesizer(self.method)(epsilon=self.epsilon, seed=self.seed)
+        return Middles(self._synthesizer(list(domains)).fit(recoded, st.Schema(domains)), bins)
+
+    def _synthesizer(self, columns: list[str]) -> Any:
+        if not self.pairs:
+            return st.synthesizer(self.method)(epsilon=self.epsilon, seed=self.seed)
+        pairs, triples = (list(combinations(columns, size)) for size in (2, 3))
+        measured = [*pairs, *Random(0).sample(triples, self.triples)]
+        model = st.grid_parts("all_pairs", "pgm")["model"]
+        return st.Marginal(
+            selector=GivenWorkload(workload=measured), model=model, epsilon=self.epsilon, seed=self.seed
         )
-        return Middles(synthesizer.fit(recoded, st.Schema(domains)), bins)
 
 
 @dataclass(frozen=True)

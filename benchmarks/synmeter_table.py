@@ -17,7 +17,12 @@ COLUMNS = (
     ("privsyn", "1", "PrivSyn"),
     ("privsyn", "inf", "PrivSyn"),
 )
-IN_BINS = (("mst-bins", "inf", "PGM"), ("pairs-bins", "inf", "PGM"), ("privsyn-bins", "inf", "PrivSyn"))
+IN_BINS = (
+    ("mst-bins", "inf", "PGM"),
+    ("pairs-bins", "inf", "PGM"),
+    ("triples-bins", "inf", "PGM"),
+    ("privsyn-bins", "inf", "PrivSyn"),
+)
 # Known tables beside them.
 KNOWN = {
     "SELF": "SELF",
@@ -26,6 +31,8 @@ KNOWN = {
     "QUANTILES": "real in 10 quantile bins",
     "EVEN": "real in 20 even bins",
 }
+# What discloses the same at each draw.
+COPIES = ("SELF", "HALF")
 ORDER = (
     "adult",
     "shoppers",
@@ -65,11 +72,8 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
             with_settings=kind == "disclosure",
         )
         notes = notes.replace(f"<!-- {title} -->", table)
-    binned = [
-        line
-        for line in _fullest(lines)
-        if (line["cell"]["method"], "inf") in {column[:2] for column in IN_BINS}
-    ]
+    in_bins = {column[0] for column in IN_BINS}
+    binned = [line for line in lines if line["cell"]["method"] in in_bins]
     table = _table(binned, reported["disclosure"], sections["disclosure"][1], IN_BINS, (), with_settings=True)
     notes = notes.replace("<!-- disclosure in bins -->", table)
     (folder / "results" / "synmeter.md").write_text(notes, encoding="utf-8")
@@ -78,7 +82,9 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
 def _fullest(lines: Iterable[Line]) -> list[Line]:
     """Keep of the runs that differ in shadow models and draws alone the one with the most."""
     kept: dict[str, Line] = {}
-    for line in sorted(lines, key=lambda line: line["cell"].get("shadows", 0) * line["cell"].get("draws", 0)):
+    for line in sorted(
+        lines, key=lambda line: (line["cell"].get("shadows", 0), line["cell"].get("draws", 0))
+    ):
         what = {name: value for name, value in line["cell"].items() if name not in ("shadows", "draws")}
         kept[json.dumps(what, sort_keys=True)] = line
     return list(kept.values())
@@ -106,18 +112,43 @@ def _table(
         heads.insert(1, "models × draws")
     rows = [heads, ["---"] * len(heads)]
     for table in ORDER:
-        mine = [line for line in lines if line["cell"]["table"] == table]
-        if not mine:
-            continue
-        row = [table]
-        if with_settings:
-            row.append(_settings(mine))
-        for ours, epsilon, theirs in occurring:
-            paper = reported.get(f"{theirs} {epsilon}", {}).get(table)
-            row.append(f"{_mean(mine, ours, epsilon, read)} ({'–' if paper is None else f'{paper:.3f}'})")
-        row += [_mean(mine, name, None, read) for name in baselines]
-        rows.append(row)
+        of_table = [line for line in lines if line["cell"]["table"] == table]
+        for setting, mine in _by_setting(of_table) if with_settings else [("", of_table)]:
+            if not mine:
+                continue
+            row = [table]
+            if with_settings:
+                row.append(setting)
+            for ours, epsilon, theirs in occurring:
+                value = _mean(mine, ours, epsilon, read)
+                paper = reported.get(f"{theirs} {epsilon}", {}).get(table)
+                missing = value == "–" and with_settings  # it may be in the row of another setting
+                row.append(value if missing else f"{value} ({'–' if paper is None else f'{paper:.3f}'})")
+            row += [_mean(mine, name, None, read) for name in baselines]
+            rows.append(row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _by_setting(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
+    """Return the lines of each number of shadow models and draws, the most first; copies go with the most."""
+    settings = sorted(
+        {
+            (line["cell"]["shadows"], line["cell"]["draws"])
+            for line in lines
+            if line["cell"]["method"] not in COPIES
+        },
+        reverse=True,
+    )
+    found = []
+    for place, setting in enumerate(settings):
+        chosen = [
+            line
+            for line in lines
+            if (line["cell"]["shadows"], line["cell"]["draws"]) == setting
+            or (place == 0 and line["cell"]["method"] in COPIES)
+        ]
+        found.append((f"{setting[0]} × {setting[1]}", chosen))
+    return found
 
 
 def _mean(
@@ -131,11 +162,6 @@ def _mean(
     if len(found) > 1:
         error = math.hypot(error, math.sqrt(variance(v for v, _ in found) / len(found)))
     return f"{value:.3f}" + (f" ± {error:.3f}" if error >= 0.0005 else "")
-
-
-def _settings(lines: Sequence[Line]) -> str:
-    cells = [line["cell"] for line in lines if line["cell"]["epsilon"] is not None]
-    return " or ".join(sorted({f"{cell['shadows']} × {cell['draws']}" for cell in cells}))
 
 
 def _is(line: Line, method: str, epsilon: str | None) -> bool:
