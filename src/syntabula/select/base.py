@@ -35,6 +35,8 @@ class PlannedStep:
             itself how large it will be.
         candidates: The same where the selector keeps a growing model within `model_cells`, and measures only
             what fits: models that state what a fit takes go by them.
+        usual: So many of the candidates as are usually measured, for the time of models that state it; empty if
+            all are.
         fits: How often a model is fitted in it, roughly.
         fit_mb: What a fit takes by the model's own statement, instead of `model_cells`.
         usual_seconds: Rough time that it takes with a graphical model, where bounds on cells say little of it; None
@@ -49,6 +51,7 @@ class PlannedStep:
     model_cells: int = 0
     cliques: tuple[Clique, ...] = ()
     candidates: tuple[Clique, ...] = ()
+    usual: tuple[Clique, ...] = ()
     fits: int = 1
     fit_mb: float = 0.0
     usual_seconds: float | None = None

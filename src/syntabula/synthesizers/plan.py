@@ -125,14 +125,15 @@ class Plan:
 def with_model(step: PlannedStep, model: MarginalModel, n_rows: int) -> PlannedStep:
     """Return a step with what fitting a bound model takes in it.
 
-    A model that states what a fit takes is asked for it, times the number of fits. Of others the size is known
+    A model that states what a fit takes is asked for it, times the number of fits: for the memory that it may take,
+    and for the time that it usually takes. Of others the size is known
     where all marginals are; a selector that keeps the model within a size has said which.
     """
     measured = step.cliques or step.candidates
     if measured and isinstance(model, StatesFitCost):
-        cost = model.fit_cost(measured, n_rows)
-        seconds = step.work_seconds + step.fits * cost.seconds
-        return replace(step, model_cells=0, fit_mb=cost.memory_mb, usual_seconds=None, work_seconds=seconds)
+        memory_mb = model.fit_cost(measured, n_rows).memory_mb
+        seconds = step.work_seconds + step.fits * model.fit_cost(step.usual or measured, n_rows).seconds
+        return replace(step, model_cells=0, fit_mb=memory_mb, usual_seconds=None, work_seconds=seconds)
     return replace(step, model_cells=_model_cells(model, step.cliques)) if step.cliques else step
 
 
