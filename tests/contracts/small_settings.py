@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import syntabula as st
+from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.select.automatic import Automatic
 from syntabula.select.doubling import FirstTimeDoubling
@@ -15,8 +16,11 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
     "margnet-s": _NETWORK | {"rounds_per_column": 1},
     "gem": _NETWORK | {"rounds_per_column": 2},
-    "rap++": {"n_rows": 32, "iterations": 2, "n_thresholds": 5},
-    "rap": {"n_rows": 32, "iterations": 4, "cells_per_round": 3},
+    "rap++": {"n_rows": 32, "iterations": 2, "n_thresholds": 5, "chosen_per_round": 8},
+    "rap": {"n_rows": 32, "iterations": 4, "rounds_per_column": 2, "cells_per_round": 3},
+    # Without noise a fit could go on for thousands of steps.
+    "privmrf": {"iterations": 100},
+    "mwem": {"iterations": 100},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
@@ -26,7 +30,8 @@ def small_parts(method: str) -> dict[str, Any]:
     """Return the selector and model of a method, as its keyword arguments, where its own would be slow."""
     if method == "auto":
         # A selector and a model within the selector.
-        return {"selector": Automatic(network=NeuralRows(**_NETWORK), dense=_FEW_ROUNDS)}
+        evolved = Genetic(stop_at_noise=False, generations=20)
+        return {"selector": Automatic(network=NeuralRows(**_NETWORK), dense=_FEW_ROUNDS, evolved=evolved)}
     return st.with_options(st.synthesizer(method), _OPTIONS.get(method, {}))
 
 

@@ -143,7 +143,7 @@ class TestChoice:
         assert "aim was left out, as it may take 48" in release.privacy.choice.reason
 
     def test_the_chosen_method_learns(self) -> None:
-        network = {"network": NeuralRows(n_rows=256, units=64, iterations=150), "dense": FirstTimeDoubling()}
+        network = {"network": NeuralRows(n_rows=256, units=64, iterations=20), "dense": FirstTimeDoubling()}
         records = {"evolved": Automatic().evolved, "ample_pair_noise": 1.0}
         for frame, choice in ((dense(), network), (sparse(), {}), (sparse(), records)):
             release = auto(choice).fit(frame, schema())
