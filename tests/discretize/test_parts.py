@@ -39,12 +39,16 @@ class TestCut:
             assert parts.bins == bins
             assert parts.shares.tolist() == [1.0] * bins.size
 
-    def test_integers_of_64_bits_are_cut_exactly(self) -> None:
-        parts = cut(Bins((0, 2**64), integer=True), None, [2**64 - 1])
+    @pytest.mark.parametrize("spread", [None, Spread((0.9,), (0.5,)), Spread((0.9,), (0.0,))])
+    def test_integers_of_64_bits_are_cut_exactly(self, spread: Spread | None) -> None:
+        parts = cut(Bins((0, 2**64), integer=True), spread, [2**64 - 1])
 
         assert parts.bins.edges == (0, 2**64 - 1, 2**64)
-        values = uniform_within(parts.bins, np.array([1, 1]), np.random.default_rng(0))
-        assert values.tolist() == [2**64 - 1] * 2
+        density = (
+            1.0 if spread is None or not spread.deviations[0] else stats.truncnorm.pdf(1, -1.8, 0.2, 0.9, 0.5)
+        )
+        assert parts.shares[1] == pytest.approx(2**-64 * density)
+        assert drawn(parts, np.array([1, 1]), np.random.default_rng(0)).tolist() == [2**64 - 1] * 2
 
     def test_shares_of_a_normal_spread_are_those_of_its_distribution(self) -> None:
         spread = Spread((0.3, 0.5), (0.1, 0.0))

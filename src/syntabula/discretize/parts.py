@@ -48,17 +48,17 @@ def cut(bins: Bins, spread: Spread | None, cuts: Iterable[int | float]) -> Parts
     whole = np.array([bisect.bisect_right(old, e, hi=len(old) - 1) - 1 for e in new[:-1]], dtype=np.intp)
     # Integers are exact; the widths of Python's own may exceed 64 bits.
     widths = [b - a for a, b in itertools.pairwise(old)]
-    starts, ends = (
-        np.array([(e - old[k]) / widths[k] for e, k in zip(side, whole.tolist(), strict=True)])
-        for side in (new[:-1], new[1:])
-    )
     parts = Bins(tuple(new), integer=bins.integer)
+    of_each = list(zip(itertools.pairwise(new), whole.tolist(), strict=True))
+    # Not the difference of two places, which is 0 for one integer of very many.
+    portions = [(b - a) / widths[k] for (a, b), k in of_each]
     if spread is None:
-        return Parts(parts, None, whole, ends - starts)
+        return Parts(parts, None, whole, np.array(portions))
+    starts = [(a - old[k]) / widths[k] for (a, _), k in of_each]
     within = replace(
         spread,
         means=tuple(spread.means[k] for k in whole),
         deviations=tuple(spread.deviations[k] for k in whole),
-        parts=tuple(zip(starts.tolist(), ends.tolist(), strict=True)),
+        parts=tuple(zip(starts, portions, strict=True)),
     )
     return Parts(parts, within, whole, within.shares())

@@ -17,6 +17,7 @@ LEAST_COUNT = 10
 LEAST_DEVIATION = 0.01
 MOST_DEVIATION = 1.0
 _BEYOND = 81.0
+_NARROW = 1e-6
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
@@ -27,8 +28,8 @@ class Spread:
     Attributes:
         means: Mean of each bin from 0 (lower end) to 1 (upper end).
         deviations: Standard deviation of each bin in widths of the bin, 0.01 to 1; 0 for even values.
-        parts: Where each bin begins and ends in a wider one, from 0 to 1, that its mean and deviation are of; None
-            if the bins were not cut.
+        parts: Where each bin begins in a wider one, which its mean and deviation are of, and how wide it is, both in
+            widths of that; None if the bins were not cut.
 
     Raises:
         SchemaError: If lengths differ or a number is outside its range.
@@ -70,42 +71,43 @@ class Spread:
         """Return the probability of each part within the wider bin that it is of [bins]."""
         assert self.parts is not None
         found = []
-        for mean, deviation, (start, end) in zip(self.means, self.deviations, self.parts, strict=True):
+        for mean, deviation, (start, width) in zip(self.means, self.deviations, self.parts, strict=True):
             if deviation == 0:
-                found.append(end - start)
+                found.append(width)
                 continue
-            inside = _mass((start - mean) / deviation, (end - mean) / deviation)
-            found.append(inside / _mass(-mean / deviation, (1 - mean) / deviation))
+            inside = _mass((start - mean) / deviation, width / deviation)
+            found.append(inside / _mass(-mean / deviation, 1 / deviation))
         return np.array(found)
 
     def _places_in_parts(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw evenly and reject, within so many deviations that no float64 would show what is beyond."""
-        starts, ends = np.array(self.parts, dtype=np.float64).T
+        starts, widths = np.array(self.parts, dtype=np.float64).T
         deviations = np.array(self.deviations)
         even = deviations == 0
         scale = np.where(even, 1.0, deviations)
-        low, high = ((side - np.array(self.means)) / scale for side in (starts, ends))
-        nearest = np.clip(0.0, low, high)
+        low, width = (starts - np.array(self.means)) / scale, widths / scale
+        nearest = np.clip(0.0, low, low + width)
         reach = np.where(even, np.inf, np.sqrt(nearest**2 + _BEYOND))
-        first, last = np.maximum(low, -reach), np.minimum(high, reach)
+        first, last = np.maximum((-reach - low) / width, 0.0), np.minimum((reach - low) / width, 1.0)
         places = np.zeros(codes.size)
         open_places = np.arange(codes.size)
         while open_places.size:
             which = codes[open_places]
             tries = first[which] + (last - first)[which] * rng.random(which.size)
-            heights = np.exp((nearest[which] ** 2 - tries**2) / 2)
+            heights = np.exp((nearest[which] ** 2 - (low[which] + width[which] * tries) ** 2) / 2)
             accepted = even[which] | (rng.random(which.size) < heights)
-            inside = (tries - low[which]) / (high - low)[which]
-            places[open_places[accepted]] = inside[accepted]
+            places[open_places[accepted]] = tries[accepted]
             open_places = open_places[~accepted]
         return np.clip(places, 0.0, _BELOW_ONE)
 
 
-def _mass(low: float, high: float) -> float:
+def _mass(low: float, width: float) -> float:
     """Return the probability that a standard normal number lies between two, exactly in either tail."""
-    if low > 0:
-        low, high = -high, -low
-    return (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2))) / 2
+    if width < _NARROW:
+        return width * math.exp(-((low + width / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
+    below = -low if low <= 0 else low + width
+    above = low + width if low <= 0 else -low
+    return (math.erfc(-above / math.sqrt(2)) - math.erfc(below / math.sqrt(2))) / 2
 
 
 def fit_spread(column: ColumnCurator, bins: Bins, *, share: Fraction, step: str) -> Spread:
