@@ -199,8 +199,7 @@ def _to_normal(real: Floats) -> Scale:
     quantiles = preprocessing.QuantileTransformer(
         n_quantiles=min(max(min(present.size // 30, 1000), 10), present.size),
         output_distribution="normal",
-        subsample=100_000,  # rows; more would cost seconds a column and change no quantile by much
-        random_state=0,
+        subsample=None,
     ).fit(present[:, None])
 
     def scale(values: Floats) -> Floats:
