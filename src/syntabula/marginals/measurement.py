@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 
 FloatArray = NDArray[np.float64]
+
+HALF_NORMAL = math.sqrt(2 / math.pi)
+"""Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
 MERGING_ONE_WAY = Fraction(1, 5)
-_NO_LIMIT = 1_000_000
 _SECONDS_PER_COLUMN = 0.1  # at epsilon 1; three to six times as much at 5
 
 
@@ -96,7 +95,8 @@ class Adaptive:
             PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way, model_cells=one_way)
         ]
         if first < 1:
-            rounds = min(math.ceil((1 - first) / (measure + choose)), self.max_rounds or _NO_LIMIT)
+            rounds = math.ceil((1 - first) / (measure + choose))
+            rounds = min(rounds, self.max_rounds or rounds)
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = (1 - first) * measure / (measure + choose)
@@ -133,24 +133,14 @@ class Adaptive:
     ) -> MarginalModel:
         """Measure one-way marginals, then choose, measure and fit until the share is spent."""
         report = progress or (lambda step, done: None)
-        domain = curator.domain
-        used, measure_share, choose_share = self._shares(domain, share)
-        if len(domain) == 1:
-            used = share
+        weights = self._candidates(curator.domain)
+        _, measure_share, choose_share = self._shares(curator.domain, share)
 
         # Start with every column on its own, and merge what its pairs could not tell apart.
-        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
-        recoding = self._coarsened(curator, measured, share - used)
-        more = MERGING_ONE_WAY * share - used
-        if self.one_way_share is None and more > 0 and _merges_much(recoding):
-            # From now on only these counts tell merged codes apart, so they are worth more.
-            again = curator.measure([m.clique for m in measured], share=more, step=ONE_WAY)
-            measured = [first.averaged(second) for first, second in zip(measured, again, strict=True)]
-            used += more
-            recoding = self._coarsened(curator, measured, share - used)
+        measured, recoding, used = self._start(curator, share)
         curator = curator.recoded(recoding)
+        domain = curator.domain
         measured = [recoding.merge_measurement(m) for m in measured]
-        weights, domain = self._candidates(domain), curator.domain
         model = model.over(domain).fit(measured)
         rounds = Rounds(
             share=share,
@@ -189,6 +179,21 @@ class Adaptive:
                 rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
         return RecodedModel(model, recoding) if recoding.maps else model
+
+    def _start(self, curator: Curator, share: Fraction) -> tuple[list[Measurement], Recoding, Fraction]:
+        """Return the one-way marginals, how their codes merge, and the share that they took."""
+        domain = curator.domain
+        used = share if len(domain) == 1 else self._shares(domain, share)[0]
+        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
+        recoding = self._coarsened(curator, measured, share - used)
+        more = MERGING_ONE_WAY * share - used
+        if self.one_way_share is None and more > 0 and _merges_much(recoding):
+            # From now on only these counts tell merged codes apart, so they are worth more.
+            again = curator.measure([m.clique for m in measured], share=more, step=ONE_WAY)
+            measured = [first.averaged(second) for first, second in zip(measured, again, strict=True)]
+            used += more
+            recoding = self._coarsened(curator, measured, share - used)
+        return measured, recoding, used
 
     def _coarsened(self, curator: Curator, one_way: Sequence[Measurement], rest: Fraction) -> Recoding:
         """Return how codes merge before anything else is measured; they stay where only columns are asked for."""

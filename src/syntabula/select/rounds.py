@@ -9,12 +9,10 @@ from fractions import Fraction
 from itertools import combinations
 
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.privacy.curator import Curator
 from syntabula.select.base import PlannedStep
-
-HALF_NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
 _NO_LIMIT = 1_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,9 +9,7 @@ import numpy as np
 
 from syntabula.marginals.clique import distinct, maximal
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
-
-_HALF_NORMAL = math.sqrt(2 / math.pi)
+from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +106,6 @@ def _dependence(domain: Domain, measurements: Sequence[Measurement], clique: Cli
     joint = known.values.reshape(-1, domain.size(child))
     total = max(1.0, float(joint.sum()))
     independent = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0) / total)
-    noise = _HALF_NORMAL * float(np.sqrt(known.variances).sum())
+    noise = HALF_NORMAL * float(np.sqrt(known.variances).sum())
     exact = not any(np.any(m.sigma) for m in measurements)
     return float(np.abs(joint - independent).sum()) - (0.0 if exact else noise)

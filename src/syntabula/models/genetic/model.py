@@ -13,13 +13,12 @@ from syntabula._arguments import check_count, check_one_of
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
 from syntabula.models.genetic.evolution import Evolution, Goal
 from syntabula.models.hard_rows import HardRows, Rows, draw_codes
 
 _TRIES_PER_ROW = 100
 _SECONDS_PER_ROW_AND_MARGINAL = 1.5e-6  # at the usual tolerance, on one core
-_HALF_NORMAL = math.sqrt(2 / math.pi)
 _MUCH_NOISE = 0.2
 """Part of the records of a marginal that noise may move before a fit stops at it."""
 
@@ -128,7 +127,7 @@ class Genetic(HardRows):
         """Return whether a fit stops at the error that noise explains."""
         if self.stop_at_noise is not None:
             return self.stop_at_noise
-        moved = [_HALF_NORMAL * float(np.mean(m.sigma)) * m.values.size / (2 * total) for m in measurements]
+        moved = [HALF_NORMAL * float(np.mean(m.sigma)) * m.values.size / (2 * total) for m in measurements]
         return sum(moved) >= _MUCH_NOISE * len(moved)
 
     def _evolve(self, evolution: Evolution, enough: float, rng: np.random.Generator) -> None:
