@@ -15,9 +15,9 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
     "margnet-s": _NETWORK | {"rounds_per_column": 1},
-    "gem": _NETWORK | {"rounds_per_column": 2},
+    "gem": _NETWORK | {"rounds_per_column": 1},
     "rap++": {"n_rows": 32, "iterations": 2, "n_thresholds": 5, "chosen_per_round": 8},
-    "rap": {"n_rows": 32, "iterations": 4, "rounds_per_column": 2, "cells_per_round": 3},
+    "rap": {"n_rows": 32, "iterations": 4, "rounds_per_column": 1, "cells_per_round": 3},
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
