@@ -152,6 +152,22 @@ class TestSources:
         with pytest.raises(SchemaError, match=r"no column 'aeg'.*did you mean 'age'"):
             method().fit(path, st.Schema({"aeg": SOME["age"]}, others="find"))
 
+    @pytest.mark.parametrize("observed", [False, True])
+    def test_keys_of_json_taint_even_where_all_that_occur_are_declared(
+        self, observed: bool, tmp_path: Path
+    ) -> None:
+        # One more record may have another key, or be the first and order them otherwise.
+        rows = people()[["job", "age"]].to_dict("records")
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+        some = method(allow_observed=observed).fit(path, SOME)
+        whole = method(allow_observed=observed).fit(path, st.Schema(SOME.columns))
+
+        assert some.privacy.types_read
+        assert "and of JSON, which there are" in some.privacy.text()
+        assert not whole.privacy.types_read
+
     def test_cells_are_read_as_declared_and_others_as_found(self, tmp_path: Path) -> None:
         path = tmp_path / "t.csv"
         path.write_text("code;n\n" + "007;1\n008;2\n" * 500)

@@ -49,7 +49,7 @@ class PrivacyStatement:
         version: Version of the library that made the release.
         choice: What `method` chose by itself; None if it leaves no choice.
         replayed: Number of answers that came from the journal of a run that broke off.
-        types_read: Whether the types of columns were read off the cells of the table.
+        types_read: Whether the types of columns, or of JSON which there are, were read off the cells of the table.
         made_anew: Columns of text of which noise hides every category: their values are running numbers.
     """
 
@@ -130,8 +130,8 @@ class PrivacyStatement:
         if self.types_read:
             reasons.append(
                 "not end-to-end private: which columns are numbers, dates or texts (and of JSON, which there are) was "
-                "read off the cells, which a single record may change; a schema says so, or a file with typed columns "
-                "such as Parquet, and for a CSV file it is found privately"
+                "read off the cells, which a single record may change; a schema of all columns says so, or a file with "
+                "typed columns such as Parquet, and for a CSV file it is found privately"
             )
         return tuple(reasons)
 

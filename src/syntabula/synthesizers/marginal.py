@@ -172,6 +172,9 @@ class Marginal(metaclass=TakesOptions):
         if self.progress is not None:
             self.progress("read the table", 0.0)
         with self._opened(source, declared) as table, self._opened_journal() as journal:
+            # Records of JSON say which columns there are, and in which order, unless a schema does.
+            of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
+            keys_read = of_json and not is_whole(declared)
             if isinstance(table, UntypedFile):
                 if declared is not None:
                     declared.check_names(table.names)
@@ -180,7 +183,7 @@ class Marginal(metaclass=TakesOptions):
                 self._foresight.check(declared, self.memory_mb)
             elif declared is not None:
                 declared.check_table(table)
-            return self._fit(table, declared, journal, strict=strict)
+            return self._fit(table, declared, journal, strict=strict, keys_read=keys_read)
 
     def _opened(self, source: Any, schema: Schema | None) -> AbstractContextManager[RawTable | UntypedFile]:
         if not is_whole(schema) and not self.allow_observed and is_untyped(source):
@@ -194,6 +197,7 @@ class Marginal(metaclass=TakesOptions):
         journal: Journal | None,
         *,
         strict: bool,
+        keys_read: bool,
     ) -> Release:
         foresight, report = self._foresight, self.progress or (lambda step, done: None)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
@@ -238,7 +242,7 @@ class Marginal(metaclass=TakesOptions):
         ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
-        types_read = not types_found and table.origin.types_read(found)
+        types_read = keys_read or (not types_found and table.origin.types_read(found))
         return Release(
             method=self._name,
             codec=codec,
