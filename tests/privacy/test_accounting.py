@@ -111,10 +111,11 @@ class TestZcdpConversion:
     @given(st.floats(-12, 8), st.floats(-15, -0.01), st.floats(1.000001, 10))
     def test_is_monotone(self, exponent: float, delta_exponent: float, factor: float) -> None:
         value, delta = 10**exponent, 10**delta_exponent
-        assert epsilon_from_rho(value * factor, delta) >= epsilon_from_rho(value, delta)
-        assert epsilon_from_rho(value, delta ** (1 / factor)) <= epsilon_from_rho(value, delta)
-        assert rho_from_epsilon(value * factor, delta) >= rho_from_epsilon(value, delta)
-        assert rho_from_epsilon(value, delta ** (1 / factor)) >= rho_from_epsilon(value, delta) * (1 - 1e-13)
+        epsilon, rho = epsilon_from_rho(value, delta), rho_from_epsilon(value, delta)
+        assert epsilon_from_rho(value * factor, delta) >= epsilon
+        assert epsilon_from_rho(value, delta ** (1 / factor)) <= epsilon
+        assert rho_from_epsilon(value * factor, delta) >= rho
+        assert rho_from_epsilon(value, delta ** (1 / factor)) >= rho * (1 - 1e-13)
 
     def test_fractions_are_rounded_up(self) -> None:
         assert epsilon_from_rho(Fraction(1, 3), 1e-5) == epsilon_from_rho(math.nextafter(1 / 3, 1), 1e-5)
