@@ -178,8 +178,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, schema, journal, *, strict):
-        release = right(self, table, schema, journal, strict=strict)
+    def fit(self, table, schema, journal, **options):
+        release = right(self, table, schema, journal, **options)
         merged = release.model.inner
         exact = RecodedModel(replace(merged.inner, _total=float(table.n_rows)), merged.recoding)
         return replace(release, model=RecodedModel(exact, release.model.recoding))
@@ -191,8 +191,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, schema, journal, *, strict):
-        release = right(self, table, schema, journal, strict=strict)
+    def fit(self, table, schema, journal, **options):
+        release = right(self, table, schema, journal, **options)
         return replace(release, method=f"{release.method} fitted to {table.n_rows} rows")
 
     patch.setattr(Marginal, "_fit", fit)
@@ -202,8 +202,8 @@ def _(patch):
 def _(patch):
     right = Marginal._fit
 
-    def fit(self, table, schema, journal, *, strict):
-        release = right(self, table, schema, journal, strict=strict)
+    def fit(self, table, schema, journal, **options):
+        release = right(self, table, schema, journal, **options)
         income = table.columns["income"]
         return replace(release, method=f"{release.method} {income.values[~income.missing].tolist()}")
 
