@@ -125,7 +125,8 @@ def _table(
                 missing = value == "–" and with_settings  # it may be in the row of another setting
                 row.append(value if missing else f"{value} ({'–' if paper is None else f'{paper:.3f}'})")
             row += [_mean(mine, name, None, read) for name in baselines]
-            rows.append(row)
+            if set(row[1 + with_settings :]) != {"–"}:  # else it is a row of another table's methods
+                rows.append(row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
