@@ -91,7 +91,7 @@ class Automatic:
         sparse: Chooses marginals of sparse tables, as in AIM.
         dense: Chooses pairs of dense tables, as in MargNet.
         network: Is fitted to dense tables. It trains for 20 iterations a round where MargNet has 200: as it goes on from
-            where it stood, that came as near in a third of the time or less (benchmarks/results/grid.md).
+            where it stood, that came as near up to epsilon 1 in a third of the time or less (benchmarks/results/grid.md).
         evolved: Is fitted to all pairs, as in Private-GSD. By default it goes on where noise would explain the
             error, however much there is: in dense tables it stops near independence else.
     """
