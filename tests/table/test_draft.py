@@ -8,24 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_columns import raw
 
 from syntabula.errors import SchemaError
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
 from syntabula.table.draft import draft_schema
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-
-DTYPES = {"boolean": bool, "float": float, "text": object, "decimal": object, "other": object}
-
-
-def raw(kind, values, zone=None, dtype=None):
-    """Make a column of one kind; None is missing."""
-    missing = np.array([v is None for v in values], dtype=bool)
-    array = np.zeros(len(values), dtype=dtype or DTYPES.get(kind, np.int64))
-    for i, value in enumerate(values):
-        if value is not None:
-            array[i] = value
-    return RawColumn(array, missing, PhysicalType(kind, kind, timezone=zone))
+from syntabula.table.raw import RawTable
 
 
 def draft_one(raw_column, name="x"):
