@@ -28,7 +28,7 @@ from discretization_figures import draw, mean_of, pivot
 from discretization_tables import COUNTS, EPSILONS, KEY, TABLES, domains, read_rows, us3
 
 import syntabula as st
-from syntabula.discretize.uniform import UniformBins
+from syntabula.bins.uniform import UniformBins
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise

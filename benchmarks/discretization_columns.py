@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 import syntabula as st
+from syntabula.bins import bin_count
+from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.within_bin import uniform_within
 from syntabula.datasets.controlled import LOWER, SIZES, UPPER, controlled
-from syntabula.discretize import bin_count
-from syntabula.discretize.kmeans import KMeansBins
-from syntabula.discretize.privtree import PrivTreeBins
-from syntabula.discretize.quantile import QuantileBins
-from syntabula.discretize.uniform import Bins, UniformBins
-from syntabula.discretize.within_bin import uniform_within
+from syntabula.prepare.kmeans import KMeansBins
+from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.prepare.quantile import QuantileBins
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

@@ -27,7 +27,7 @@ from discretization_columns import (
 )
 
 import syntabula as st
-from syntabula.table.columns import Numeric
+from syntabula.table.schema.columns import Numeric
 
 TABLES = ("wine", "gas", "adult")
 COUNTS = (5, 10, 20, 50, 100, "auto")

@@ -77,7 +77,7 @@ def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
     import pandas as pd
 
     import syntabula
-    from syntabula.table.codec import Codec
+    from syntabula.table.coding.codec import Codec
     from syntabula.table.read import read
 
     table = read(syntabula.datasets.load(name).frame)

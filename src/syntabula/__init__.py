@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from syntabula._registry import synthesizer as synthesizer
     from syntabula.attacks.disclosure import membership_disclosure as membership_disclosure
     from syntabula.attacks.membership import attack as attack
-    from syntabula.discretize.rare import RareCategories as RareCategories
     from syntabula.metrics.evaluate import evaluate as evaluate
     from syntabula.metrics.evaluation import Evaluation as Evaluation
     from syntabula.metrics.registry import list_metrics as list_metrics
+    from syntabula.prepare.preprocessing import Preprocessing as Preprocessing
+    from syntabula.prepare.rare import RareCategories as RareCategories
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.options import option_notes as option_notes
     from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
-    from syntabula.synthesizers.preprocessing import Preprocessing as Preprocessing
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
     from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
@@ -61,25 +61,25 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
-    from syntabula.table.columns import Boolean as Boolean
-    from syntabula.table.columns import Categorical as Categorical
-    from syntabula.table.columns import Date as Date
-    from syntabula.table.columns import Datetime as Datetime
-    from syntabula.table.columns import Identifier as Identifier
-    from syntabula.table.columns import Numeric as Numeric
     from syntabula.table.draft import draft_schema as draft_schema
-    from syntabula.table.schema import Schema as Schema
+    from syntabula.table.schema.columns import Boolean as Boolean
+    from syntabula.table.schema.columns import Categorical as Categorical
+    from syntabula.table.schema.columns import Date as Date
+    from syntabula.table.schema.columns import Datetime as Datetime
+    from syntabula.table.schema.columns import Identifier as Identifier
+    from syntabula.table.schema.columns import Numeric as Numeric
+    from syntabula.table.schema.schema import Schema as Schema
 
 # Where each public name lives; a module is imported when its name is first used.
 _HOMES = {
     "Auto": "synthesizers.auto",
-    "Boolean": "table.columns",
+    "Boolean": "table.schema.columns",
     "Budget": "privacy.budget",
-    "Categorical": "table.columns",
-    "Date": "table.columns",
-    "Datetime": "table.columns",
+    "Categorical": "table.schema.columns",
+    "Date": "table.schema.columns",
+    "Datetime": "table.schema.columns",
     "Evaluation": "metrics.evaluation",
-    "Identifier": "table.columns",
+    "Identifier": "table.schema.columns",
     "Independent": "synthesizers.independent",
     "AIM": "synthesizers.aim",
     "GEM": "synthesizers.gem",
@@ -93,19 +93,19 @@ _HOMES = {
     "Marginal": "synthesizers.marginal",
     "MethodInfo": "_registry",
     "NO_PRIVACY": "privacy.budget",
-    "Numeric": "table.columns",
+    "Numeric": "table.schema.columns",
     "PartInfo": "synthesizers.grid",
     "Plan": "synthesizers.plan",
-    "Preprocessing": "synthesizers.preprocessing",
+    "Preprocessing": "prepare.preprocessing",
     "PrivBayes": "synthesizers.privbayes",
     "PrivMRF": "synthesizers.privmrf",
     "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
     "PrivateGSD": "synthesizers.private_gsd",
-    "RareCategories": "discretize.rare",
+    "RareCategories": "prepare.rare",
     "Release": "synthesizers.release",
     "Report": "report.page",
-    "Schema": "table.schema",
+    "Schema": "table.schema.schema",
     "attack": "attacks.membership",
     "draft_schema": "table.draft",
     "evaluate": "metrics.evaluate",

@@ -33,7 +33,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.table.codec import Codec
+from syntabula.table.coding.codec import Codec
 from syntabula.table.read import read
 
 METHODS = [info.key for info in st.list_synthesizers()]

@@ -11,12 +11,12 @@ from half_noise import HalfNoise
 from test_record_and_replay import compare
 
 import syntabula as st
-from syntabula.discretize.rare import RareCategories
 from syntabula.errors import DataError
 from syntabula.marginals import recoding as recodings
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
+from syntabula.prepare.rare import RareCategories
 from syntabula.privacy import curator as curators
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.sensitive import Sensitive
@@ -25,7 +25,7 @@ from syntabula.select.spanning_tree import SpanningTree
 from syntabula.synthesizers import marginal
 from syntabula.synthesizers.marginal import Marginal
 from syntabula.synthesizers.release import Release
-from syntabula.table.codec import Codec
+from syntabula.table.coding.codec import Codec
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Plant] = {}

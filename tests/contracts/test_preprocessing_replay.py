@@ -18,7 +18,7 @@ from recording import Call, RecordingNoise, ReplayingNoise
 from small_tables import neighbours, table
 
 import syntabula as st
-from syntabula.discretize.uniform import UniformBins
+from syntabula.bins.uniform import UniformBins
 from syntabula.errors import PrivacyWarning, PrivateDomainError, SyntabulaWarning
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.events import (
@@ -210,8 +210,8 @@ class TestPlantedBugs:
         return False
 
     def test_bounds_read_off_the_data(self, tmp_path, monkeypatch):
-        from syntabula.discretize.bounds import FoundBounds
-        from syntabula.table import private_domain
+        from syntabula.prepare import private_domain
+        from syntabula.prepare.bounds import FoundBounds
 
         def observed(column, **_):
             points = column._points.reveal_inside_privacy().values
@@ -222,12 +222,12 @@ class TestPlantedBugs:
         assert self.found(tmp_path, **settings("uniform", "even"))
 
     def test_bins_at_exact_quantiles(self, tmp_path, monkeypatch):
-        from syntabula.discretize.quantile import QuantileBins
+        from syntabula.prepare.quantile import QuantileBins
 
         def observed(self, column, lower, upper, *, count, **_):
             points = np.clip(column._points.reveal_inside_privacy().values, lower, upper)
             cuts = np.unique(np.quantile(points, np.arange(1, count) / count)).tolist()
-            from syntabula.discretize.fitted import bins_through
+            from syntabula.prepare.discretizer import bins_through
 
             return bins_through(cuts, lower, upper, integer=column.integer)
 
@@ -236,7 +236,7 @@ class TestPlantedBugs:
         assert self.found(tmp_path, **settings("quantile", "even"))
 
     def test_a_tree_without_noise(self, tmp_path, monkeypatch):
-        from syntabula.discretize.privtree import PrivTreeBins
+        from syntabula.prepare.privtree import PrivTreeBins
 
         def observed(self, column, lower, upper, *, count, **_):
             points = column._points.reveal_inside_privacy().values

@@ -13,8 +13,8 @@ from recording import RecordingNoise
 from test_preprocessing_replay import LOOSE, ReplayingLabels, Run, check
 
 import syntabula as st
+from syntabula.prepare import found_types
 from syntabula.privacy.noise import SeededNoise
-from syntabula.table import found_types
 
 HEADER = "age,pay,job,day,flag,code"
 STRANGE = [
@@ -85,7 +85,7 @@ def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: p
         physical = right(name, kinds, **options)
         return physical if (kinds != len(found_types.CELL_KINDS) - 1).all() else found_types.TEXT
 
-    monkeypatch.setattr("syntabula.synthesizers.preparation.find_type", observed)
+    monkeypatch.setattr("syntabula.prepare.preparation.find_type", observed)
 
     with pytest.raises(AssertionError):
         compare(tmp_path)

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from syntabula import datasets
-from syntabula.table.columns import Categorical, Numeric
+from syntabula.table.schema.columns import Categorical, Numeric
 
 pytestmark = [
     pytest.mark.data,

@@ -12,7 +12,7 @@ from syntabula.datasets import frames
 from syntabula.datasets.census import census_cells
 from syntabula.datasets.controlled import Shape
 from syntabula.errors import ArgumentError, DatasetError, MissingExtraError
-from syntabula.table.columns import Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
 
 N = 20_000
 

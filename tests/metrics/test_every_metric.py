@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from syntabula.metrics import Comparison, MetricInfo, Score, compare, list_metrics
-from syntabula.table.columns import Categorical, Numeric
-from syntabula.table.schema import Schema
+from syntabula.table.schema.columns import Categorical, Numeric
+from syntabula.table.schema.schema import Schema
 
 METRICS = [info for info in list_metrics() if info.group in ("fidelity", "queries")]
 every_metric = pytest.mark.parametrize("info", METRICS, ids=lambda info: info.key)

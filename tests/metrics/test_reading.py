@@ -10,8 +10,8 @@ import pytest
 
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.metrics import compare
-from syntabula.table.columns import Categorical, Identifier, Numeric
-from syntabula.table.schema import Schema
+from syntabula.table.schema.columns import Categorical, Identifier, Numeric
+from syntabula.table.schema.schema import Schema
 
 
 @pytest.fixture

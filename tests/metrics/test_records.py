@@ -14,8 +14,8 @@ from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.propensity import PropensityError
 from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.support import AlphaPrecision, BetaRecall, alpha_precision, beta_recall
-from syntabula.table.columns import Categorical
-from syntabula.table.schema import Schema
+from syntabula.table.schema.columns import Categorical
+from syntabula.table.schema.schema import Schema
 
 
 def people(n: int, seed: int) -> pd.DataFrame:

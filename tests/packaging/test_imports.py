@@ -11,18 +11,19 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
 # "" is the package's own surface: what `import syntabula` offers.
-EVERYWHERE = {"errors", "_arguments", "_docstrings", "_extras", "_version", "_warnings"}
-_ENCODED = {"marginals", "privacy", "discretize", "table"}
+EVERYWHERE = {"errors", "_arguments", "_docstrings", "_extras", "_planning", "_version", "_warnings"}
+_ENCODED = {"marginals", "privacy", "bins", "table"}
 _LEARNING = {*_ENCODED, "models", "select"}
 MAY_IMPORT: dict[str, set[str]] = {
     "marginals": set(),
     "privacy": {"marginals"},
-    "discretize": {"privacy", "marginals"},
-    "table": {"discretize", "privacy", "marginals"},
+    "bins": set(),
+    "table": {"bins", "marginals"},
+    "prepare": _ENCODED,
     "datasets": _ENCODED,
     "models": {"marginals"},
     "select": {"models", "privacy", "marginals"},
-    "synthesizers": _LEARNING,
+    "synthesizers": {*_LEARNING, "prepare"},
     "metrics": _ENCODED,
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tune": {*_LEARNING, "synthesizers", "metrics"},
@@ -37,6 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_arguments": set(),
     "_docstrings": set(),
     "_extras": set(),
+    "_planning": set(),
     "_warnings": set(),
     "errors": set(),
 }

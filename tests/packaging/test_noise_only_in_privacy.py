@@ -36,8 +36,8 @@ MAY_DRAW = {
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",
     # A file is written under a temporary name that nothing else has.
-    "table/schema_file": "secrets",
-    "table/files": "secrets",
+    "table/schema/file": "secrets",
+    "table/files/files": "secrets",
 }
 """Files (without .py) or folders, and the one module each may draw from, with the reason above it."""
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.discretize.uniform import UniformBins
+from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator

@@ -15,19 +15,19 @@ import audit_bounds as bounds
 import numpy as np
 import pytest
 
-from syntabula.discretize.bounds import extract_bounds
-from syntabula.discretize.fitted import FittedDiscretizer
-from syntabula.discretize.kmeans import KMeansBins
-from syntabula.discretize.precision import extract_level
-from syntabula.discretize.privtree import PrivTreeBins
-from syntabula.discretize.quantile import QuantileBins
-from syntabula.discretize.rare import RareCategories
-from syntabula.discretize.spread import fit_spread
-from syntabula.discretize.uniform import Bins
+from syntabula.bins.uniform import Bins
 from syntabula.errors import PrivateDomainError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.prepare.bounds import extract_bounds
+from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.kmeans import KMeansBins
+from syntabula.prepare.precision import extract_level
+from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.prepare.quantile import QuantileBins
+from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
 from syntabula.privacy.curator import Curator

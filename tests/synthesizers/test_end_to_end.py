@@ -19,8 +19,8 @@ import syntabula as st
 from syntabula.errors import ArgumentError
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
-from syntabula.table.files import read_table, write_table
-from syntabula.table.frames import from_frame
+from syntabula.table.files.files import read_table, write_table
+from syntabula.table.frames.frames import from_frame
 
 METHODS = ["independent", "mst", "aim"]
 N = 1_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.table.codec import Codec
+from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 DTYPES = {"boolean": bool, "float": float, "text": object, "decimal": object, "other": object}
 

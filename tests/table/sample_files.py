@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from syntabula.table.files import read_table
+from syntabula.table.files.files import read_table
 from syntabula.table.raw import PhysicalType, RawColumn
 
 MOMENTS = [

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from syntabula.table.frames import from_frame, to_frame
+from syntabula.table.frames.frames import from_frame, to_frame
 from syntabula.table.raw import Origin
 
 MOMENTS = [dt.datetime(2020, 10, 25, 1, 30, 0, 5), dt.datetime(1969, 12, 31, 23), None]

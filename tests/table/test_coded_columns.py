@@ -10,9 +10,9 @@ import pytest
 from sample_columns import decode_one, encode_one, raw, table
 
 from syntabula.marginals.domain import Domain
-from syntabula.table.codec import Codec
-from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Numeric
-from syntabula.table.schema import Schema
+from syntabula.table.coding.codec import Codec
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.schema import Schema
 
 NAN, INF = float("nan"), float("inf")
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sample_columns import raw
 
 from syntabula.errors import SchemaError
-from syntabula.table.codec import Codec
-from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
 
 
 def draft_one(raw_column, name="x"):

@@ -15,7 +15,7 @@ import pytest
 from sample_frames import ARROW, DAYS, MOMENTS, POLARS, round_trip
 
 from syntabula.errors import CoercionWarning
-from syntabula.table.frames import from_frame
+from syntabula.table.frames.frames import from_frame
 
 CANARY = "zebra-canary-7731"
 PARIS = ZoneInfo("Europe/Paris")

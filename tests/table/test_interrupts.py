@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.duckdb_columns import connection
-from syntabula.table.frames import from_frame
+from syntabula.table.frames.duckdb_columns import connection
+from syntabula.table.frames.frames import from_frame
 from syntabula.table.interrupts import interruptible
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
@@ -64,7 +64,7 @@ class TestRelationOfTheUser:
     ) -> None:
         import duckdb
 
-        from syntabula.table import duckdb_columns
+        from syntabula.table.frames import duckdb_columns
 
         def fail(*_: object) -> None:
             raise RuntimeError(text)
@@ -81,7 +81,7 @@ class TestWholeRead:
         """In a process of its own, with the handler that Python installs, interrupted while DuckDB works."""
         script = (
             "import sys\n"
-            "from syntabula.table import csv_reading, files\n"
+            "from syntabula.table.files import csv_reading, files\n"
             f"csv_reading._types = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
             ".fetchnumpy())\n"
             "try:\n"

@@ -9,8 +9,8 @@ import pytest
 from sample_files import TABLE, cells, read_text, shown
 
 from syntabula.errors import DataError
-from syntabula.table.files import read_table, write_table
-from syntabula.table.frames import from_frame
+from syntabula.table.files.files import read_table, write_table
+from syntabula.table.frames.frames import from_frame
 
 CANARY = "zebra-canary-7731"
 

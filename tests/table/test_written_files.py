@@ -15,8 +15,8 @@ import pytest
 from sample_files import TABLE, cells, shown, texts
 
 from syntabula.errors import DataError
-from syntabula.table.files import read_table, write_parts, write_table
-from syntabula.table.frames import from_frame
+from syntabula.table.files.files import read_table, write_parts, write_table
+from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 
 CANARY = "zebra-canary-7731"
@@ -71,7 +71,7 @@ class TestAtomicity:
         code = (
             "import resource, signal, sys, numpy as np\n"
             "from syntabula.errors import DataError\n"
-            "from syntabula.table.files import write_table\n"
+            "from syntabula.table.files.files import write_table\n"
             "from syntabula.table.raw import PhysicalType, RawColumn\n"
             "import duckdb, pyarrow.feather\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

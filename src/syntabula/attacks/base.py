@@ -7,7 +7,7 @@ from typing import Protocol
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.metrics.comparison import Floats, View
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 
 class Attack(Protocol):

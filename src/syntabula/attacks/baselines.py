@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 Rows = NDArray[np.intp]
 

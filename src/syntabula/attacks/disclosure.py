@@ -28,7 +28,7 @@ from syntabula.metrics.score import Baseline, Score
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, SchemaSource, as_schema
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
 
 def membership_disclosure(

@@ -12,9 +12,9 @@ import numpy as np
 from syntabula.errors import DataError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Floats, View
-from syntabula.table.columns import Boolean, Categorical, Identifier
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema.columns import Boolean, Categorical, Identifier
+from syntabula.table.schema.schema import Schema
 
 _NUMBERS = {"integer", "float", "decimal", "date", "datetime"}
 

@@ -31,7 +31,7 @@ from syntabula.attacks.value_range import ValueRange
 from syntabula.errors import ArgumentError, PrivateDomainError
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, SchemaSource, as_schema
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
 _ATTACKS: dict[str, Callable[[], Attack]] = {
     "groundhog": GroundHog,

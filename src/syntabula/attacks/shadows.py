@@ -24,9 +24,9 @@ from syntabula._extras import require
 from syntabula._version import __version__
 from syntabula.attacks.base import Fitted, Synthesizer
 from syntabula.errors import ArgumentError, SyntabulaWarning
-from syntabula.table.conform import conform
+from syntabula.table.frames.conform import conform
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 Floats = NDArray[np.float64]
 Job = Callable[[int], Floats]

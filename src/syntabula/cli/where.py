@@ -51,7 +51,7 @@ def _condition(text: str, column: Any) -> Any:
 
 def _value(text: str, column: Any) -> Any:
     """Return the value that a text writes; the text itself, to be refused with the others, if it writes none."""
-    from syntabula.table.columns import SPELLINGS
+    from syntabula.table.schema.columns import SPELLINGS
 
     kind = (
         column.label_type

@@ -12,7 +12,7 @@ from syntabula.datasets.arguments import check_n_rows, check_seed
 from syntabula.datasets.frames import Cells, make_frame
 
 if TYPE_CHECKING:
-    from syntabula.table.schema import Schema
+    from syntabula.table.schema.schema import Schema
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -118,8 +118,8 @@ def census_cells(n_rows: int, seed: int) -> dict[str, Cells]:
 
 def census_schema() -> Schema:
     """Return the public schema of `census`: its bounds are set by the simulation, not read off a table."""
-    from syntabula.table.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
-    from syntabula.table.schema import Schema
+    from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+    from syntabula.table.schema.schema import Schema
 
     return Schema(
         {

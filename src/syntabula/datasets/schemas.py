@@ -10,7 +10,7 @@ from syntabula.datasets.registry import describe
 from syntabula.errors import DatasetError
 
 if TYPE_CHECKING:
-    from syntabula.table.schema import Schema
+    from syntabula.table.schema.schema import Schema
 
 # In the order of the provider's description of the table.
 _ADULT_CATEGORIES = {
@@ -63,8 +63,8 @@ def adult_schema() -> Schema:
     bounds of 17 and 1 follow from its rule of extraction (older than 16, at least one hour of work), 1 to 16
     are the levels of education, and the other bounds are widely published facts about this public table.
     """
-    from syntabula.table.columns import Categorical, Numeric
-    from syntabula.table.schema import Schema
+    from syntabula.table.schema.columns import Categorical, Numeric
+    from syntabula.table.schema.schema import Schema
 
     columns: dict[str, Categorical | Numeric] = {}
     for name in describe("adult").columns:
@@ -96,8 +96,8 @@ def schema_of(name: str) -> Schema:
     if name == "census":
         return census_schema()
     if name in {f"controlled_{shape}" for shape in get_args(Shape)}:
-        from syntabula.table.columns import Numeric
-        from syntabula.table.schema import Schema
+        from syntabula.table.schema.columns import Numeric
+        from syntabula.table.schema.schema import Schema
 
         return Schema({"value": Numeric(LOWER, UPPER)}, label=name)
     raise DatasetError(

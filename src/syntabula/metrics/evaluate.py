@@ -21,7 +21,7 @@ from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.read import read
-from syntabula.table.schema import SchemaSource, as_schema
+from syntabula.table.schema.schema import SchemaSource, as_schema
 
 Progress = Callable[[str, float], None]
 

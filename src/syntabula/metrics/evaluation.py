@@ -14,7 +14,7 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.metrics.metric import Group, MetricInfo
 from syntabula.metrics.score import Score
-from syntabula.table.object_columns import object_array
+from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn
 
 Against = Literal["real", "holdout"]
@@ -100,7 +100,7 @@ class Evaluation:
         Raises:
             MissingExtraError: If no library of data frames is installed.
         """
-        from syntabula.table.frames import to_frame
+        from syntabula.table.frames.frames import to_frame
 
         columns = self._columns()
         return to_frame(columns, Origin(self.container, {n: c.physical for n, c in columns.items()}))
@@ -112,7 +112,7 @@ class Evaluation:
             ArgumentError: If the suffix is unknown.
             DataError: If the file cannot be written.
         """
-        from syntabula.table.files import write_table
+        from syntabula.table.files.files import write_table
 
         write_table(self._columns(), path)
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
-from syntabula.table.columns import MICROSECONDS, Boolean, Categorical, Identifier
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, SchemaSource, as_schema, listed
+from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}

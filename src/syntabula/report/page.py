@@ -22,11 +22,11 @@ from syntabula.report.plane import Method, check_method, lay_out
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
-from syntabula.table.schema import as_schema
+from syntabula.table.schema.schema import as_schema
 
 if TYPE_CHECKING:
     from syntabula import Release
-    from syntabula.table.schema import SchemaSource
+    from syntabula.table.schema.schema import SchemaSource
 
 Progress = Callable[[str, float], None]
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
@@ -19,7 +20,6 @@ from syntabula.marginals.workload import WorkloadOption, checked_workload, workl
 from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import Rounds, mean_noise
 
 ONE_WAY = "measure one-way marginals"

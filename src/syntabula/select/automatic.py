@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from syntabula._arguments import check_part, check_positive
 from syntabula._extras import is_installed
+from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
@@ -19,7 +20,7 @@ from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.statement import MethodChoice
 from syntabula.select.adaptive import Adaptive
-from syntabula.select.base import PlannedStep, Progress, Selector
+from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.given import AllPairs

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._arguments import check_count, check_part
+from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import Rounds
 
 TOTAL = "count the records"

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from syntabula._arguments import check_count, check_part
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._arguments import check_count, check_one_of, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import (
     Rounds,
     affordable,

@@ -10,13 +10,13 @@ from itertools import combinations
 import numpy as np
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.combine import combined
 from syntabula.select.rounds import mean_noise
 

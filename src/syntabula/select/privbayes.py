@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 

@@ -10,13 +10,13 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+from syntabula._planning import PlannedStep
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.models.base import MarginalModel, memory_with_each_mb
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
 _NO_LIMIT = 1_000_000

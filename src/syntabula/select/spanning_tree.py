@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from syntabula._arguments import check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
@@ -17,7 +18,6 @@ from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"

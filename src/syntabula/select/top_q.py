@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
@@ -16,7 +17,6 @@ from syntabula.models.base import MarginalModel, StatesFitCost
 from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.threshold_curator import with_thresholds
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import Rounds, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
-from syntabula.select.base import PlannedStep, Progress
 from syntabula.select.rounds import affordable
 
 TOTAL = "measure the number of records"

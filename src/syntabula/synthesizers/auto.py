@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from syntabula._planning import Progress
 from syntabula.errors import ArgumentError
 from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.statement import MethodChoice
 from syntabula.select.automatic import Automatic
-from syntabula.select.base import Progress
 from syntabula.synthesizers.marginal import Marginal
 
 

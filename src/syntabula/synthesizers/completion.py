@@ -11,12 +11,12 @@ import numpy as np
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import MarginalModel
-from syntabula.table.codec import Codec
-from syntabula.table.column_codes import is_learned
-from syntabula.table.columns import Categorical, Column
-from syntabula.table.encoding import encode_column
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.encoding import encode_column
 from syntabula.table.raw import RawColumn
 from syntabula.table.read import read
+from syntabula.table.schema.column_codes import is_learned
+from syntabula.table.schema.columns import Categorical, Column
 
 
 @dataclass(frozen=True, eq=False)

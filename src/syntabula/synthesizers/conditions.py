@@ -12,18 +12,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.discretize.parts import Parts, cut
+from syntabula.bins.cutting import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, check_sample
 from syntabula.models.restricted import Restricted, restricted
-from syntabula.table.codec import Codec
-from syntabula.table.column_codes import n_codes
-from syntabula.table.columns import Column
-from syntabula.table.conditions import Allowed, allowed
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
+from syntabula.table.schema.column_codes import n_codes
+from syntabula.table.schema.columns import Column
 
 _FEW_RECORDS = 100
 

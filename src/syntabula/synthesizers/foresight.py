@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from syntabula.discretize.bin_count import budget_rice
-from syntabula.discretize.rare import RareCategories
+from syntabula._planning import PlannedStep
+from syntabula.bins.bin_count import budget_rice
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
+from syntabula.prepare.preparation import Preparation, prepare
+from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.rare import RareCategories
 from syntabula.privacy.budget import Budget
-from syntabula.select.base import PlannedStep, Selector
+from syntabula.select.base import Selector
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_columns, make_plan, with_model
-from syntabula.synthesizers.preparation import Preparation, prepare
-from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
-from syntabula.table.codec import Codec
-from syntabula.table.columns import Categorical
+from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema import Schema, completed, is_whole, undeclared
+from syntabula.table.schema.columns import Categorical
+from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,33 +11,41 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from syntabula._arguments import check_count, check_positive
+from syntabula._planning import Progress
 from syntabula._version import __version__
-from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
+from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.rare import RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import MethodChoice, PrivacyStatement
-from syntabula.select.base import Progress, Selector
+from syntabula.select.base import Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
 from syntabula.synthesizers.named_options import TakesOptions
 from syntabula.synthesizers.plan import Plan
-from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
-from syntabula.table.column_codes import is_learned
-from syntabula.table.columns import Identifier
 from syntabula.table.draft import whole_schema
+from syntabula.table.files.untyped_file import UntypedFile, is_untyped, untyped_file
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema import Schema, SchemaSource, as_schema, check_declared, is_whole, undeclared
-from syntabula.table.untyped_file import UntypedFile, is_untyped, untyped_file
+from syntabula.table.schema.column_codes import is_learned
+from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.schema import (
+    Schema,
+    SchemaSource,
+    as_schema,
+    check_declared,
+    is_whole,
+    undeclared,
+)
 
 _LEARNING_OPTIONS = ("selector", "model", "preprocessing", "rare", "bins")
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from syntabula._planning import PlannedStep
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel, StatesFitCost
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement_lines import folded
-from syntabula.select.base import PlannedStep
-from syntabula.table.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 1.5e-7

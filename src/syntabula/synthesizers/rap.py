@@ -11,9 +11,9 @@ from syntabula.select.base import Selector
 from syntabula.select.cell_queries import CellQueries
 from syntabula.select.top_q import TopQ
 from syntabula.synthesizers.marginal import Marginal
-from syntabula.table.columns import Boolean, Categorical, Identifier
 from syntabula.table.raw import RawTable
-from syntabula.table.schema import Schema
+from syntabula.table.schema.columns import Boolean, Categorical, Identifier
+from syntabula.table.schema.schema import Schema
 
 
 def _several_cells() -> CellQueries:

@@ -18,9 +18,9 @@ from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.release_file import read_release, write_release
-from syntabula.table.codec import Codec
+from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin, RawColumn
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
 """Rows that `sample_to` draws and writes in one piece."""
@@ -108,7 +108,7 @@ class Release:
             >>> bool(young["age"].between(18, 30).all())
             True
         """
-        from syntabula.table.frames import to_frame
+        from syntabula.table.frames.frames import to_frame
 
         columns = self.sample_columns(n, where=where, given=given, seed=seed)
         return to_frame(columns, self.origin, categories=self._categories())
@@ -131,7 +131,7 @@ class Release:
             ArgumentError: As `sample`, or if the suffix is unknown.
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
         """
-        from syntabula.table.files import write_parts
+        from syntabula.table.files.files import write_parts
 
         rows, draw = self._prepared(n, where, given)
         rng = np.random.default_rng(_checked_seed(seed))

@@ -12,7 +12,7 @@ from syntabula._version import __version__
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.replay import fingerprint
-from syntabula.table.schema import Schema
+from syntabula.table.schema.schema import Schema
 
 
 def run_facts(

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.table.columns import (
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
     Boolean,
@@ -29,9 +31,7 @@ from syntabula.table.columns import (
     Numeric,
     time_zone,
 )
-from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.read import read
-from syntabula.table.schema import Schema, completed, is_whole, undeclared
+from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 FEW_VALUES = 20
 """Whole numbers with no more distinct values than this become categories; fewer rows prove no identifier."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError
+from syntabula.table.frames.retyping import typed_as_declared
 from syntabula.table.raw import Origin, RawColumn, RawTable
-from syntabula.table.untyped import typed_as_declared
 
 if TYPE_CHECKING:
-    from syntabula.table.schema import SchemaSource
+    from syntabula.table.schema.schema import SchemaSource
 
 
 def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
@@ -35,18 +35,18 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
         MissingExtraError: If an optional library is needed.
     """
     if schema is not None:
-        from syntabula.table.schema import as_schema
+        from syntabula.table.schema.schema import as_schema
 
         schema = as_schema(schema)
     if isinstance(source, str | Path | os.PathLike):
-        from syntabula.table.files import read_table
+        from syntabula.table.files.files import read_table
 
         source = read_table(source, schema)
     if isinstance(source, RawTable):
         return source if schema is None else typed_as_declared(source, schema)
     if source is None:
         raise DataError("no table was given; give a data frame, an Arrow table or the path of a file")
-    from syntabula.table.frames import from_frame
+    from syntabula.table.frames.frames import from_frame
 
     return read(from_frame(source), schema)
 
@@ -56,10 +56,10 @@ def write_like(
 ) -> Any:
     """Make a table of the origin's types: in memory, or in a file if a path is given (returns None then)."""
     if path is None:
-        from syntabula.table.frames import to_frame
+        from syntabula.table.frames.frames import to_frame
 
         return to_frame(columns, origin)
-    from syntabula.table.files import write_table
+    from syntabula.table.files.files import write_table
 
     write_table(columns, path, origin)
     return None

@@ -73,7 +73,7 @@ def evaluate(
     from syntabula import evaluate as evaluate_tables
 
     if out is not None:
-        from syntabula.table.formats import file_format
+        from syntabula.table.files.formats import file_format
 
         file_format(out)
     check_outputs({"--out": out}, inputs=(real, synthetic, holdout, schema), force=force)

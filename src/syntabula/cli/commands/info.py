@@ -10,7 +10,7 @@ from syntabula.cli import options
 from syntabula.cli.console import Console
 
 if TYPE_CHECKING:
-    from syntabula.table.columns import Column
+    from syntabula.table.schema.columns import Column
 
 
 def info(context: typer.Context, release: options.ReleaseFile) -> None:
@@ -43,7 +43,7 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
 
 def _extent(column: Column) -> str:
     """Return how far a domain reaches; of one that was read off the table nothing."""
-    from syntabula.table.columns import Categorical, Date, Datetime, Numeric
+    from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
 
     if column.provenance == "observed":
         return ""

@@ -49,7 +49,7 @@ def plan(
 
 
 def _planned(request: Request, table: Path | None, assume_rows: int | None) -> Plan:
-    from syntabula.table.schema import is_whole
+    from syntabula.table.schema.schema import is_whole
 
     schema = request.schema()
     synthesizer = request.synthesizer()
@@ -61,8 +61,8 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None) -> P
             "name the table, or give a schema of all its columns with --schema", Exit.ARGUMENTS
         )
     from syntabula.table.draft import whole_schema
+    from syntabula.table.files.untyped_file import is_untyped
     from syntabula.table.read import read
-    from syntabula.table.untyped_file import is_untyped
 
     raw = read(table, schema)
     if request.observed:

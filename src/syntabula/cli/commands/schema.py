@@ -15,7 +15,7 @@ from syntabula.cli.outputs import check_outputs, failures_of, whole_file
 
 def _show_kinds(context: typer.Context, asked: bool) -> None:
     if asked:
-        from syntabula.table.schema_guide import schema_guide
+        from syntabula.table.schema.guide import schema_guide
 
         text = schema_guide()
         context.obj.result(text, {"text": text})

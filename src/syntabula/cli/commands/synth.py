@@ -112,7 +112,7 @@ def check_rows(rows: int | None) -> None:
 
 def check_table_file(path: Path) -> None:
     """Refuse a file name whose format is unknown before anything is spent."""
-    from syntabula.table.formats import file_format
+    from syntabula.table.files.formats import file_format
 
     file_format(path)
 

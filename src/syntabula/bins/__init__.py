@@ -1,0 +1,1 @@
+"""Bins of numbers and times: geometry that looks at no data."""

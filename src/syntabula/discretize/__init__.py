@@ -1,1 +1,0 @@
-"""From raw columns to bins and merged categories."""

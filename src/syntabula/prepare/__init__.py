@@ -1,0 +1,1 @@
+"""Everything that spends budget on raw columns before codes are counted."""

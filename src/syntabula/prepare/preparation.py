@@ -1,0 +1,253 @@
+"""How raw columns become codes: what each column's preprocessing may spend, and the spending of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula._planning import PlannedStep, Progress
+from syntabula.bins.bin_count import LEAST_BINS, budget_rice
+from syntabula.bins.spread import Spread
+from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.prepare import domain_warnings
+from syntabula.prepare.discretizer import is_worth_fitting
+from syntabula.prepare.found_columns import find_columns, one_by_one
+from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
+from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.private_domain import check_extractable
+from syntabula.prepare.spread import fit_spread
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_lines import domain_step
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.files.untyped_file import UntypedFile
+from syntabula.table.raw import PhysicalType, RawTable
+from syntabula.table.schema.column_codes import span
+from syntabula.table.schema.columns import Column, Date, Datetime, Numeric
+from syntabula.table.schema.schema import Schema, completed, is_whole
+
+_COUNT_STEP = "count the records"
+_CELLS_PER_COLUMN = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """What each column's preprocessing may spend, decided by names, types and declared domains alone.
+
+    Attributes:
+        settings: The options.
+        bins: Largest number of bins of a column, or "auto" for the rule of `budget_rice`.
+        count: Share for counting the records; 0 if their number is not needed.
+        types: Share of each column whose type has to be found.
+        domains: Share of each column whose domain has to be found.
+        refinements: Share of each ordered column for its bins and the values within.
+        rare: Share for merging rare categories; 0 if there is no large column.
+    """
+
+    settings: Preprocessing
+    bins: BinCount
+    count: Fraction
+    types: Mapping[str, Fraction] = field(default_factory=dict)
+    domains: Mapping[str, Fraction]
+    refinements: Mapping[str, Fraction]
+    rare: Fraction
+
+    @property
+    def share(self) -> Fraction:
+        """Part of the whole budget that all of it may spend."""
+        columns = (self.types, self.domains, self.refinements)
+        return self.count + self.rare + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+
+    def planned_steps(self) -> list[PlannedStep]:
+        """Return the steps but rare merging, which its own code plans, in the order that they are taken."""
+        steps = [(type_step(name), share) for name, share in self.types.items()]
+        steps += [(_COUNT_STEP, self.count)] if self.count else []
+        steps += [(domain_step(name), share) for name, share in self.domains.items()]
+        steps += [(_bins_step(name), share) for name, share in self.refinements.items()]
+        # Counting one column is a small part of a pass over the table, which the first step stands for.
+        return [
+            PlannedStep(
+                name=step,
+                share=share,
+                cells=0,
+                noisy_cells=_CELLS_PER_COLUMN,
+                model_cells=0,
+            )
+            for step, share in steps
+        ]
+
+    def most_bins(self, budget: Budget, n_rows: float) -> int:
+        """Return the number of bins of columns that do not state their own."""
+        return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
+
+    def typed(
+        self,
+        file: UntypedFile,
+        schema: Schema | None,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        progress: Progress,
+    ) -> RawTable:
+        """Find the types of a text file's columns that are not declared, and return the table that all types read."""
+        found: dict[str, PhysicalType | None] = {}
+        for name, share in one_by_one(self.types, "find the types", progress):
+            kinds = file.cell_kinds(name)
+            found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
+        domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
+        return file.typed({name: physical or TEXT for name, physical in found.items()}, schema)
+
+    def codec(
+        self,
+        table: RawTable,
+        schema: Schema | None,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        progress: Progress,
+    ) -> Codec:
+        """Find the domains that are not declared, then the bins, and return the codec.
+
+        Raises:
+            PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
+        """
+        n_estimated = 0.0
+        if self.count:
+            # Every record counts once, whatever it holds.
+            everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
+            answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
+            n_estimated = max(float(answer.values[0]), 1.0)
+        if not is_whole(schema):
+            found = find_columns(table, self.domains, ledger=ledger, noise=noise, progress=progress)
+            schema = completed(schema, table.columns, found)
+        most_bins = self.most_bins(ledger.budget, n_estimated)
+        bins: dict[str, Bins] = {}
+        spreads: dict[str, Spread] = {}
+        for name, share in one_by_one(self.refinements, "fit the bins", progress):
+            column = schema[name]
+            if not isinstance(column, Numeric | Date | Datetime):
+                continue
+            refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
+            bins[name] = refined[0]
+            if refined[1] is not None:
+                spreads[name] = refined[1]
+        return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads)
+
+    def _refine(
+        self,
+        name: str,
+        column: Numeric | Date | Datetime,
+        table: RawTable,
+        most_bins: int,
+        n_estimated: float,
+        share: Fraction,
+        ledger: Ledger,
+        noise: NoiseSource,
+    ) -> tuple[Bins, Spread | None]:
+        lower, upper, integer = span(column)
+        count = most_bins if column.bins is None else column.bins
+        worth = is_worth_fitting(lower, upper, integer=integer, count=count)
+        discretizer = self.settings.fitted
+        if not worth:
+            return UniformBins(count).bins(lower, upper, integer=integer), None
+        points, _ = ordered_points(column, table.columns[name])
+        curator = ColumnCurator(points, ledger, noise)
+        if discretizer is None:
+            bins = UniformBins(count).bins(lower, upper, integer=integer)
+        else:
+            part = share if self.settings.within == "even" else share / 2
+            bins = discretizer.fit(
+                curator,
+                lower,
+                upper,
+                count=count,
+                n_estimated=n_estimated,
+                share=part,
+                step=_bins_step(name),
+            )
+            share -= part
+        if self.settings.within == "even":
+            return bins, None
+        return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
+
+
+def prepare(
+    settings: Preprocessing,
+    bins: BinCount,
+    declared: Mapping[str, Column],
+    found: Mapping[str, PhysicalType],
+    *,
+    types_found: bool = False,
+    n_large: int = 0,
+    rare_share: Fraction = Fraction(0),
+) -> Preparation:
+    """Divide the budget of preprocessing among the columns that need some, by what is public of them.
+
+    Args:
+        settings: The options.
+        bins: Number of bins, or "auto".
+        declared: Columns with a declared domain; wide ones of numbers and times get bins.
+        found: Stored type of each other column, or the type that was found for it.
+        types_found: Whether the types of these have to be found, as none are stored. The shares for that follow
+            from names alone.
+        n_large: Number of declared columns whose rare categories are merged.
+        rare_share: What merging gets if nothing else needs budget.
+
+    Raises:
+        SchemaError: If a stored type has no domain to find.
+    """
+    for name, stored in found.items():
+        check_extractable(name, stored)
+    wide = [
+        name
+        for name, column in declared.items()
+        if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
+    ]
+    refined = wide if settings.costs_bins else []
+    if not found and not refined and not (wide and bins == "auto"):
+        return Preparation(
+            settings=settings,
+            bins=bins,
+            count=Fraction(0),
+            domains={},
+            refinements={},
+            rare=rare_share if n_large else Fraction(0),
+        )
+    count = _count_share(settings, bins)
+    each = (settings.share - count) / max(len(found) + len(refined) + n_large, 1)
+    types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
+    rest = each * (1 - TYPE_SHARE) if types_found else each
+    ordered = [n for n, p in found.items() if p.is_ordered] if settings.costs_bins else []
+    return Preparation(
+        settings=settings,
+        bins=bins,
+        count=count,
+        types=types,
+        domains={n: rest / 2 if n in ordered else rest for n in found},
+        refinements=dict.fromkeys(refined, each) | dict.fromkeys(ordered, rest / 2),
+        rare=each * n_large,
+    )
+
+
+def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
+    needed = bins == "auto" or (settings.fitted is not None and settings.fitted.needs_count)
+    return settings.share / 20 if needed else Fraction(0)
+
+
+def _is_worth(column: Column, bins: BinCount) -> bool:
+    assert isinstance(column, Numeric | Date | Datetime)
+    lower, upper, integer = span(column)
+    stated = column.bins if column.bins is not None else bins
+    # A rule's number is not known yet, but its least is.
+    count = LEAST_BINS if stated == "auto" else stated
+    return is_worth_fitting(lower, upper, integer=integer, count=count)
+
+
+def _bins_step(name: str) -> str:
+    return f"fit the bins of {name!r}"

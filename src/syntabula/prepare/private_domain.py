@@ -1,0 +1,256 @@
+"""The domain of a raw column found under differential privacy, from its stored type alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import SchemaError
+from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.categories import FoundCategories, extract_categories
+from syntabula.prepare.precision import extract_level
+from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.label_curator import Label, LabelCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_lines import domain_step
+from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.schema.columns import (
+    MAX_GRID,
+    MICROSECONDS,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+)
+
+MOST_DECIMALS = 6
+LEVEL_SHARE = Fraction(1, 4)
+"""Part of a column's domain budget that finds its decimals or its resolution, where it needs one."""
+
+_RESOLUTIONS = list(MICROSECONDS)
+_UINT64_END = 2**64 - 1
+_INT64_END = 2**63 - 1
+
+
+def check_extractable(name: str, physical: PhysicalType) -> None:
+    """Refuse a column whose stored type has no domain to find; looks at the type alone.
+
+    Raises:
+        SchemaError: If the column holds durations or mixed or nested values.
+    """
+    if physical.kind == "duration":
+        raise SchemaError(
+            f"column {name!r} holds durations; convert them to a number, for instance of seconds"
+        )
+    if physical.kind == "other":
+        raise SchemaError(
+            f"column {name!r} holds mixed or nested values, or of a type that no column reads ({physical.name}); "
+            "convert it to text, numbers or dates, or drop it"
+        )
+
+
+def extract_column(
+    name: str, raw: RawColumn, *, share: Fraction, delta: Fraction, ledger: Ledger, noise: NoiseSource
+) -> Column:
+    """Find the domain of one column and declare it `private`.
+
+    Taken as public are the column's name and stored type. Whole numbers, numbers, dates and points in time
+    get bounds; text gets the categories that enough records share, and "other"; text without any such
+    category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
+    holds as categories are treated as text is, but that rare ones count as missing. The number of decimals of
+    floats, and the resolution of points in time, are found too. A column is nullable if clearly
+    more cells are missing than noise explains; otherwise records with a missing cell are left out, each on
+    its own.
+
+    Args:
+        name: Name of the column.
+        raw: The column as read.
+        share: Part of the whole budget.
+        delta: Part of the budget's delta, for labels only.
+        ledger: Pays.
+        noise: Draws the noise.
+
+    Returns:
+        The declared column, of provenance `private`.
+
+    Raises:
+        PrivateDomainError: If noise hides all bounds.
+        SchemaError: If the stored type has no domain to find.
+    """
+    check_extractable(name, raw.physical)
+    search = _Search(name, raw, share, ledger, noise)
+    if raw.physical.is_labels:
+        return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
+    match raw.physical.kind:
+        case "boolean":
+            return search.boolean()
+        case "date":
+            return search.date()
+        case "datetime":
+            return search.moment()
+        case "integer":
+            return search.whole(share)
+    return search.number()
+
+
+class _Search:
+    """One column and what its search may spend."""
+
+    def __init__(
+        self, name: str, raw: RawColumn, share: Fraction, ledger: Ledger, noise: NoiseSource
+    ) -> None:
+        self.name = name
+        self.step = domain_step(name)
+        self.raw = raw
+        self.share = share
+        self.ledger = ledger
+        self.noise = noise
+
+    def boolean(self) -> Column:
+        present = self.raw.values[~self.raw.missing].astype(np.int64)
+        column = self._curator(present, self.raw.values.size - present.size)
+        answer = column.histogram([0, 2], share=self.share, step=self.step, count_missing=True)
+        return Boolean(
+            nullable=bool(answer.values[-1] > answer.above_noise(MISSING_TAIL)), provenance="private"
+        )
+
+    def text(self, delta: Fraction) -> Column:
+        found = self._categories([x if _is_unicode(x) else None for x in self._present()], delta)
+        if not found.labels:
+            return Identifier(nullable=found.has_missing, provenance="private")
+        other = "other"
+        while other in found.labels:
+            other += "_"
+        return Categorical(
+            found.labels, open=True, other_label=other, nullable=found.has_missing, provenance="private"
+        )
+
+    def codes(self, delta: Fraction) -> Column:
+        # There is no number that could stand for all others.
+        found = self._categories([repr(x + 0) if math.isfinite(x) else None for x in self._present()], delta)
+        if not found.labels:
+            return Identifier(integer=True, nullable=found.has_missing, provenance="private")
+        read = int if self.raw.physical.kind == "integer" else float
+        return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
+
+    def _present(self) -> list[Any]:
+        present: list[Any] = self.raw.values[~self.raw.missing].tolist()
+        return present
+
+    def _categories(self, labels: Iterable[Label], delta: Fraction) -> FoundCategories:
+        counts = Counter(labels)
+        counts[None] += int(self.raw.missing.sum())
+        column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+        return extract_categories(column, share=self.share, delta=delta, step=self.step)
+
+    def whole(self, share: Fraction) -> Column:
+        limits = (0, _UINT64_END) if self.raw.values.dtype == np.uint64 else (-(2**63), _INT64_END)
+        if self.raw.physical.kind != "integer":
+            limits = (-(2**53), 2**53)
+        found = self._bounds(Numeric(*limits, integer=True), share)
+        lower, upper = (min(max(int(b), limits[0]), limits[1]) for b in (found.lower, found.upper))
+        return Numeric(lower, upper, integer=True, nullable=found.has_missing, provenance="private")
+
+    def number(self) -> Column:
+        scale = self.raw.physical.scale
+        if self.raw.physical.kind == "decimal" and scale is not None and 0 <= scale <= MOST_DECIMALS:
+            decimals, share = scale, self.share
+        else:
+            levels = _decimal_levels(self.raw)
+            column = self._curator(levels, 0)
+            decimals = extract_level(
+                column, MOST_DECIMALS + 2, share=self.share * LEVEL_SHARE, step=self.step
+            )
+            share = self.share * (1 - LEVEL_SHARE)
+        if decimals == 0:
+            return self.whole(share)
+        if decimals > MOST_DECIMALS:
+            largest = float(np.finfo(np.float64).max)
+            found = self._bounds(Numeric(-largest, largest), share)
+            return Numeric(found.lower, found.upper, nullable=found.has_missing, provenance="private")
+        most = MAX_GRID // 10**decimals
+        found = self._bounds(Numeric(-most, most, decimals=decimals), share)
+        lower, upper = (
+            min(max(int(b) / 10**decimals, -float(most)), float(most)) for b in (found.lower, found.upper)
+        )
+        return Numeric(lower, upper, decimals=decimals, nullable=found.has_missing, provenance="private")
+
+    def date(self) -> Column:
+        widest = Date(dt.date.min, dt.date.max)
+        found = self._bounds(widest, self.share)
+        first, last = (
+            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
+        )
+        epoch = dt.date(1970, 1, 1)
+        lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
+        return Date(lower, upper, nullable=found.has_missing, provenance="private")
+
+    def moment(self) -> Column:
+        values = self.raw.values[~self.raw.missing]
+        levels = np.full(values.size, len(_RESOLUTIONS) - 1, dtype=np.int64)
+        for level in range(len(_RESOLUTIONS) - 2, -1, -1):
+            levels[values % MICROSECONDS[_RESOLUTIONS[level]] == 0] = level
+        column = self._curator(levels, 0)
+        level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
+        resolution: Any = _RESOLUTIONS[level]
+        zone = self.raw.physical.timezone
+        # A day inside the ends of the calendar, so that any zone can write the bounds.
+        ends = [
+            d.replace(tzinfo=None if zone is None else dt.UTC)
+            for d in (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
+        ]
+        widest = Datetime(*ends, timezone=zone, resolution=resolution)
+        found = self._bounds(widest, self.share * (1 - LEVEL_SHARE))
+        first, last = (
+            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
+        )
+        unit = MICROSECONDS[resolution]
+        epoch = dt.datetime(1970, 1, 1, tzinfo=ends[0].tzinfo)
+        lower, upper = (epoch + dt.timedelta(microseconds=p * unit) for p in (first, last))
+        return Datetime(
+            lower,
+            upper,
+            timezone=zone,
+            resolution=resolution,
+            nullable=found.has_missing,
+            provenance="private",
+        )
+
+    def _bounds(self, widest: Numeric | Date | Datetime, share: Fraction) -> FoundBounds:
+        points, n_missing = ordered_points(widest, self.raw)
+        return extract_bounds(self._curator(points, n_missing), share=share, step=self.step)
+
+    def _curator(self, points: NDArray[Any], n_missing: int) -> ColumnCurator:
+        return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
+
+
+def _is_unicode(label: Label) -> bool:
+    try:
+        (label or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:
+    """Return for each value how many decimals it needs, 0 to 6, or 7 for more."""
+    values = raw.values[~raw.missing].astype(np.float64)
+    values = values[np.isfinite(values)]
+    levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)
+    for decimals in range(MOST_DECIMALS, -1, -1):
+        scale = 10.0**decimals
+        inside = np.abs(values) <= MAX_GRID / scale
+        levels[inside & (np.rint(values * scale) / scale == values)] = decimals
+    return levels

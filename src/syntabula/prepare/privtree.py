@@ -1,0 +1,67 @@
+"""Bins of a private tree: narrow where records are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from syntabula.bins.uniform import Bins
+from syntabula.prepare.discretizer import bins_through
+from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node
+
+
+@dataclass(frozen=True)
+class PrivTreeBins:
+    """Halve the domain where a noisy, depth-corrected count passes a threshold (Zhang, Xiao and Xie, 2016).
+
+    "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
+    dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 a level, whatever the depth.
+    The proof is with the mechanism, `syntabula.privacy.split_tree`; it holds for any threshold of at least 0 that
+    rests on public or released numbers alone.
+
+    The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the
+    records, b being the most leaves, which leaves wide bins in the tails: with the controlled distributions of
+    that study 0 is as good at a budget of 0.1 and better from 1 on. But where noise is small, 0 splits
+    until no leaf is left, level by level, and a point mass lies deep: at epsilon 5 the zeros of capital-gain,
+    92 % of adult, came out spread over 0 to 97. So the threshold is half of the paper's, 1 / (2 b), if that is
+    more than the scale of the noise, and 0 otherwise. tab_bench's code has 0 too, but multiplies noise and decay
+    by the number of columns twice, which is not followed.
+
+    Attributes:
+        threshold: "adaptive" as said, "zero" as in the original paper, "fraction" for n / b as in Ganev et al.
+    """
+
+    threshold: Literal["adaptive", "zero", "fraction"] = "adaptive"
+    key: str = "privtree"
+
+    @property
+    def needs_count(self) -> bool:
+        """Whether the threshold is a part of the number of records."""
+        return self.threshold != "zero"
+
+    def fit(
+        self,
+        column: ColumnCurator,
+        lower: float,
+        upper: float,
+        *,
+        count: int,
+        n_estimated: float,
+        share: Fraction,
+        step: str,
+    ) -> Bins:
+        """Return the bins; see `FittedDiscretizer.fit`."""
+        root = Node(int(lower), int(upper) + 1) if column.integer else Node(float(lower), float(upper))
+        theta = self._theta(max(n_estimated, 0.0) / count, TREE_SENSITIVITY / column.pure_epsilon(share))
+        leaves = column.tree(root, threshold=theta, most_leaves=count, share=share, step=step)
+        return bins_through([leaf.low for leaf in leaves], lower, upper, integer=column.integer)
+
+    def _theta(self, records_per_leaf: float, noise_scale: float) -> float:
+        match self.threshold:
+            case "zero":
+                return 0.0
+            case "fraction":
+                return records_per_leaf
+        return records_per_leaf / 2 if records_per_leaf / 2 > noise_scale else 0.0

@@ -1,0 +1,225 @@
+"""Raw values to small integer codes and back, by the declared domain alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.spread import Spread
+from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.errors import DataError, SchemaError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.table.coding.coercions import KINDS, Coercions, outcome
+from syntabula.table.coding.decoding import decode_column, surrogates
+from syntabula.table.coding.encoding import encode_column
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.schema.column_codes import Binned, is_learned, n_codes, span
+from syntabula.table.schema.columns import Column, Identifier
+from syntabula.table.schema.schema import Schema
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One coder per learned column of a schema; of identifiers, only which are missing is learned, if any may be.
+
+    Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is
+    nullable; of an identifier, present and missing. Nothing about a codec depends on data, unless bins were
+    privately fitted and paid for elsewhere.
+
+    Attributes:
+        schema: Declared columns.
+        bins: Bins of every numeric, date and datetime column, in grid points where the column has a grid.
+        spreads: How the values of some of these columns lie within their bins; evenly if not given.
+
+    Raises:
+        SchemaError: If nothing is left to learn, or bins are missing, needless or do not span the domain.
+    """
+
+    schema: Schema
+    bins: Mapping[str, Bins] = field(repr=False)
+    spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
+    domain: Domain = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", MappingProxyType(dict(self.bins)))
+        needed = {n for n, c in self.schema.columns.items() if isinstance(c, Binned)}
+        if needed != set(self.bins):
+            raise SchemaError(f"bins do not match the columns {sorted(needed ^ set(self.bins))}")
+        for name, bins in self.bins.items():
+            lower, upper, integer = span(self.schema[name])
+            if bins.integer != integer or bins.edges[0] != lower or bins.edges[-1] != upper + integer:
+                raise SchemaError(f"bins of column {name!r} do not span its declared domain")
+        object.__setattr__(self, "spreads", MappingProxyType(dict(self.spreads)))
+        for name, spread in self.spreads.items():
+            if name not in self.bins or len(spread.means) != self.bins[name].size:
+                raise SchemaError(f"the spread of column {name!r} does not fit its bins")
+        sizes = {n: n_codes(c, self.bins.get(n)) for n, c in self._learned().items()}
+        if not sizes:
+            raise SchemaError("the schema has no column to learn from; declare one that is no identifier")
+        object.__setattr__(self, "domain", Domain.from_sizes(sizes))
+
+    @classmethod
+    def plan(
+        cls,
+        schema: Schema,
+        *,
+        bins: int = 100,
+        fitted: Mapping[str, Bins] | None = None,
+        spreads: Mapping[str, Spread] | None = None,
+    ) -> Self:
+        """Make a codec with uniform bins, before any data is read.
+
+        Args:
+            schema: Declared columns.
+            bins: Number of bins of columns that do not state their own; an integer column, date or datetime
+                with no more values than that keeps one code per value.
+            fitted: Bins of some columns from another discretiser, used instead.
+            spreads: How the values of some columns lie within their bins.
+
+        Returns:
+            The codec.
+
+        Raises:
+            ArgumentError: If `bins` is not an integer from 1 to a million.
+            SchemaError: If the schema has nothing to learn, or fitted bins do not fit it.
+        """
+        UniformBins(bins)
+        chosen = dict(fitted or {})
+        for name, column in schema.columns.items():
+            if isinstance(column, Binned) and name not in chosen:
+                lower, upper, integer = span(column)
+                count = bins if column.bins is None else column.bins
+                chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
+        return cls(schema, chosen, spreads or {})
+
+    def encode(
+        self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
+    ) -> tuple[EncodedTable, Coercions]:
+        """Encode a table; total on every table whose columns are stored as the schema says.
+
+        Values outside the bounds count as the nearest bound, unlisted categories as "other" if the column is
+        open, else as missing if it is nullable; cells of text files that the declared kind does not read count as
+        such a category, or as missing. A record that still has a cell without a code is left out.
+        Whether it is depends on that record alone, so adding or removing one record of the raw table changes
+        at most one record of the encoded table, and the guarantee carries over (a 1-stable transformation).
+
+        Args:
+            table: Table to encode.
+            strict: Whether to raise instead of coercing. Such a failure depends on the data and is not
+                covered by the guarantee.
+            found: Columns whose domains were found, which leave out some values by design: these are coerced
+                even if strict, and not told.
+
+        Returns:
+            Codes of the learned columns, and what was coerced (not for release).
+
+        Raises:
+            SchemaError: If column names or stored types do not fit the schema.
+            DataError: In strict mode, if anything had to be coerced; names columns, never values.
+        """
+        self.schema.check_table(table)
+        kept = np.ones(table.n_rows, dtype=np.bool_)
+        codes: dict[str, NDArray[Any]] = {}
+        counts: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+        for name, column in self._learned().items():
+            read = encode_column(column, table.columns[name], self.bins.get(name))
+            kept &= read.valid
+            codes[name] = read.codes.astype(code_dtype(self.domain.size(name)))
+            for kind, count in read.counts.items():
+                if count and name not in found:
+                    counts[kind][name] = count
+        coercions = Coercions(
+            **counts,
+            records_left_out=int(kept.size - kept.sum()),
+            outcomes={name: outcome(column) for name, column in self._learned().items()},
+        )
+        if strict and coercions:
+            raise DataError(
+                f"strict reading failed. {'; '.join(coercions.describe())}. Correct the table, widen the "
+                "bounds or categories, declare the column open or nullable, or read without strict. This "
+                "failure depends on the data and is not covered by the privacy guarantee"
+            )
+        if coercions.records_left_out:
+            codes = {name: array[kept] for name, array in codes.items()}
+        return EncodedTable.from_mapping(self.domain, codes), coercions
+
+    def decode(
+        self, table: EncodedTable, rng: np.random.Generator, *, first_row: int = 0
+    ) -> dict[str, RawColumn]:
+        """Turn codes into values of the declared kinds.
+
+        Args:
+            table: Codes over this codec's domain.
+            rng: Source of ordinary randomness for values within bins.
+            first_row: Position of the first of these rows in the whole table, so that its pieces do not repeat
+                identifiers.
+
+        Returns:
+            One column per column of the schema, in its order; identifiers are running numbers, the first row of
+            the whole table having 1. Encoding the values again gives the same codes.
+
+        Raises:
+            DataError: If the table has another domain.
+        """
+        if table.domain != self.domain:
+            raise DataError(
+                "the encoded table has another domain than the codec; encode it with the same codec"
+            )
+        decoded = {}
+        for name, column in self.schema.columns.items():
+            if isinstance(column, Identifier):
+                missing = np.zeros(table.n_rows, np.bool_)
+                if is_learned(column):
+                    missing = table.column(name) == n_codes(column, None) - 1
+                decoded[name] = surrogates(column, missing, first_row)
+            else:
+                bins, spread = self.bins.get(name), self.spreads.get(name)
+                decoded[name] = decode_column(column, table.column(name), bins, spread, rng)
+        return decoded
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that rebuilds the codec as a dictionary of JSON values."""
+        # The outer edges follow from the schema, and one of them may exceed 64 bits.
+        cuts = {n: list(b.cuts) for n, b in self.bins.items()}
+        spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
+        return {"schema": self.schema.to_json(), "cuts": cuts} | ({"spreads": spreads} if spreads else {})
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], *, learned: Collection[str] | None = None) -> Self:
+        """Rebuild a codec from what `to_json` returned.
+
+        Args:
+            document: What `to_json` returned.
+            learned: Columns that the model knows: of identifiers that it does not know, no cell is missing.
+                None if these are all that this codec would learn.
+
+        Raises:
+            SchemaError: On anything else.
+        """
+        if not isinstance(document, Mapping) or set(document) - {"spreads"} != {"schema", "cuts"}:
+            raise SchemaError("a codec is a mapping with the keys 'schema' and 'cuts', and perhaps 'spreads'")
+        schema = Schema.from_json(document["schema"])
+        if learned is not None:
+            # Releases were once made that had learned nothing of identifiers.
+            for name in [n for n, c in schema.columns.items() if is_learned(c) and n not in learned]:
+                schema = schema.with_column(name, replace(schema[name], nullable=False))
+        try:
+            cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
+            read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
+        except msgspec.ValidationError as error:
+            raise SchemaError(f"the cuts or spreads of a codec cannot be read: {error}") from None
+        bins = {}
+        for name, inner in cuts.items():
+            lower, upper, integer = span(schema[name])
+            bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
+        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()})
+
+    def _learned(self) -> dict[str, Column]:
+        return {n: c for n, c in self.schema.columns.items() if is_learned(c)}

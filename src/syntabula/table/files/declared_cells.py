@@ -1,0 +1,237 @@
+"""Cells of text to raw columns of the kinds that a schema declares.
+
+Text files store no types. With a schema, the type of every column follows from its declaration alone, and what
+becomes of a cell from that cell and the declaration alone, so that no cell changes how another one is read:
+
+- text categories and identifiers are the text as it is written: 007 stays 007, NA stays NA;
+- numbers may have a sign, leading zeros, a decimal point and an exponent, or be infinite; they are exact whole
+  numbers where the column declares these, and nan is missing;
+- true, t, yes, y, 1 and 1.0 are true, false, f, no, n, 0 and 0.0 are false, in any case of letters;
+- days are ISO 8601 dates, or the day of an ISO 8601 time without an offset;
+- points in time are ISO 8601 times or dates; without an offset they are times of the declared zone, and an
+  offset fits no column without a zone.
+
+White space around anything but text is passed over, and an empty cell is missing; only in a column of text, an
+empty one that is quoted is the empty string. Any other cell is unreadable: it counts as the codec says of values
+outside the domain.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.frames.duckdb_columns import quoted, read_relation
+from syntabula.table.frames.object_columns import microseconds, object_array
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.schema.columns import (
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    time_zone,
+)
+from syntabula.table.schema.schema import Schema
+
+_WHOLE = r"[+-]?[0-9]+"
+NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_LOCAL = _DAY + r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?"
+_ZONED = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_TRUE = "('true', 't', 'yes', 'y', '1', '1.0')"
+_FALSE = "('false', 'f', 'no', 'n', '0', '0.0')"
+_EPOCH = dt.datetime(1970, 1, 1)
+_TEXT = PhysicalType("text", "VARCHAR")
+
+
+def declared_type(column: Column) -> PhysicalType:
+    """Return the stored type that a column has where no type is stored."""
+    match column:
+        case Date():
+            return PhysicalType("date", "DATE")
+        case Datetime(timezone=None):
+            return PhysicalType("datetime", "TIMESTAMP")
+        case Datetime(timezone=zone):
+            return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=zone)
+        case Boolean(spelling="true/false"):
+            return PhysicalType("boolean", "BOOLEAN")
+        case Boolean(spelling=spelling):
+            return PhysicalType("boolean", spelling)
+        case Numeric():
+            whole = column.integer or column.decimals == 0
+            return _integers(int(column.upper)) if whole else PhysicalType("float", "DOUBLE")
+        case Categorical() if column.label_type is bool:
+            return PhysicalType("boolean", "BOOLEAN")
+        case Categorical() if column.label_type is int:
+            return _integers(max(int(label) for label in column.categories))
+        case Categorical() if column.label_type is float:
+            return PhysicalType("float", "DOUBLE")
+        case Identifier(integer=True):
+            return PhysicalType("integer", "BIGINT")
+    return _TEXT
+
+
+def _integers(largest: int) -> PhysicalType:
+    return PhysicalType("integer", "BIGINT" if largest < 2**63 else "UBIGINT")
+
+
+def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) -> str:
+    """Return the SQL columns of the table `cells` that `read_declared` reads.
+
+    Args:
+        texts: SQL of each column's text, null where there is none.
+        names: Name of each column.
+        schema: Declares the columns.
+    """
+    columns = []
+    for i, (text, name) in enumerate(zip(texts, names, strict=True)):
+        is_text = _read_as(schema, name).kind == "text"
+        columns.append(f"{text if is_text else stripped(text)} AS c{i}")
+    return ", ".join(columns)
+
+
+def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    """Read cells of text as a schema declares them.
+
+    Args:
+        database: Connection with a table `cells` of the columns that `written_cells` says.
+        names: Name of each column by position. Those that the schema does not declare come as text.
+        schema: Declares the columns.
+
+    Returns:
+        The columns, and the number of rows. Cells that cannot be read are missing, and marked as unreadable.
+    """
+    types = [_read_as(schema, name) for name in names]
+    parsed = [parsed_as(f"c{i}", physical) for i, physical in enumerate(types)]
+    wide = _with_wide_numbers(database, types, parsed)
+    for i in wide:
+        parsed[i] = _when(f"c{i}", NUMBER, f"c{i}")
+    values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
+    columns, n_rows = read_relation(database.sql(f"SELECT {values} FROM cells"), names)
+    marks = _marks(database, types)
+    for i, (name, physical) in enumerate(zip(names, types, strict=True)):
+        column = _decimals(columns[name]) if i in wide else replace(columns[name], physical=physical)
+        if physical.timezone is not None:
+            column = replace(column, values=_in_utc(column.values, marks[f"l{i}"], physical.timezone))
+        unreadable = column.missing & ~marks[f"g{i}"]
+        columns[name] = replace(column, unreadable=unreadable if unreadable.any() else None)
+    return columns, n_rows
+
+
+def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    """Read, of a table `written` of texts c0, c1 and so on, the columns that a schema declares, as it declares them.
+
+    Args:
+        database: Connection that keeps the order of rows.
+        names: Name of each column by position.
+        schema: Declares some of them.
+
+    Returns:
+        The declared columns, and the number of rows.
+    """
+    texts = {f"c{i}": name for i, name in enumerate(names) if name in schema}
+    cells = written_cells([*texts], [*texts.values()], schema)
+    database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM written")
+    return read_declared(database, [*texts.values()], schema)
+
+
+def _read_as(schema: Schema, name: str) -> PhysicalType:
+    # Identifiers are made anew, whatever is written in them.
+    learned = name in schema and not isinstance(schema[name], Identifier)
+    return declared_type(schema[name]) if learned else _TEXT
+
+
+def stripped(text: str) -> str:
+    """Return the SQL of a text without white space around it; null if nothing is left."""
+    return rf"nullif(trim({text}, e' \t\r\n'), '')"
+
+
+def matches(cell: str, pattern: str) -> str:
+    """Return the SQL that says whether a whole text is of a pattern."""
+    return f"regexp_full_match({cell}, {quoted(pattern)})"
+
+
+def _when(cell: str, pattern: str, value: str) -> str:
+    return f"CASE WHEN {matches(cell, pattern)} THEN {value} END"
+
+
+def parsed_as(cell: str, physical: PhysicalType) -> str:
+    """Return the SQL of a cell's value; null where it has none."""
+    match physical.kind:
+        case "integer":
+            return _when(cell, _WHOLE, f"TRY_CAST({cell} AS {physical.name})")
+        case "float":
+            return _when(cell, NUMBER, f"TRY_CAST({cell} AS DOUBLE)")
+        case "boolean":
+            known = f"WHEN lower({cell}) IN {_TRUE} THEN true WHEN lower({cell}) IN {_FALSE} THEN false"
+            return f"CASE {known} END"
+        case "date":
+            return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
+        case "datetime" if physical.timezone is not None:
+            # Times without an offset are read as if in UTC first.
+            return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({cell} AS TIMESTAMPTZ)")
+        case "datetime":
+            return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)")
+    return cell
+
+
+def _with_wide_numbers(database: Any, physical: Sequence[PhysicalType], parsed: Sequence[str]) -> set[int]:
+    """Return the columns of whole numbers with a number that is not whole or exceeds their 64 bits."""
+    whole = [i for i, p in enumerate(physical) if p.kind == "integer"]
+    if not whole:
+        return set()
+    counts = [f"count(*) FILTER (WHERE ({parsed[i]}) IS NULL AND {matches(f'c{i}', NUMBER)})" for i in whole]
+    row = database.execute(f"SELECT {', '.join(counts)} FROM cells").fetchall()[0]
+    return {i for i, count in zip(whole, row, strict=True) if count}
+
+
+def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray[np.bool_]]:
+    """Return for each column which cells hold nothing, and for zoned times which have no offset."""
+    marks = []
+    for i, p in enumerate(physical):
+        nan = f" OR lower(c{i}) = 'nan'" if p.kind in ("integer", "float") else ""
+        marks.append(f"(c{i} IS NULL{nan}) AS g{i}")
+        if p.timezone is not None:
+            marks.append(f"coalesce({matches(f'c{i}', _LOCAL)}, false) AS l{i}")
+    fetched = database.sql(f"SELECT {', '.join(marks)} FROM cells").fetchnumpy()
+    return {name: np.ma.getdata(mark).astype(np.bool_) for name, mark in fetched.items()}
+
+
+def _decimals(column: RawColumn) -> RawColumn:
+    """Return texts of numbers as decimals, which hold any of them exactly."""
+    pairs = zip(column.values.tolist(), column.missing.tolist(), strict=True)
+    values = object_array([Decimal(0) if gap else _decimal(text) for text, gap in pairs])
+    return RawColumn(values, column.missing, PhysicalType("decimal", "text"))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        # An exponent that decimals have not: as good as nothing, or infinite.
+        return Decimal(float(text))
+
+
+def _in_utc(moments: NDArray[Any], local: NDArray[np.bool_], timezone: str) -> NDArray[Any]:
+    """Return microseconds in UTC, of which some are given as wall-clock times of a zone."""
+    zone, moments = time_zone(timezone), moments.copy()
+    distinct, places = np.unique(moments[local], return_inverse=True)
+    moments[local] = np.array([_shifted(m, zone) for m in distinct.tolist()], dtype=np.int64)[places]
+    return moments
+
+
+def _shifted(moment: int, zone: dt.tzinfo) -> int:
+    try:
+        return microseconds((_EPOCH + dt.timedelta(microseconds=moment)).replace(tzinfo=zone))
+    except OverflowError:
+        # At the ends of the calendar, beyond any bound that a schema can state.
+        return moment

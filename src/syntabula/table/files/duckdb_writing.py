@@ -1,0 +1,269 @@
+"""Raw columns to Parquet, delimited text and JSON Lines, by DuckDB, in one piece or many."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import DataError
+from syntabula.table.files.csv_safety import DELIMITERS, neutralised, neutralised_sql
+from syntabula.table.files.pieces import drained, release_each
+from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.duckdb_columns import connection, identifier, in_order, one_file, quoted
+from syntabula.table.frames.object_columns import object_array, to_objects
+from syntabula.table.interrupts import interruptible
+from syntabula.table.raw import RawColumn
+
+_INTEGERS = {
+    "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
+    "uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT",
+}  # fmt: skip
+_NUMPY = {sql.lower(): name for name, sql in _INTEGERS.items()}
+_NARROW_FLOATS = {"float", "float32", "float16", "halffloat"}
+_DECIMAL = re.compile(r"decimal(?:\d+)?\((?:precision=)?(\d+), ?(?:scale=)?(\d+)\)")
+_UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
+_MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+_Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
+"""From a column's name, values and alias: an array for DuckDB, and the expression that is written."""
+_NS_LIMIT = np.iinfo(np.int64).max // 1000
+
+
+Parts = Iterable[Mapping[str, RawColumn]]
+"""A table in pieces of some rows each, of the same columns and types; at least one."""
+
+
+def write_parquet(parts: Parts, path: str) -> None:
+    """Write Parquet; raises DataError for names that differ in case only, which DuckDB cannot keep apart."""
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        _check_case(columns)
+        return _Prepared.of(columns, _native)
+
+    _copy(map(prepare, parts), path, "FORMAT parquet, COMPRESSION zstd")
+
+
+def write_json_lines(parts: Parts, path: str, compression: str) -> None:
+    """Write one JSON object per line; times as ISO 8601 text, missing cells as null.
+
+    Decimals are numbers, or text where one has more digits than readers of JSON keep.
+    """
+
+    def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
+        if column.physical.kind == "float" and not np.isfinite(column.values[~column.missing]).all():
+            raise DataError(
+                f"column {name!r} holds infinite numbers, which JSON has not; write another format"
+            )
+        if column.physical.kind == "decimal" and _are_floats(column):
+            return np.where(column.missing, 0, column.values).astype(np.float64), source
+        plain = column.physical.kind in ("boolean", "integer", "float")
+        return (_native if plain else _text)(name, column, source)
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        _check_case(columns)
+        return _Prepared.of(columns, cell)
+
+    _copy(map(prepare, parts), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
+
+
+def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
+    """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
+
+    def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
+        value, expression = _text(name, column, source)
+        true, slash, false = column.physical.name.partition("/")
+        if column.physical.kind == "boolean" and slash:
+            return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
+        text = neutralise and column.physical.kind == "text"
+        return value, neutralised_sql(expression) if text else expression
+
+    iterator = iter(parts)
+    begun = [next(iterator)]
+    names = list(begun[0])
+    # The header is a row of its own, as DuckDB would rename columns that differ in case only.
+    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
+    for name in names:
+        if "\r" in name:
+            raise DataError(
+                f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
+                "rename it, or write Parquet"
+            )
+    options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
+    # A reader may take another delimiter's character in a bare header for the file's own.
+    ambiguous = [f"c{i}" for i, name in enumerate(names) if any(c in name for c in DELIMITERS)]
+    if ambiguous:
+        options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
+
+    def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
+        return _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(names))])
+
+    _copy(
+        map(prepare, drained(begun, iterator)), path, options, first=f"SELECT {', '.join(header)} UNION ALL "
+    )
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """One piece of a table as DuckDB takes it: arrays by name, and the expressions over them."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    selected: str
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, RawColumn], cell: _Cell, names: Sequence[str] | None = None
+    ) -> _Prepared:
+        arrays: dict[str, NDArray[Any]] = {}
+        selected: list[str] = []
+        shown = names or [identifier(name) for name in columns]
+        for i, (name, column) in enumerate(columns.items()):
+            value, expression = cell(name, column, f"v{i}")
+            arrays |= {f"v{i}": value, f"m{i}": column.missing}
+            selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS {shown[i]}")
+        return cls(arrays, ", ".join(selected))
+
+
+def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
+    """Write a table's pieces; more than one are gathered in files of their own, never in memory.
+
+    A database file would not do: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
+    """
+    begun = list(islice(parts, 2))
+    target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
+    if len(begun) == 1:
+        with connection() as database:
+            database.register("cells", begun[0].arrays)
+            _run(database, f"COPY ({first}SELECT {begun[0].selected} FROM cells) {target}")
+        return
+    folder = TemporaryDirectory(dir=os.path.dirname(path), prefix=f"{os.path.basename(path)}.")
+    with folder as gathered, connection() as database:
+        database.execute("SET enable_external_file_cache = false")
+        in_order(database)
+        selected = _gather(database, drained(begun, parts), gathered)
+        _run(database, f"COPY ({first}{selected}) {target}")
+
+
+def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
+    """Write each piece to a file of a folder, and return the query that reads them all."""
+    columns: list[tuple[str, str]] = []
+    files: list[str] = []
+
+    def keep(piece: _Prepared) -> None:
+        file = os.path.join(folder, f"{len(files)}.parquet")
+        database.register("cells", piece.arrays)
+        selected = f"SELECT {piece.selected} FROM cells"
+        if not columns:
+            columns.extend(row[:2] for row in database.execute(f"DESCRIBE {selected}").fetchall())
+        _run(database, f"COPY ({selected}) TO {quoted(file)} (FORMAT parquet)")
+        database.unregister("cells")
+        files.append(one_file(file))
+
+    release_each(keep, parts)
+    # By position and with its type: the options of the reader are names too, and Parquet knows fewer units of time.
+    aliases = [f"c{i}" for i in range(len(columns))]
+    cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
+    source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
+    return f"SELECT {', '.join(cells)} FROM {source} AS pieces({', '.join(aliases)})"
+
+
+def _run(database: Any, statement: str) -> None:
+    interruptible(database, lambda: database.execute(statement))
+
+
+def _check_case(columns: Mapping[str, RawColumn]) -> None:
+    folded: dict[str, str] = {}
+    for name in columns:
+        if (other := folded.setdefault(name.casefold(), name)) != name:
+            raise DataError(
+                f"the columns {other!r} and {name!r} differ in case only, which this format's writer cannot "
+                "keep apart; rename one, or write CSV or Arrow"
+            )
+
+
+def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
+    """Return an array for DuckDB and the expression that gives it its SQL type."""
+    physical, printed = column.physical, column.physical.name.lower()
+    match physical.kind:
+        case "boolean":
+            return column.values.astype(np.bool_), source
+        case "integer":
+            wanted = _NUMPY.get(printed, printed)
+            values = as_integers(column, np.dtype(wanted) if wanted in _INTEGERS else column.values.dtype)
+            return values, f"{source}::{_INTEGERS[values.dtype.name]}"
+        case "float":
+            return column.values, f"{source}::FLOAT" if printed in _NARROW_FLOATS else source
+        case "decimal":
+            return _texts(column), f"{source}::{_decimal_type(name, column)}"
+        case "date":
+            return _numbers(column), f"(DATE '1970-01-01' + {source}::INTEGER)"
+        case "datetime" if physical.timezone is not None:
+            return _numbers(column), f"make_timestamptz({source})"
+        case "datetime":
+            return _numbers(column), f"make_timestamp({source})::{_moment_type(column)}"
+        case "duration":
+            return _numbers(column), f"to_microseconds({source})"
+        case "text":
+            return _texts(column), f"{source}::VARCHAR"
+    raise DataError(
+        f"column {name!r} holds mixed or nested values ({physical.name}), which cannot be written"
+    )
+
+
+def _text(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
+    """Return an array for DuckDB and the expression that writes it as text."""
+    match column.physical.kind:
+        case "datetime" if column.physical.timezone is not None:
+            moments = ["" if m is None else m.isoformat() for m in to_objects(column).tolist()]
+            return object_array(moments), f"{source}::VARCHAR"
+        case "datetime":
+            return _numbers(column), f"replace(make_timestamp({source})::VARCHAR, ' ', 'T')"
+        case "decimal":
+            return _texts(column), f"{source}::VARCHAR"
+    value, expression = _native(name, column, source)
+    return value, f"({expression})::VARCHAR"
+
+
+def _numbers(column: RawColumn) -> NDArray[Any]:
+    return np.where(column.missing, 0, column.values).astype(np.int64)
+
+
+def _texts(column: RawColumn) -> NDArray[Any]:
+    gap = "0" if column.physical.kind == "decimal" else ""
+    pairs = zip(column.values.tolist(), column.missing.tolist(), strict=True)
+    if column.physical.kind == "decimal":
+        return object_array([gap if missing else f"{value:f}" for value, missing in pairs])
+    return object_array([gap if missing else value for value, missing in pairs])
+
+
+def _are_floats(column: RawColumn) -> bool:
+    """Say whether every decimal is the shortest text of a float, so that none loses a digit as one."""
+    present = column.values[~column.missing].tolist()
+    return all(value.is_finite() and Decimal(repr(float(value))) == value for value in present)
+
+
+def _decimal_type(name: str, column: RawColumn) -> str:
+    if matched := _DECIMAL.search(column.physical.name.lower()):
+        return f"DECIMAL({min(int(matched[1]), 38)},{matched[2]})"
+    present = column.values[~column.missing].tolist()
+    scale = max((-value.as_tuple().exponent for value in present), default=0)
+    if scale > 38:
+        raise DataError(f"column {name!r} has decimals with more than 38 digits, which Parquet cannot hold")
+    return f"DECIMAL(38,{max(scale, 0)})"
+
+
+def _moment_type(column: RawColumn) -> str:
+    matched = _UNIT.search(column.physical.name)
+    named = column.physical.name.upper()
+    unit = matched[1] if matched else next((u for u, t in _MOMENTS.items() if t == named), "us")
+    present = column.values[~column.missing]
+    if unit == "ns" and present.size and np.abs(present).max() > _NS_LIMIT:
+        unit = "us"
+    return _MOMENTS[unit]

@@ -1,0 +1,263 @@
+"""Tables in files: CSV, TSV, JSON Lines, Parquet and Arrow, read exactly and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syntabula._extras import require
+from syntabula.errors import DataError, SyntabulaError
+from syntabula.table.files.formats import FileFormat, file_format
+from syntabula.table.frames.conform import conform
+from syntabula.table.interrupts import interruptible
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
+
+if TYPE_CHECKING:
+    from syntabula.table.schema.schema import Schema
+
+
+def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> RawTable:
+    """Read a table from a file, its format given by the suffix.
+
+    With a schema, the cells of text files are read as it declares (see `declared_cells`), and the origin's types
+    follow from it alone. Without one, delimited text is typed as `csv_reading` says, JSON Lines as `json_reading`
+    says; the types then depend on the cells. Parquet and Arrow files
+    keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
+    fetched from a network and nothing is written.
+
+    Args:
+        path: File with one of the suffixes of `formats`.
+        schema: Declares all columns of a text file, or some, or is None.
+
+    Returns:
+        The table.
+
+    Raises:
+        ArgumentError: If the suffix is not supported.
+        DataError: If the file does not exist or cannot be read; names file and line, never a cell's value.
+        MissingExtraError: If an Arrow file is given and pyarrow is not installed.
+    """
+    kind = file_format(path)
+    place = os.path.abspath(os.fspath(path))
+    check_readable(place)
+    if kind.container == "arrow":
+        return _read_arrow(place)
+    if kind.container == "parquet":
+        columns, n_rows = _read_parquet(place)
+    elif kind.container == "jsonl":
+        from syntabula.table.files.json_reading import read_json_lines
+
+        columns, n_rows = read_json_lines(place, kind.compression, schema)
+    else:
+        from syntabula.table.files.csv_reading import read_delimited
+
+        delimiter = "\t" if kind.container == "tsv" else None
+        columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
+    physical = {n: c.physical for n, c in columns.items()}
+    if schema is not None and kind.container != "parquet":
+        from syntabula.table.files.declared_cells import declared_type
+
+        physical |= {n: declared_type(schema[n]) for n in columns if n in schema}
+    return RawTable(columns, n_rows, Origin(kind.container, physical))
+
+
+def write_table(
+    columns: Mapping[str, RawColumn],
+    path: str | os.PathLike[str],
+    origin: Origin | None = None,
+    *,
+    neutralise_formulas: bool = True,
+) -> None:
+    """Write a table to a file, its format given by the suffix, whole or not at all.
+
+    Delimited text is UTF-8 after RFC 4180: missing cells are empty, the empty string is "", booleans are true
+    and false unless a schema spells them otherwise, numbers are as short as can be (12.5, not 12.50), dates and
+    times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow files keep the types of
+    the origin; categories become plain text in Parquet, and a zone becomes UTC there.
+
+    Args:
+        columns: Columns in order, of one length.
+        path: File to write; an existing one is replaced at the very end.
+        origin: Types to write; the columns' own if None.
+        neutralise_formulas: Whether text of delimited files that a spreadsheet would run, that is text that
+            starts with = + - @ tab or carriage return and is not a plain number, gets a leading apostrophe.
+
+    Raises:
+        ArgumentError: If the suffix is not supported.
+        DataError: If the file cannot be written; the old file is left as it was.
+        MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
+    """
+    write_parts([columns], path, origin, neutralise_formulas=neutralise_formulas)
+
+
+def write_parts(
+    parts: Iterable[Mapping[str, RawColumn]],
+    path: str | os.PathLike[str],
+    origin: Origin | None = None,
+    *,
+    neutralise_formulas: bool = True,
+) -> None:
+    """Write a table that comes in pieces of some rows each, as `write_table` does.
+
+    Two pieces or more are gathered in files beside the target, so that memory is that of a few pieces, however
+    many there are. A killed process leaves these files behind: pieces are for rows that are not sensitive.
+
+    Args:
+        parts: At least one piece; all have the same columns and types.
+        path: See `write_table`.
+        origin: See `write_table`.
+        neutralise_formulas: See `write_table`.
+    """
+    kind = file_format(path)
+    physical = origin.physical if origin is not None else {}
+    with _whole_file(path) as temporary:
+        # Not a generator expression, which would hold a piece while the next is made.
+        conformed = map(partial(_conformed, physical=physical), parts)
+        _write(conformed, temporary, kind, neutralise_formulas)
+
+
+def _conformed(
+    columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]
+) -> dict[str, RawColumn]:
+    from syntabula.table.frames.frames import check_names
+
+    check_names(columns)
+    if len({c.values.size for c in columns.values()}) > 1:
+        raise DataError("the columns of a table differ in length")
+    return {n: conform(c, physical.get(n)) for n, c in columns.items()}
+
+
+def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
+    if kind.container == "arrow":
+        from syntabula.table.files.arrow_writing import write_arrow
+
+        write_arrow(parts, path)
+        return
+    from syntabula.table.files import duckdb_writing
+
+    if kind.container == "parquet":
+        duckdb_writing.write_parquet(parts, path)
+    elif kind.container == "jsonl":
+        duckdb_writing.write_json_lines(parts, path, kind.compression)
+    else:
+        delimiter = "\t" if kind.container == "tsv" else ","
+        duckdb_writing.write_delimited(parts, path, kind.compression, delimiter, neutralise=neutralise)
+
+
+@contextmanager
+def _whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a temporary file beside the target that takes its name only after it lies safely on the disk."""
+    target = os.path.realpath(os.fspath(path))
+    shown = os.fspath(path)
+    if os.path.isdir(target):
+        raise DataError(f"{shown!r} is a folder; name a file in it")
+    temporary = os.path.join(
+        os.path.dirname(target), f".{Path(target).name[:100]}.{secrets.token_hex(4)}.tmp"
+    )
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except SyntabulaError:
+        raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(f"cannot write {shown!r}: {reason}; an old file of this name is unchanged") from None
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            raise
+        raise DataError(
+            f"cannot write {shown!r}: {_reason(error)}; an old file of this name is unchanged"
+        ) from None
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+
+
+def _reason(error: Exception) -> str:
+    """Return what the operating system said, if a library passed it on, and nothing that could be a cell."""
+    import errno
+
+    text = str(error)
+    known = (os.strerror(code) for code in errno.errorcode)
+    return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
+
+
+def check_readable(path: str) -> None:
+    """Refuse the path of a file that cannot be opened; raises DataError."""
+    if os.path.isdir(path):
+        raise DataError(f"{path!r} is a folder; give the path of a file in it")
+    if not os.path.exists(path):
+        raise DataError(f"there is no file {path!r}; check the path")
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror}") from None
+
+
+def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
+    import duckdb
+
+    from syntabula.table.frames.duckdb_columns import connection, one_file, read_relation
+    from syntabula.table.frames.frames import check_names
+
+    with connection() as database:
+
+        def fetch() -> tuple[dict[str, RawColumn], int]:
+            described = database.execute(
+                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
+            ).fetchall()
+            names = _top_level(described)
+            check_names(names)
+            aliases = ", ".join(f"c{i}" for i in range(len(names)))
+            relation = database.sql(
+                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            )
+            return read_relation(relation, names)
+
+        try:
+            return interruptible(database, fetch)
+        except duckdb.Error:
+            raise DataError(
+                f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"
+            ) from None
+
+
+def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
+    """Return the names of the root's children from a schema listed depth first."""
+    names, position = [], 1
+
+    def skip(start: int) -> int:
+        end = start + 1
+        for _ in range(described[start][1] or 0):
+            end = skip(end)
+        return end
+
+    while position < len(described):
+        names.append(str(described[position][0]))
+        position = skip(position)
+    return names
+
+
+def _read_arrow(path: str) -> RawTable:
+    from dataclasses import replace
+
+    from syntabula.table.frames.frames import from_frame
+
+    feather = require("pyarrow.feather", "arrow")
+    try:
+        table = feather.read_table(path)
+    except Exception:
+        raise DataError(
+            f"{path!r} cannot be read as an Arrow file; it is truncated, damaged or another format"
+        ) from None
+    raw = from_frame(table)
+    return replace(raw, origin=raw.origin.with_container("arrow"))

@@ -1,0 +1,132 @@
+"""JSON Lines to raw columns: one object per line, every number exact."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from syntabula._warnings import warn_caller
+from syntabula.errors import CoercionWarning, DataError
+from syntabula.table.files.declared_texts import read_texts
+from syntabula.table.frames.duckdb_columns import connection, one_file, quoted
+from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
+from syntabula.table.interrupts import interruptible
+from syntabula.table.raw import RawColumn
+from syntabula.table.schema.schema import Schema, is_whole
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
+
+
+def read_json_lines(
+    path: str, compression: str, schema: Schema | None = None
+) -> tuple[dict[str, RawColumn], int]:
+    """Read a JSON Lines file; null and absent keys are missing.
+
+    With a schema, its columns are those of the table, whichever keys occur, and each cell's text is read as
+    `declared_cells` says: that of a string, or a number as it is written. Other keys are ignored, with a warning.
+    Without a schema, or if it leaves others to be found, the columns are the keys that occur; those of ISO dates or
+    times that are not declared become such.
+
+    Args:
+        path: File to read.
+        compression: "none", "gzip" or "zstd".
+        schema: Declares the columns; None to read names and types off the file; if it leaves others to be found,
+            both, so that a declared column that no record has is absent.
+
+    Returns:
+        The columns, in the schema's order or in that of first appearance, and the number of rows.
+
+    Raises:
+        DataError: If a line is not a JSON object, or there is none and no schema; names the line, never its content.
+    """
+    from syntabula.table.frames.frames import check_names
+
+    if is_whole(schema):
+        return _declared(_rows(path, compression, msgspec.Raw), schema)
+    # What is declared is read as it is written.
+    rows = _rows(path, compression, Any if schema is None else msgspec.Raw)
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    if not rows:
+        raise DataError(f"{path!r} is empty; JSON Lines without a line have no columns")
+    check_names(names)
+    if schema is None:
+        return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
+    texts = {name: [_text(row.get(name)) for row in rows] for name in names if name in schema}
+    declared = read_texts(texts, schema)[0] if texts else {}
+    found = {name: _column([_value(row.get(name)) for row in rows]) for name in names if name not in schema}
+    return {name: (declared | found)[name] for name in names}, len(rows)
+
+
+def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
+    import duckdb
+
+    query = (
+        f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
+        f"compression={quoted(compression)})"
+    )
+    with connection() as database:
+        try:
+            lines = interruptible(database, lambda: database.execute(query).fetchall())
+        except duckdb.Error as error:
+            line = re.search(r"in line (\d+)", str(error))
+            where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
+            raise DataError(f"{where} is not valid JSON; write one object per line") from None
+    decoder = msgspec.json.Decoder(dict[str, cell])
+    rows = []
+    for number, (text,) in enumerate(lines, start=1):
+        try:
+            rows.append(decoder.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            raise DataError(f"object {number} of {path!r} is not a JSON object with text as keys") from None
+    return rows
+
+
+def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    if any(key not in schema for row in rows for key in row):
+        warn_caller(
+            CoercionWarning("some records have keys that the schema does not declare; they are ignored")
+        )
+    return read_texts({name: [_text(row.get(name)) for row in rows] for name in schema}, schema)
+
+
+def _text(cell: msgspec.Raw | None) -> str | None:
+    """Return the text of a string, and anything else as it is written."""
+    written = b"null" if cell is None else bytes(cell)
+    if written.startswith(b'"'):
+        return msgspec.json.decode(written, type=str)
+    return None if written == b"null" else written.decode()
+
+
+def _value(cell: msgspec.Raw | None) -> Any:
+    return None if cell is None else msgspec.json.decode(cell)
+
+
+def _column(cells: list[Any]) -> RawColumn:
+    values = object_array(cells)
+    missing = np.fromiter((is_missing(c) for c in cells), np.bool_, count=len(cells))
+    present = values[~missing].tolist()
+    if present and all(isinstance(v, str) for v in present):
+        moments = _parsed(present)
+        if moments is not None:
+            values[~missing] = object_array(moments)
+    return column_from_objects(values, missing, "JSON")
+
+
+def _parsed(texts: list[str]) -> list[Any] | None:
+    """Return dates, or times without or with an offset (in UTC then); None if some text is neither."""
+    try:
+        if all(map(_DATE.fullmatch, texts)):
+            return [dt.date.fromisoformat(t) for t in texts]
+        if all(map(_MOMENT.fullmatch, texts)):
+            moments = [dt.datetime.fromisoformat(t) for t in texts]
+            if all(m.tzinfo is not None for m in moments):
+                return [m.astimezone(dt.UTC) for m in moments]
+            return moments if all(m.tzinfo is None for m in moments) else None
+    except (ValueError, OverflowError):
+        pass
+    return None

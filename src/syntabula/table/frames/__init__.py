@@ -1,0 +1,1 @@
+"""Data frames in and out."""

@@ -1,0 +1,155 @@
+"""Bring decoded columns to the types of the original table, as far as these can hold their values."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.schema.columns import SPELLINGS
+
+_DAY = 86_400_000_000
+_EXACT = 2**53
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20
+
+
+def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
+    """Return a column with the physical type of the original.
+
+    Args:
+        column: Column to convert.
+        physical: Type of the original; None if it had no such column.
+
+    Returns:
+        The column with `physical`; the column as it is where that type cannot hold its values, for instance
+        fractions for integers. A number written with a fixed count of decimals becomes exactly that decimal.
+    """
+    if physical is None:
+        return column
+    values = _converted(column, physical)
+    if values is None:
+        return column
+    if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
+        return column
+    return RawColumn(values, column.missing, physical)
+
+
+def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
+    values = column.values
+    match column.physical.kind, physical.kind:
+        case a, "decimal" if a in ("integer", "float", "decimal"):
+            return _decimals(column, physical)
+        case a, b if a == b:
+            return values
+        case "float", "integer":
+            known = np.where(column.missing, 0.0, values)
+            whole = (np.rint(known) == known).all() and (np.abs(known) <= _EXACT).all()
+            return known.astype(np.int64) if whole else None
+        case "integer", "float":
+            floats = values.astype(np.float64)
+            return floats if (np.abs(floats[~column.missing]) <= _EXACT).all() else None
+        case "decimal", "integer":
+            present: list[Any] = np.where(column.missing, 0, values).tolist()
+            return exact_integers([int(v) for v in present]) if all(v == int(v) for v in present) else None
+        case "decimal", "float":
+            return np.where(column.missing, 0, values).astype(np.float64)
+        case "date", "datetime":
+            return values * _DAY
+        case "datetime", "date":
+            return values // _DAY
+        case _, "text":
+            return object_array(_texts(column))
+        case "text", "boolean" | "integer" | "float":
+            return _from_texts(column, physical)
+        case "boolean", "integer" | "float":
+            return values.astype(np.int64 if physical.kind == "integer" else np.float64)
+        case "integer" | "float", "boolean":
+            known = values[~column.missing]
+            return values.astype(np.bool_) if ((known == 0) | (known == 1)).all() else None
+    return None
+
+
+def _texts(column: RawColumn) -> list[str]:
+    """Return values as text files hold them, anything where missing."""
+    true, slash, false = column.physical.name.partition("/")
+    if column.physical.kind == "boolean":
+        true, false = (true, false) if slash else ("true", "false")
+        return [true if value else false for value in column.values.tolist()]
+    return ["" if value is None else str(value) for value in to_objects(column).tolist()]
+
+
+def _from_texts(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
+    """Return texts as the numbers or flags that they write; None if one of them writes none."""
+    distinct = {text: _meant(text, physical.kind) for text in {*column.values[~column.missing].tolist()}}
+    if None in distinct.values():
+        return None
+    read: list[Any] = [
+        0 if gap else distinct[text] for text, gap in zip(column.values, column.missing, strict=True)
+    ]
+    if physical.kind == "integer":
+        return exact_integers(read)
+    return np.array(read, dtype=np.float64 if physical.kind == "float" else np.bool_)
+
+
+def _meant(text: str, kind: PhysicalKind) -> int | float | None:
+    if kind == "boolean":
+        return next((s.startswith(f"{text}/") for s in SPELLINGS if text in s.split("/")), None)
+    number = as_number(text)
+    return None if kind == "integer" and isinstance(number, float) else number
+
+
+def as_number(text: str) -> int | float | None:
+    """Return the number that a text writes as Python does; None if it does not."""
+    if _WHOLE.fullmatch(text):
+        return int(text) if len(text) <= _MOST_DIGITS else None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and repr(number) == text else None
+
+
+def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
+    known: list[Any] = np.where(column.missing, 0, column.values).tolist()
+    # The shortest text of a float is the decimal that it stands for.
+    decimals = [Decimal(repr(v)) if isinstance(v, float) else Decimal(v) for v in known]
+    if not all(d.is_finite() for d in decimals):
+        return None
+    if physical.scale is not None and physical.scale >= 0:
+        unit = Decimal(1).scaleb(-physical.scale)
+        rounded = [round_to(d, unit) for d in decimals]
+        return None if None in rounded else object_array(rounded)
+    return object_array(decimals)
+
+
+def round_to(value: Decimal, unit: Decimal) -> Decimal | None:
+    """Round to a multiple of a power of ten, whatever the precision; None if even 76 digits are too few."""
+    from decimal import Context, InvalidOperation
+
+    try:
+        return value.quantize(unit, context=Context(prec=76))
+    except InvalidOperation:
+        return None
+
+
+def narrowest(column: RawColumn, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return an integer dtype if it can hold the column's present values, else the dtype of its values."""
+    present = column.values[~column.missing]
+    info = np.iinfo(dtype)
+    if not present.size or (int(present.min()) >= info.min and int(present.max()) <= info.max):
+        return dtype
+    return column.values.dtype
+
+
+def as_integers(column: RawColumn, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return values of an integer type, zero where missing."""
+    return np.where(column.missing, column.values.dtype.type(0), column.values).astype(
+        narrowest(column, dtype)
+    )

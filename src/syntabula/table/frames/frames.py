@@ -1,0 +1,202 @@
+"""Tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and what narwhals knows besides.
+
+No library is imported unless such a table was given. The index of a pandas data frame is not part of
+the table; if it has a name, a warning says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from syntabula._extras import require
+from syntabula._warnings import warn_caller
+from syntabula.errors import CoercionWarning, DataError, MissingExtraError
+from syntabula.table.frames.conform import conform
+from syntabula.table.raw import Container, Origin, RawColumn, RawTable
+
+_WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"
+
+
+def from_frame(frame: Any) -> RawTable:
+    """Read a table in memory, every value exactly.
+
+    Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
+    to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
+    kind "other", which no schema reads unless they are Python objects (see `untyped`). Text that is not valid Unicode
+    is unreadable, cell by cell.
+
+    Args:
+        frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
+            table that narwhals understands.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: If it is no such table, has no columns, repeats a column name, or has a name that is not text.
+    """
+    import narwhals as nw
+    from narwhals import dependencies
+
+    try:
+        if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+            return from_frame(frame.to_native())
+        if dependencies.is_pandas_dataframe(frame):
+            return _from_pandas(frame)
+        if dependencies.is_polars_lazyframe(frame):
+            return _from_polars(frame.collect())
+        if dependencies.is_polars_dataframe(frame):
+            return _from_polars(frame)
+        if dependencies.is_pyarrow_table(frame):
+            return _from_arrow(frame)
+        if dependencies.is_duckdb_relation(frame):
+            return _from_relation(frame)
+        return _from_other(frame)
+    except (DataError, MissingExtraError, MemoryError):
+        raise
+    except Exception as error:
+        # Whatever the library says may quote a cell.
+        raise DataError(
+            f"the table cannot be read ({type(error).__name__} from its library); check that it can be "
+            "computed and converted, or write it to a Parquet file and give its path"
+        ) from None
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Refuse tables without columns, repeated names and names that are not text; raises DataError."""
+    listed = list(names)
+    if not listed:
+        raise DataError("the table has no columns")
+    if any(not isinstance(name, str) for name in listed):
+        kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
+        raise DataError(
+            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
+            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
+        )
+    if twice := [name for name, count in Counter(listed).items() if count > 1]:
+        raise DataError(
+            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
+            "all but one"
+        )
+
+
+def _table(columns: dict[str, RawColumn], n_rows: int, container: Container) -> RawTable:
+    return RawTable(columns, n_rows, Origin(container, {n: c.physical.written for n, c in columns.items()}))
+
+
+def _from_pandas(frame: Any) -> RawTable:
+    from syntabula.table.frames.pandas_columns import read_series
+
+    check_names(frame.columns)
+    if named := [name for name in frame.index.names if name is not None]:
+        warn_caller(
+            CoercionWarning(
+                f"the frame's index {', '.join(map(repr, named))} is no column and is left out; frame.reset_index() "
+                "makes it one, and frame.reset_index(drop=True) drops it without this warning"
+            )
+        )
+    return _table({n: read_series(n, frame[n]) for n in frame.columns}, len(frame), "pandas")
+
+
+def _from_polars(frame: Any) -> RawTable:
+    from syntabula.table.frames.polars_columns import read_series
+
+    check_names(frame.columns)
+    return _table({n: read_series(frame[n]) for n in frame.columns}, frame.height, "polars")
+
+
+def _from_arrow(table: Any) -> RawTable:
+    from syntabula.table.frames.arrow_columns import read_chunks
+
+    check_names(table.column_names)
+    pairs = zip(table.column_names, table.columns, strict=True)
+    return _table({n: read_chunks(n, chunks) for n, chunks in pairs}, table.num_rows, "pyarrow")
+
+
+def _from_relation(relation: Any) -> RawTable:
+    from syntabula.table.frames.duckdb_columns import read_relation
+    from syntabula.table.interrupts import is_interrupt
+
+    check_names(relation.columns)
+    try:
+        columns, n_rows = read_relation(relation, relation.columns)
+    except RuntimeError as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        raise
+    return _table(columns, n_rows, "parquet")
+
+
+def _from_other(frame: Any) -> RawTable:
+    import narwhals as nw
+
+    known = nw.from_native(frame, pass_through=True)
+    if isinstance(known, nw.LazyFrame):
+        require("pyarrow", "arrow")
+        known = known.collect("pyarrow")
+    if not isinstance(known, nw.DataFrame):
+        raise DataError(f"a table must be {_WHAT}, not {type(frame).__name__}")
+    native = known.to_native()
+    if native is frame:
+        require("pyarrow", "arrow")
+        native = known.to_arrow()
+    return from_frame(native)
+
+
+def to_frame(
+    columns: Mapping[str, RawColumn],
+    origin: Origin,
+    *,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+) -> Any:
+    """Make a table of the kind and the types of the original.
+
+    Where the original type cannot hold the values, the next wider one is used: see `make_series` of each
+    library. Values of a wrong kind altogether, such as running numbers for a text identifier, keep their own.
+
+    Args:
+        columns: Columns in order.
+        origin: Kind of table and types of its columns.
+        categories: Categories of columns that are stored as such; those that occur, if not given.
+
+    Returns:
+        A pandas or polars DataFrame or a pyarrow Table; for a table read from a file the first of these whose
+        library is installed.
+
+    Raises:
+        MissingExtraError: If the library is not installed.
+    """
+    known = categories or {}
+    typed = {n: conform(c, origin.physical.get(n)) for n, c in columns.items()}
+    match origin.container:
+        case "pandas" | "polars" | "pyarrow":
+            container: str = origin.container
+        case _:
+            container = _installed()
+    if container == "pandas":
+        from syntabula.table.frames import pandas_columns
+
+        pandas = require("pandas", "pandas")
+        series = {n: pandas_columns.make_series(c, known.get(n)) for n, c in typed.items()}
+        return pandas.DataFrame(series)
+    if container == "polars":
+        from syntabula.table.frames import polars_columns
+
+        polars = require("polars", "polars")
+        return polars.DataFrame([polars_columns.make_series(n, c, known.get(n)) for n, c in typed.items()])
+    from syntabula.table.frames.arrow_columns import make_array
+
+    return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
+
+
+def _installed() -> str:
+    for library in ("pandas", "polars", "pyarrow"):
+        if find_spec(library) is not None:
+            return library
+    raise MissingExtraError(
+        'a table in memory needs pandas, polars or pyarrow; run: pip install "syntabula[pandas]", or write '
+        "the table to a file"
+    )

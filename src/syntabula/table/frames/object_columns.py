@@ -1,0 +1,183 @@
+"""Raw columns from Python objects: what kind of values a list of unknown things holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+
+MICROSECOND = dt.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
+_FIRST_DAY = dt.date(1970, 1, 1).toordinal()
+_EXACT = 2**53
+
+
+def object_array(values: list[Any]) -> NDArray[Any]:
+    """Return a one-dimensional array of objects, whatever the objects are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a Python object stands for a missing cell: None, or a number that is none (NaN)."""
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return isinstance(value, Decimal) and value.is_nan()
+
+
+def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    """Find the one kind that all present objects have, without ever changing a value.
+
+    Args:
+        values: Objects of any types [n].
+        missing: True where a cell is missing [n].
+        printed: The column's type as the source prints it.
+
+    Returns:
+        A column of kind "other" if the objects are mixed, nested or cannot be held exactly; of kind "text" if
+        there are none. Text that is not valid Unicode is unreadable.
+    """
+    present = values[~missing].tolist()
+    types = {*map(type, present)}
+    kind, data, timezone = _typed(present, types)
+    full: NDArray[Any] = np.zeros(values.size, dtype=data.dtype)
+    full[~missing] = data
+    physical = PhysicalType(kind, printed, timezone=timezone)
+    return text_column(full, missing, physical) if kind == "text" else RawColumn(full, missing, physical)
+
+
+def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
+    """Return a column of texts [n], of which those that are no valid Unicode, which no file can hold, are unreadable."""
+    try:
+        "".join(texts[~missing].tolist()).encode()
+    except UnicodeEncodeError:
+        pairs = zip(texts.tolist(), missing.tolist(), strict=True)
+        unreadable = np.fromiter(
+            (not (gap or _is_unicode(t)) for t, gap in pairs), np.bool_, count=texts.size
+        )
+        return RawColumn(texts, missing | unreadable, physical, unreadable)
+    return RawColumn(texts, missing, physical)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def zone_name(zone: dt.tzinfo | None) -> str | None:
+    """Return the name of a time zone: "Europe/Paris", "UTC" or an offset such as "+02:00"."""
+    if zone is None:
+        return None
+    text = str(zone)
+    return text.removeprefix("UTC") if text.startswith(("UTC+", "UTC-")) else text
+
+
+_Typed = tuple[PhysicalKind, NDArray[Any], str | None]
+
+
+def _typed(values: list[Any], types: set[type]) -> _Typed:
+    other: _Typed = "other", object_array(values), None
+    if all(issubclass(t, str) for t in types):
+        return "text", object_array([str(v) for v in values]), None
+    if all(issubclass(t, bool | np.bool_) for t in types):
+        return "boolean", np.array(values, dtype=np.bool_), None
+    if any(issubclass(t, bool | np.bool_) for t in types):
+        return other
+    if any(issubclass(t, np.timedelta64) for t in types):
+        return other  # to numpy these are integers
+    if all(issubclass(t, int | np.integer) for t in types):
+        integers = exact_integers([int(v) for v in values])
+        return other if integers is None else ("integer", integers, None)
+    if all(issubclass(t, int | float | np.integer | np.floating) for t in types):
+        exact = all(abs(int(v)) <= _EXACT for v in values if isinstance(v, int | np.integer))
+        return ("float", np.array(values, dtype=np.float64), None) if exact else other
+    if all(issubclass(t, Decimal) for t in types):
+        return "decimal", object_array(values), None
+    if all(issubclass(t, dt.datetime) for t in types):
+        zones = {zone_name(v.tzinfo) for v in values}
+        zone = zones.pop()
+        moments = np.array([microseconds(v) for v in values], dtype=np.int64)
+        return other if zones or not _come_back(moments, zone) else ("datetime", moments, zone)
+    if all(issubclass(t, dt.date) and not issubclass(t, dt.datetime) for t in types):
+        return "date", np.array([v.toordinal() - _FIRST_DAY for v in values], dtype=np.int64), None
+    if all(issubclass(t, dt.timedelta) for t in types):
+        return "duration", np.array([v // MICROSECOND for v in values], dtype=np.int64), None
+    return other
+
+
+def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    """Return whole numbers of more than 64 bits, or texts of them, as decimals.
+
+    They are decimals however small they are: whether a column is read, and as what, must not follow from its cells.
+    """
+    pairs = zip(values, missing.tolist(), strict=True)
+    decimals = object_array([Decimal(0) if gap else Decimal(value) for value, gap in pairs])
+    return RawColumn(decimals, missing, PhysicalType("decimal", printed, scale=0))
+
+
+def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
+    """Say whether moments become objects again: in a zone that is known here, and within the calendar in any zone."""
+    from syntabula.table.schema.columns import time_zone
+
+    if zone is None:
+        return True
+    try:
+        time_zone(zone)
+    except SchemaError:
+        return False
+    first, last = (microseconds(dt.datetime(*day)) for day in ((1, 1, 2), (9999, 12, 31)))
+    return bool(((first <= moments) & (moments < last)).all())
+
+
+def exact_integers(values: list[int]) -> NDArray[Any] | None:
+    """Return integers as int64, or else as uint64; None if 64 bits cannot hold them."""
+    low, high = (min(values), max(values)) if values else (0, 0)
+    if low >= -(2**63) and high < 2**63:
+        return np.array(values, dtype=np.int64)
+    return np.array(values, dtype=np.uint64) if low >= 0 and high < 2**64 else None
+
+
+def microseconds(moment: dt.datetime) -> int:
+    """Return microseconds since 1970-01-01, of the wall clock, or of UTC if the moment has a zone."""
+    return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
+
+
+def to_objects(column: RawColumn) -> NDArray[Any]:
+    """Return a column as Python objects [n], None where missing."""
+    values: list[Any]
+    match column.physical.kind:
+        case "date":
+            values = [dt.date.fromordinal(_FIRST_DAY + d) for d in _where(column)]
+        case "datetime" if column.physical.timezone is not None:
+            from syntabula.table.schema.columns import time_zone
+
+            zone = time_zone(column.physical.timezone)
+            values = [(_EPOCH_UTC + dt.timedelta(microseconds=m)).astimezone(zone) for m in _where(column)]
+        case "datetime":
+            values = [_EPOCH + dt.timedelta(microseconds=m) for m in _where(column)]
+        case "duration":
+            values = [dt.timedelta(microseconds=m) for m in _where(column)]
+        case _:
+            values = column.values.tolist()
+    array = object_array(values)
+    array[column.missing] = None
+    return array
+
+
+def _where(column: RawColumn) -> list[int]:
+    numbers: list[int] = np.where(column.missing, 0, column.values).tolist()
+    return numbers

@@ -1,0 +1,268 @@
+"""Columns of pandas data frames to raw columns and back, type by type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula.errors import SchemaError
+from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.object_columns import (
+    column_from_objects,
+    is_missing,
+    object_array,
+    text_column,
+    to_objects,
+    zone_name,
+)
+from syntabula.table.raw import PhysicalType, RawColumn
+
+_EXACT = 2**53
+_NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")
+_NULLABLE_INTEGER = re.compile(r"U?Int(8|16|32|64)")
+_TIMES = re.compile(r"(datetime64|timedelta64)\[(s|ms|us|ns)(?:, (.+))?\]")
+
+
+def read_series(name: str, series: Any) -> RawColumn:
+    """Read a pandas series of any dtype."""
+    pandas = require("pandas", "pandas")
+    dtype = series.dtype
+    if isinstance(dtype, pandas.ArrowDtype):
+        from syntabula.table.frames.arrow_columns import read_chunks
+
+        column = read_chunks(name, require("pyarrow", "arrow").chunked_array(series.array.__arrow_array__()))
+        return _renamed(column, str(dtype))
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return _read_categories(name, series)
+    if isinstance(dtype, pandas.SparseDtype):
+        return read_series(name, series.sparse.to_dense())
+    missing = _gaps(series)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return _times(moments, missing, PhysicalType("datetime", str(dtype), timezone=zone_name(dtype.tz)))
+    if isinstance(dtype, pandas.StringDtype):
+        return text_column(series.to_numpy(dtype=object), missing, PhysicalType("text", _string_name(dtype)))
+    if pandas.api.types.is_object_dtype(dtype):
+        return column_from_objects(series.to_numpy(), missing, "object")
+    return _read_plain(series, missing, str(dtype))
+
+
+def _gaps(series: Any) -> NDArray[np.bool_]:
+    """Return which cells are missing [n]."""
+    try:
+        gaps: NDArray[np.bool_] = series.isna().to_numpy(dtype=np.bool_)
+    except ArithmeticError:
+        # A signalling NaN of `decimal` is not compared with anything, as pandas tries to.
+        pandas = require("pandas", "pandas")
+        kinds = (type(pandas.NaT), type(pandas.NA))
+        cells = series.to_numpy(dtype=object)
+        gaps = np.fromiter((is_missing(c) or isinstance(c, kinds) for c in cells), np.bool_, count=cells.size)
+    return gaps
+
+
+def _read_plain(series: Any, missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    kind = series.dtype.kind
+    if kind == "M":
+        return _times(series.to_numpy(), missing, PhysicalType("datetime", printed))
+    if kind == "m":
+        return _times(series.to_numpy(), missing, PhysicalType("duration", printed))
+    if kind == "b":
+        return RawColumn(_filled(series, np.bool_), missing, PhysicalType("boolean", printed))
+    if kind in "iu":
+        wide = np.uint64 if printed.lower() == "uint64" else np.int64
+        return RawColumn(_filled(series, wide), missing, PhysicalType("integer", printed))
+    if kind == "f" and series.dtype.itemsize <= 8:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return RawColumn(values, missing | np.isnan(values), PhysicalType("float", printed))
+    return RawColumn(object_array(series.tolist()), missing, PhysicalType("other", printed))
+
+
+def _filled(series: Any, dtype: Any) -> NDArray[Any]:
+    """Return values without gaps, so that integers never pass through floats."""
+    mask = getattr(series.array, "_mask", None)
+    source = series if mask is None else series.fillna(series.dtype.type(0))
+    array: NDArray[Any] = source.to_numpy(dtype=dtype)
+    return array
+
+
+def _read_categories(name: str, series: Any) -> RawColumn:
+    pandas = require("pandas", "pandas")
+    printed = "category[ordered]" if series.dtype.ordered else "category"
+    codes = series.cat.codes.to_numpy()
+    missing = codes < 0
+    labels = read_series(name, pandas.Series(series.cat.categories))
+    if not labels.values.size:
+        return RawColumn(np.full(codes.size, "", dtype=object), missing, PhysicalType("text", printed))
+    label = np.where(missing, 0, codes)
+    unreadable = labels.missing[label] & ~missing
+    marked = unreadable if unreadable.any() else None
+    column = RawColumn(labels.values[label], missing | unreadable, labels.physical, marked)
+    return _renamed(column, printed)
+
+
+def _renamed(column: RawColumn, printed: str) -> RawColumn:
+    physical = column.physical
+    renamed = PhysicalType(physical.kind, printed, timezone=physical.timezone, scale=physical.scale)
+    return RawColumn(column.values, column.missing, renamed, column.unreadable)
+
+
+def _times(values: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
+    """Return whole microseconds, rounded down."""
+    unit, count = np.datetime_data(values.dtype)
+    numbers = values.view(np.int64) * count
+    per_unit = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}[unit]
+    scaled = np.where(missing, 0, numbers) * per_unit
+    return RawColumn(scaled // 1000 if unit == "ns" else scaled, missing, physical)
+
+
+def _string_name(dtype: Any) -> str:
+    pandas = require("pandas", "pandas")
+    name = str(dtype)
+    return name if dtype == pandas.StringDtype(na_value=dtype.na_value) else f"{name}[{dtype.storage}]"
+
+
+def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
+    """Return a column as something a pandas data frame takes, of the physical type where that can hold it.
+
+    What pandas cannot hold it widens as pandas does itself: plain integers with missing cells become float64,
+    or Int64 beyond 2**53; plain booleans with missing cells become objects.
+    """
+    name = column.physical.name
+    if name.startswith("category"):
+        return _make_categories(column, categories)
+    if (
+        name.endswith("[pyarrow]")
+        and not name.startswith("str[")
+        and (made := _make_arrow(column)) is not None
+    ):
+        return made
+    match column.physical.kind:
+        case "integer":
+            return _make_integers(column)
+        case "float":
+            return _make_floats(column)
+        case "boolean":
+            return _make_booleans(column)
+        case "text":
+            return _make_text(column)
+        case "datetime" | "duration" if name != "object":
+            return _make_times(column)
+    return _objects(column)
+
+
+def _objects(column: RawColumn) -> Any:
+    # Said outright, or else pandas turns objects such as datetimes into a type of its own.
+    return require("pandas", "pandas").Series(to_objects(column), dtype=object)
+
+
+def _make_arrow(column: RawColumn) -> Any:
+    from syntabula.table.frames.arrow_columns import make_array, parse_type
+
+    pandas, name = require("pandas", "pandas"), column.physical.name.removesuffix("[pyarrow]")
+    if parse_type(name) is None:
+        return None
+    array = make_array(_renamed(column, name))
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
+
+
+def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any:
+    pandas = require("pandas", "pandas")
+    present = ~column.missing
+    physical = _renamed(column, "").physical
+    plain = RawColumn(column.values[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
+    cells = pandas.Series(make_series(plain, None))
+    found = pandas.Index(cells.unique())
+    if categories is None:
+        known = found.sort_values()
+    else:
+        known = pandas.Index(categories)
+        known = known if found.isin(known).all() else known.append(found.difference(known))
+    codes = np.full(column.missing.size, -1, dtype=np.int64)
+    codes[present] = known.get_indexer(cells)
+    ordered = column.physical.name == "category[ordered]"
+    return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
+
+
+def _make_integers(column: RawColumn) -> Any:
+    pandas, name = require("pandas", "pandas"), column.physical.name
+    if name == "object":
+        return _objects(column)
+    nullable = _NULLABLE_INTEGER.fullmatch(name) is not None
+    known = nullable or _NUMPY_INTEGER.fullmatch(name) is not None
+    values = as_integers(column, np.dtype(name.lower()) if known else column.values.dtype)
+    if nullable:
+        return pandas.arrays.IntegerArray(values, column.missing.copy())
+    if not column.missing.any():
+        return values
+    if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
+        return pandas.arrays.IntegerArray(values, column.missing.copy())
+    return np.where(column.missing, np.nan, values)
+
+
+def _make_floats(column: RawColumn) -> Any:
+    name = column.physical.name
+    if name == "object":
+        return _objects(column)
+    if name in ("Float32", "Float64"):
+        pandas = require("pandas", "pandas")
+        values = np.where(column.missing, 0.0, column.values).astype(name.lower())
+        return pandas.arrays.FloatingArray(values, column.missing.copy())
+    values = np.where(column.missing, np.nan, column.values)
+    return values.astype(name) if name in ("float16", "float32") else values
+
+
+def _make_booleans(column: RawColumn) -> Any:
+    if column.physical.name == "boolean":
+        pandas = require("pandas", "pandas")
+        values = np.where(column.missing, False, column.values).astype(np.bool_)
+        return pandas.arrays.BooleanArray(values, column.missing.copy())
+    if column.physical.name == "object" or column.missing.any():
+        return _objects(column)
+    return column.values.astype(np.bool_)
+
+
+def _make_text(column: RawColumn) -> Any:
+    pandas, name = require("pandas", "pandas"), column.physical.name
+    objects = to_objects(column)
+    if name == "object":
+        return _objects(column)
+    family, _, storage = name.removesuffix("]").partition("[")
+    if family == "str" and not storage:
+        return pandas.Series(objects, dtype="str").where(~column.missing, None)
+    if family == "str":
+        return pandas.array(objects, dtype=pandas.StringDtype(storage, na_value=np.nan))
+    if family == "string":
+        return pandas.array(objects, dtype=pandas.StringDtype(storage or None))
+    return pandas.Series(objects, dtype=_default_text())
+
+
+def _default_text() -> Any:
+    pandas = require("pandas", "pandas")
+    return pandas.Series(["a"]).dtype
+
+
+def _make_times(column: RawColumn) -> Any:
+    pandas = require("pandas", "pandas")
+    matched = _TIMES.fullmatch(column.physical.name)
+    family = "datetime64" if column.physical.kind == "datetime" else "timedelta64"
+    unit = matched[2] if matched else "us"
+    values = np.where(column.missing, np.iinfo(np.int64).min, column.values).astype(f"{family}[us]")
+    if unit == "ns":
+        present = column.values[~column.missing]
+        fits = not present.size or np.abs(present).max() < np.iinfo(np.int64).max // 1000
+        unit = "ns" if fits else "us"
+    series = pandas.Series(values.astype(f"{family}[{unit}]"))
+    zone = column.physical.timezone
+    if zone is None:
+        return series
+    try:
+        return series.dt.tz_localize("UTC").dt.tz_convert(zone)
+    except (LookupError, ValueError):
+        raise SchemaError(
+            "the time zone of a column is not known here; state another in the schema"
+        ) from None

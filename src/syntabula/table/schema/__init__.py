@@ -1,0 +1,1 @@
+"""Columns, their kinds and domains, and the schema that declares them."""

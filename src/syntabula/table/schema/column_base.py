@@ -1,0 +1,70 @@
+"""What all kinds of columns share, and the checks of their arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from syntabula.bins.uniform import check_bin_count
+from syntabula.errors import ArgumentError, SchemaError
+
+if TYPE_CHECKING:
+    from syntabula.table.raw import PhysicalType
+
+Provenance = Literal["public", "private", "observed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnBase:
+    """What every kind of column shares.
+
+    Attributes:
+        nullable: Whether cells may be missing; missing is then a code of its own.
+        provenance: Where the domain comes from: stated (`public`), paid for (`private`) or read off the data
+            (`observed`, which is not covered by the guarantee).
+    """
+
+    kind: ClassVar[str]
+    nullable: bool = False
+    provenance: Provenance = "public"
+
+    def __post_init__(self) -> None:
+        require_bool("nullable", self.nullable)
+        if self.provenance not in get_args(Provenance):
+            raise SchemaError("provenance must be 'public', 'private' or 'observed'")
+
+    def objection(self, physical: PhysicalType) -> str | None:
+        """Say why a column stored in this way cannot be read as declared and what to do; None if it can."""
+        raise NotImplementedError
+
+
+def unless(physical: PhysicalType, allowed: set[str], declared: str) -> str | None:
+    """Object to a stored kind that is not among those allowed; None if it is."""
+    if physical.kind in allowed:
+        return None
+    return (
+        f"is stored as {physical.kind} ({physical.name}) but declared {declared}, which reads "
+        f"{', '.join(sorted(allowed))}; convert the column or change its kind in the schema"
+    )
+
+
+def require_bool(name: str, value: object) -> None:
+    """Refuse anything but True and False; raises SchemaError."""
+    if not isinstance(value, bool):
+        raise SchemaError(f"{name} must be true or false")
+
+
+def require_order(ascending: bool) -> None:
+    """Refuse bounds in the wrong order; raises SchemaError."""
+    if not ascending:
+        raise SchemaError("lower lies above upper; swap the bounds")
+
+
+def check_bins(bins: object) -> None:
+    """Refuse a number of bins that is none, if one is given; raises SchemaError."""
+    if bins is None:
+        return
+    try:
+        check_bin_count(bins)
+    except ArgumentError as error:
+        raise SchemaError(str(error)) from None

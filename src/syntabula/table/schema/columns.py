@@ -1,0 +1,289 @@
+"""The kinds of columns: what a schema may say about one column."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar, get_args
+
+from syntabula.bins.uniform import integer_dtype
+from syntabula.errors import SchemaError
+from syntabula.table.schema.column_base import (
+    ColumnBase,
+    Provenance,
+    check_bins,
+    require_bool,
+    require_order,
+    unless,
+)
+from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
+
+if TYPE_CHECKING:
+    from syntabula.table.raw import PhysicalType
+
+__all__ = [
+    "COLUMN_TYPES",
+    "MAX_GRID",
+    "MICROSECONDS",
+    "SPELLINGS",
+    "Boolean",
+    "Categorical",
+    "Column",
+    "ColumnBase",
+    "Date",
+    "Datetime",
+    "Identifier",
+    "Label",
+    "Numeric",
+    "Provenance",
+    "Resolution",
+    "time_zone",
+]
+
+Label = str | int | float | bool
+
+MAX_CATEGORIES = 10_000_000
+MAX_DECIMALS = 15
+MAX_GRID = 2**50
+"""Largest grid point of a decimal column: x * 10**decimals then rounds back to the same point in float64."""
+
+
+@dataclass(frozen=True)
+class Numeric(ColumnBase):
+    """Numbers between two bounds, both included; others count as the nearest bound.
+
+    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000 where no other exists,
+    are categorical.
+
+    Attributes:
+        lower: Lower bound. Integers are kept exactly, up to 64 bits.
+        upper: Upper bound; may equal the lower one (a constant).
+        integer: Whether values are whole numbers.
+        decimals: Number of decimal places of values that are not whole; None for any.
+        bins: Number of bins, where the codec's default does not suit.
+
+    Raises:
+        SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
+    """
+
+    kind: ClassVar[str] = "numeric"
+    lower: int | float
+    upper: int | float
+    _: KW_ONLY
+    integer: bool = False
+    decimals: int | None = None
+    bins: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_bool("integer", self.integer)
+        check_bins(self.bins)
+        for side in ("lower", "upper"):
+            object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
+        require_order(self.lower <= self.upper)
+        if self.decimals is not None:
+            self._check_decimals(self.decimals)
+
+    def _check_decimals(self, decimals: object) -> None:
+        if self.integer:
+            raise SchemaError("integer columns have no decimals; drop one of the two")
+        if isinstance(decimals, bool) or not isinstance(decimals, int) or not 0 <= decimals <= MAX_DECIMALS:
+            raise SchemaError(f"decimals must be an integer from 0 to {MAX_DECIMALS}, or left out")
+        low, high = self._decimal_grid(decimals)
+        if low > high:
+            raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
+        if max(abs(low), abs(high)) > MAX_GRID:
+            raise SchemaError(
+                "bounds this large cannot keep that many decimals exactly; allow fewer decimals"
+            )
+
+    def _decimal_grid(self, decimals: int) -> tuple[int, int]:
+        low, high = (Decimal(repr(b)).scaleb(decimals) for b in (self.lower, self.upper))
+        return math.ceil(low), math.floor(high)
+
+    def grid(self) -> tuple[int, int] | None:
+        """First and last grid point, in units of 10**-decimals; None for numbers of any precision."""
+        if self.integer:
+            return int(self.lower), int(self.upper)
+        return None if self.decimals is None else self._decimal_grid(self.decimals)
+
+    def objection(self, physical: PhysicalType) -> str | None:
+        """Say why a column stored in this way cannot be read as numbers; None if it can."""
+        return unless(physical, {"integer", "float", "decimal"}, self.kind)
+
+
+@dataclass(frozen=True)
+class Categorical(ColumnBase):
+    """One of the listed values: texts, truth values, or numbers that are codes.
+
+    Attributes:
+        categories: Distinct values, all text, all integers, all floats or all booleans.
+        open: Whether unlisted values have a category of their own.
+        other_label: How that category is written; of the same type as the categories and not one of them.
+
+    Raises:
+        SchemaError: If categories are none, too many, repeated, of mixed type, or not valid Unicode.
+    """
+
+    kind: ClassVar[str] = "categorical"
+    categories: tuple[Label, ...]
+    _: KW_ONLY
+    open: bool = False
+    other_label: Label = "other"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_bool("open", self.open)
+        if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
+            raise SchemaError("categories must be a list of values")
+        given = tuple(self.categories)
+        if not 1 <= len(given) <= MAX_CATEGORIES:
+            raise SchemaError(f"categories must hold from 1 to {MAX_CATEGORIES} values")
+        labels = tuple(_label(f"category number {i}", value) for i, value in enumerate(given, start=1))
+        object.__setattr__(self, "categories", labels)
+        kinds = {type(value) for value in labels}
+        if len(kinds) > 1:
+            raise SchemaError("categories mix types; make all of them text, integers, floats or booleans")
+        if len(set(labels)) < len(labels):
+            raise SchemaError("a category is listed more than once; list each once")
+        if kinds == {int}:
+            integer_dtype(min(int(v) for v in labels), max(int(v) for v in labels))
+        if self.open:
+            self._check_other()
+
+    def _check_other(self) -> None:
+        other = _label("other_label", self.other_label)
+        object.__setattr__(self, "other_label", other)
+        if type(other) is not self.label_type:
+            raise SchemaError(
+                f"an open column of {self.label_type.__name__} categories needs an other_label of that type"
+            )
+        if other in set(self.categories):
+            raise SchemaError("other_label is a category already; choose another one")
+
+    @property
+    def label_type(self) -> type[Label]:
+        """Type of all categories: str, int, float or bool."""
+        return type(self.categories[0])
+
+    def objection(self, physical: PhysicalType) -> str | None:
+        """Say why a column stored in this way cannot hold the categories; None if it can."""
+        # pandas turns integers into floats as soon as one is missing.
+        allowed: dict[type[Label], set[str]] = {
+            str: {"text"},
+            int: {"integer", "float", "decimal"},
+            float: {"integer", "float", "decimal"},
+            bool: {"boolean"},
+        }
+        return unless(
+            physical, allowed[self.label_type], f"categorical with {self.label_type.__name__} values"
+        )
+
+
+SPELLINGS = ("true/false", "True/False", "TRUE/FALSE", "t/f", "yes/no", "Yes/No", "y/n", "Y/N", "1/0")
+"""How text may write true and false."""
+
+
+@dataclass(frozen=True)
+class Boolean(ColumnBase):
+    """True or false.
+
+    Attributes:
+        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of these are read.
+
+    Raises:
+        SchemaError: If the spelling is another one.
+    """
+
+    kind: ClassVar[str] = "boolean"
+    _: KW_ONLY
+    spelling: str = SPELLINGS[0]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.spelling not in SPELLINGS:
+            raise SchemaError(
+                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories"
+            )
+
+    def objection(self, physical: PhysicalType) -> str | None:
+        """Say why a column stored in this way cannot be read as true or false; None if it can."""
+        return unless(physical, {"boolean"}, self.kind)
+
+
+@dataclass(frozen=True)
+class Identifier(ColumnBase):
+    """Values that name a record, or free text: never learned, made anew as running numbers.
+
+    Where they may be missing, it is learned which are, as of any other column.
+
+    Attributes:
+        prefix: Text before each number.
+        width: Number of digits that numbers are padded to with zeros; None for none.
+        integer: Whether the new values are integers rather than text.
+
+    Raises:
+        SchemaError: If integers are given a prefix or a width.
+    """
+
+    kind: ClassVar[str] = "identifier"
+    _: KW_ONLY
+    prefix: str = ""
+    width: int | None = None
+    integer: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_bool("integer", self.integer)
+        if not isinstance(self.prefix, str):
+            raise SchemaError("prefix must be text")
+        _label("prefix", self.prefix)
+        if self.width is not None and (type(self.width) is not int or not 1 <= self.width <= 32):
+            raise SchemaError("width must be an integer from 1 to 32, or left out")
+        if self.integer and (self.prefix or self.width is not None):
+            raise SchemaError("integer identifiers have neither prefix nor width; drop them")
+
+    def objection(self, physical: PhysicalType) -> str | None:
+        """Return None: identifiers are not read, so they may be stored in any way."""
+        return None
+
+
+Column = Numeric | Categorical | Boolean | Date | Datetime | Identifier
+COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
+
+
+def _number(name: str, value: object, integer: bool) -> int | float:
+    """Return a bound as int or float; messages leave the value out, as drafts take it from the data."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise SchemaError(f"{name} must be a number")
+    if isinstance(value, numbers.Integral):
+        whole = int(value)
+        integer_dtype(whole, whole)
+        return whole
+    number = float(value) + 0.0  # -0.0 becomes 0.0
+    if not math.isfinite(number):
+        raise SchemaError(f"{name} must be finite")
+    if not integer:
+        return number
+    if not number.is_integer():
+        raise SchemaError(f"{name} must be a whole number, as the column is integer")
+    return _number(name, int(number), integer)
+
+
+def _label(name: str, value: object) -> Label:
+    """Return a category as a plain Python value; messages leave the value out."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise SchemaError(f"{name} is not valid Unicode; replace its lone surrogates") from None
+        return str(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return float(value) + 0.0
+    raise SchemaError(f"{name} must be text, a finite number, true or false")

@@ -1,0 +1,58 @@
+"""What a schema file may say, in words made from the kinds of columns themselves."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from textwrap import indent, wrap
+
+from syntabula._docstrings import attribute_notes, description
+from syntabula.table.schema.column_base import ColumnBase
+from syntabula.table.schema.columns import COLUMN_TYPES, SPELLINGS
+from syntabula.table.schema.schema import Schema
+
+EXAMPLE = """\
+version: 1
+columns:
+  age: {kind: numeric, lower: 0, upper: 120, integer: true}
+  sex: {kind: categorical, categories: [F, M], nullable: true}
+  ward: {kind: categorical, categories: [emergency, surgery], open: true}
+  admitted: {kind: date, lower: 2020-01-01, upper: 2024-12-31}
+  name: {kind: identifier}
+others: find
+"""
+_OF_EVERY_KIND = [f.name for f in fields(ColumnBase)]
+
+
+def schema_guide() -> str:
+    """Return an example of a schema file, and each kind of column with its entries."""
+    lines = ["A schema file (.yaml or .json) states what is public about the columns of a table:", ""]
+    lines += [indent(EXAMPLE, "  ")]
+    for key, kind in COLUMN_TYPES.items():
+        lines += [f"kind: {key}", *_wrapped(description(kind), "  ")]
+        names = [f.name for f in fields(kind) if f.name not in _OF_EVERY_KIND and f.name != "_"]
+        lines += [*_entries(kind, names), ""]
+    lines += ["Of every kind:", *_entries(ColumnBase, _OF_EVERY_KIND), ""]
+    lines += ["Of the table:", *_entries(Schema, ["others", "label"])]
+    return "\n".join(lines)
+
+
+def _entries(kind: type[ColumnBase | Schema], names: list[str]) -> list[str]:
+    """Return lines on some entries: whether each is needed or what it is otherwise, and what it means."""
+    notes, defaults = attribute_notes(kind), {f.name: f.default for f in fields(kind)}
+    lines = []
+    for name in names:
+        default = defaults[name]
+        usual = "needed" if default is MISSING else f"if not given: {_shown(default)}"
+        lines += [f"    {name} ({usual})", *_wrapped(notes.get(name, ""), "        ")]
+    return lines
+
+
+def _shown(default: object) -> str:
+    if default is None:
+        return "none"
+    return str(default).lower() if isinstance(default, bool) else repr(default)
+
+
+def _wrapped(text: str, indentation: str) -> list[str]:
+    text = text.replace("`SPELLINGS`", ", ".join(SPELLINGS)).replace("`", "")
+    return wrap(text, width=100, initial_indent=indentation, subsequent_indent=indentation)

@@ -1,0 +1,258 @@
+"""What is declared about a table: its columns, their domains, and where the domains come from."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
+
+from syntabula.errors import ObservedDomainError, SchemaError
+from syntabula.table.schema.columns import Column, ColumnBase, Provenance
+
+if TYPE_CHECKING:
+    from syntabula.table.raw import RawTable
+
+Others = Literal["find"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schema:
+    """Named columns in order, each with a declared domain.
+
+    Attributes:
+        columns: Column of each name; kept in order and read-only.
+        label: Free text that names the schema.
+        others: "find" if a table may have further columns, whose domains are found as those of a table without
+            a schema are: under differential privacy, for part of the budget. None if there are no others, so
+            that a column which was forgotten is refused.
+
+    Raises:
+        SchemaError: If there is no column, a name is empty or no text, or a value is no column.
+
+    Examples:
+        >>> from syntabula.table.schema.columns import Boolean, Numeric
+        >>> schema = Schema({"age": Numeric(17, 90, integer=True), "member": Boolean()})
+        >>> schema["age"].upper
+        90
+    """
+
+    columns: Mapping[str, Column]
+    label: str | None = None
+    others: Others | None = None
+
+    def __init__(
+        self, columns: Mapping[str, Column], *, label: str | None = None, others: Others | None = None
+    ) -> None:
+        if not isinstance(columns, Mapping) or not columns:
+            raise SchemaError("a schema needs a mapping of at least one column name to its column")
+        for name, column in columns.items():
+            _check_name(name)
+            if not isinstance(column, ColumnBase):
+                raise SchemaError(f"column {name!r} must be one of {_kinds()}, not {type(column).__name__}")
+        if label is not None and not isinstance(label, str):
+            raise SchemaError("label must be text")
+        if others is not None and others not in get_args(Others):
+            raise SchemaError(
+                "others must be 'find', to have the domains of further columns found privately, or left out"
+            )
+        object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "others", others)
+
+    def __reduce__(self) -> Any:
+        # A mapping proxy cannot be pickled or copied.
+        return functools.partial(Schema, label=self.label, others=self.others), (dict(self.columns),)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        # In order: the order of columns is part of what is declared.
+        return self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash(self._told())
+
+    def _told(self) -> tuple[object, ...]:
+        return self.label, self.others, *self.columns.items()
+
+    def __repr__(self) -> str:
+        # Without domains: those that were read off the data do not belong into a log.
+        others = ["others found"] if self.others else []
+        return f"Schema({', '.join([f'{n}: {c.kind}' for n, c in self.columns.items()] + others)})"
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self.columns[name]
+        except (KeyError, TypeError):
+            raise SchemaError(f"there is no column {name!r}{_near(name, self)}") from None
+
+    @property
+    def provenance(self) -> dict[Provenance, tuple[str, ...]]:
+        """Names of the columns of each provenance, for the privacy statement."""
+        return {
+            p: tuple(n for n, c in self.columns.items() if c.provenance == p) for p in get_args(Provenance)
+        }
+
+    @property
+    def observed_columns(self) -> tuple[str, ...]:
+        """Columns whose domain was read off the data, which the guarantee does not cover."""
+        return self.provenance["observed"]
+
+    def with_column(self, name: str, column: Column) -> Schema:
+        """Return a schema with one column replaced in place, or added at the end."""
+        return Schema({**self.columns, name: column}, label=self.label, others=self.others)
+
+    def check_table(self, table: RawTable) -> None:
+        """Check that a table can be read as declared; looks at names and types, never at values.
+
+        Args:
+            table: Table to check.
+
+        Raises:
+            SchemaError: If a column is missing, undeclared though `others` is None, or stored in a way that its
+                kind does not read.
+        """
+        self.check_names(table.columns)
+        objections = [
+            f"column {name!r} {reason}"
+            for name, column in self.columns.items()
+            if (reason := column.objection(table.columns[name].physical)) is not None
+        ]
+        if objections:
+            raise SchemaError(". ".join(objections))
+
+    def check_names(self, names: Collection[str]) -> None:
+        """Check the names of a table's columns; raises SchemaError if one is missing, or undeclared and not found."""
+        absent = [name for name in self if name not in names]
+        extra = undeclared(names, self)
+        if absent:
+            # For more, another table is the likelier mistake than other names.
+            likely = absent if len(absent) <= 3 else []
+            hints = "".join(
+                f"; for {name!r}{_near(name, extra)[1:]}" for name in likely if _near(name, extra)
+            )
+            raise SchemaError(
+                f"the table has no column {listed(absent)}{hints}; rename or add the column, or take it out "
+                "of the schema"
+            )
+        if extra and not self.others:
+            raise SchemaError(
+                f"the schema does not declare column {listed(extra)}; declare it, drop it from the table, or write "
+                "`others: find` in the schema file (Schema(..., others='find')) to have what is not declared found "
+                "privately, for part of the budget"
+            )
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Schema:
+        """Read a schema file (.yaml, .yml or .json); see `schema_file.read_schema`."""
+        from syntabula.table.schema.file import read_schema
+
+        return read_schema(path)
+
+    def to_yaml(self, path: str | Path) -> None:
+        """Write a schema file (.yaml, .yml or .json); see `schema_file.write_schema`."""
+        from syntabula.table.schema.file import write_schema
+
+        write_schema(self, path)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Schema:
+        """Rebuild a schema from what `to_json` returned; raises SchemaError on anything else."""
+        from syntabula.table.schema.file import schema_from_document
+
+        return schema_from_document(document)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schema as a dictionary of JSON values."""
+        from syntabula.table.schema.file import schema_to_document
+
+        return schema_to_document(self)
+
+
+SchemaSource = Schema | str | os.PathLike[str]
+"""A schema, or the path of a schema file."""
+
+
+def as_schema(schema: object) -> Schema:
+    """Return a schema, read from its file if a path is given; raises SchemaError if it is neither."""
+    if isinstance(schema, str | os.PathLike):
+        return Schema.from_yaml(Path(os.fspath(schema)))
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"schema must be a syntabula.Schema or the path of a schema file, not {type(schema).__name__}"
+        )
+    return schema
+
+
+def is_whole(schema: Schema | None) -> TypeGuard[Schema]:
+    """Say whether a schema leaves no domain to be found."""
+    return schema is not None and schema.others is None
+
+
+def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, Column]) -> Schema:
+    """Return a schema of all columns of a table, in its order: as declared, or as found where they are not."""
+    if schema is None:
+        return Schema(found)
+    return Schema({n: schema[n] if n in schema else found[n] for n in names}, label=schema.label)
+
+
+def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
+    """Return the names of a table's columns that a schema does not declare."""
+    return [name for name in names if schema is None or name not in schema]
+
+
+def check_declared(schema: Schema, *, allow_observed: bool) -> None:
+    """Refuse domains that were read off the data without leave; raises ObservedDomainError."""
+    if schema.observed_columns and not allow_observed:
+        names = listed([*schema.observed_columns])
+        raise ObservedDomainError(
+            f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
+            "by public facts and mark them public; or take these columns out and write `others: find`, so that their "
+            "domains are found privately; or say allow_observed=True (--observed-domain), which is not private"
+        )
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        unnamed = (
+            "; a column without a name often holds the row numbers that pandas writes: leave them out by "
+            "to_csv(index=False), or give the column a name"
+        )
+        raise SchemaError(
+            f"a column name must be text of at least one character, not {name!r}{unnamed if name == '' else ''}"
+        )
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(f"column name {name!r} is not valid Unicode; rename the column") from None
+
+
+def _kinds() -> str:
+    return ", ".join(c.__name__ for c in get_args(Column))
+
+
+def _near(name: object, known: Any) -> str:
+    close = difflib.get_close_matches(str(name), list(known), n=3)
+    if not close and (same := [k for k in known if k.casefold() == str(name).casefold()]):
+        close = same[:3]
+    return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first of very many."""
+    text = ", ".join(repr(n) for n in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,0 +1,187 @@
+"""Preprocessing end to end: what it spends, what the plan says of it, and what comes out."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, BudgetError, DomainWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
+
+N = 5_000
+
+
+def people(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(17, 91, N),
+            "gain": np.where(rng.random(N) < 0.92, 0, np.rint(rng.lognormal(8, 1, N))).astype(int),
+            "pay": np.round(rng.lognormal(3, 1, N), 2),
+            "job": rng.choice(["cook", "nurse", "judge"], N),
+        }
+    )
+
+
+SCHEMA = st.Schema(
+    {
+        "age": st.Numeric(0, 120, integer=True),
+        "gain": st.Numeric(0, 99_999, integer=True),
+        "pay": st.Numeric(0.0, 500.0, decimals=2),
+        "job": st.Categorical(("cook", "judge", "nurse")),
+    }
+)
+DISCRETIZERS = ["uniform", "privtree", "quantile", "kmeans"]
+
+
+def fit(frame, schema, *, budget=None, bins="auto", **settings) -> st.Release:
+    chosen = budget or st.Budget(epsilon=5.0, delta=1e-5)
+    method = st.Independent(budget=chosen, seed=1, bins=bins, preprocessing=st.Preprocessing(**settings))
+    return method.fit(frame, schema)
+
+
+@pytest.mark.parametrize("within", ["even", "normal"])
+@pytest.mark.parametrize("discretizer", DISCRETIZERS)
+class TestEndToEnd:
+    @pytest.mark.parametrize("declared", [True, False])
+    def test_samples_have_the_types_and_precision_of_the_table(self, discretizer, within, declared):
+        frame = people()
+
+        release = fit(frame, SCHEMA if declared else None, discretizer=discretizer, within=within)
+        made = release.sample(2_000, seed=1)
+
+        assert made.dtypes.equals(frame.dtypes)
+        assert (made["pay"].round(2) == made["pay"]).all()
+        assert set(made["job"]) <= {"cook", "nurse", "judge", "other"}
+        assert (made["gain"] <= 3_000).mean() > 0.75
+        expected = "public" if declared else "private"
+        assert set(release.provenance.values()) == {expected}
+
+    def test_a_release_file_brings_back_the_same_samples(self, discretizer, within, tmp_path):
+        release = fit(people(), SCHEMA, discretizer=discretizer, within=within)
+        release.save(tmp_path / "x.syn")
+
+        loaded = st.load(tmp_path / "x.syn")
+
+        assert loaded.sample(300, seed=3).equals(release.sample(300, seed=3))
+
+    def test_a_pure_budget_works_where_no_categories_have_to_be_found(self, discretizer, within):
+        release = fit(people(), SCHEMA, budget=st.Budget.pure(5.0), discretizer=discretizer, within=within)
+
+        assert release.privacy.epsilon_spent <= 5.0
+
+    def test_without_privacy_it_works_too(self, discretizer, within):
+        made = fit(people(), None, budget=st.Budget.none(), discretizer=discretizer, within=within).sample(
+            2_000, seed=0
+        )
+
+        assert abs(made["age"].mean() - 53.5) < 4
+
+
+class TestSpending:
+    @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
+    @pytest.mark.parametrize("discretizer", DISCRETIZERS)
+    def test_steps_are_those_of_the_plan_within_their_shares(self, discretizer, schema):
+        frame = people()
+        method = st.Independent(
+            epsilon=5.0, seed=0, bins=30, preprocessing=st.Preprocessing(discretizer=discretizer)
+        )
+        release = method.fit(frame, schema)
+
+        planned = {
+            step.name: step.share for step in method.plan(schema, physical=release.origin.physical).steps
+        }
+
+        spent = {line.step: line.share for line in release.privacy.lines}
+        assert set(spent) <= set(planned)
+        assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent)
+        assert sum(planned.values()) == pytest.approx(1.0)
+
+    def test_each_column_is_listed_with_what_it_spent(self):
+        release = fit(people(), None)
+
+        steps = {line.step for line in release.privacy.lines}
+
+        for name in ("age", "gain", "pay", "job"):
+            assert f"find the domain of {name!r}" in steps
+        assert "fit the bins of 'gain'" in steps
+        assert release.privacy.is_private is False  # seeded noise
+        assert not release.privacy.observed_columns
+
+    def test_nothing_is_withheld_if_nothing_needs_budget(self):
+        release = fit(people(), SCHEMA, discretizer="uniform", bins=50)
+
+        assert [line.share for line in release.privacy.lines] == [pytest.approx(1.0)]
+
+    def test_a_column_of_categories_needs_no_count_of_the_records(self):
+        schema = st.Schema({"job": SCHEMA["job"]})
+
+        release = st.Independent(seed=0).fit(people()[["job"]], schema)
+
+        assert [line.step for line in release.privacy.lines] == ["measure one-way marginals"]
+
+    def test_the_share_is_an_option(self):
+        release = fit(people(), None, share=0.3)
+
+        spent = sum(line.share for line in release.privacy.lines if "one-way" not in line.step)
+        assert 0.25 < spent <= 0.3 + 1e-9
+
+
+class TestChoices:
+    def test_stated_bins_of_a_column_come_first(self):
+        schema = SCHEMA.with_column("pay", st.Numeric(0.0, 500.0, decimals=2, bins=4))
+
+        release = fit(people(), schema, discretizer="quantile", bins=30)
+
+        assert release.codec.bins["pay"].size <= 4
+        assert release.codec.bins["gain"].size > 4
+
+    def test_auto_follows_the_rule_of_the_noisy_count(self):
+        release = fit(people(), SCHEMA, discretizer="uniform")
+
+        # 2 * cbrt(5000) = 34.2, over 1 + exp(-5).
+        assert release.codec.bins["pay"].size in (34, 35)
+
+    def test_a_discretizer_of_ones_own_is_used(self):
+        from syntabula.bins.uniform import UniformBins
+
+        class Thirds:
+            key = "thirds"
+            needs_count = False
+
+            def fit(self, column, lower, upper, *, count, n_estimated, share, step):
+                return UniformBins(3).bins(lower, upper, integer=column.integer)
+
+        release = fit(people(), SCHEMA, discretizer=Thirds(), bins=30)
+
+        assert {b.size for b in release.codec.bins.values()} == {3}
+
+    def test_text_without_frequent_values_is_made_anew(self):
+        frame = people().assign(name=[f"person {i}" for i in range(N)])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DomainWarning)
+            made = fit(frame, None).sample(100, seed=0)
+
+        assert not set(made["name"]) & set(frame["name"])
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"discretizer": "best"}, {"within": "beta"}, {"share": 0}, {"share": 1.5}, {"delta_share": "x"}],
+    )
+    def test_wrong_options_are_refused_before_any_data_is_read(self, wrong):
+        with pytest.raises(ArgumentError):
+            st.Preprocessing(**wrong)
+
+    def test_categories_cannot_be_found_without_a_delta(self):
+        with pytest.raises(BudgetError, match="schema"):
+            fit(people(), None, budget=st.Budget.pure(5.0))
+
+    def test_shares_are_exact(self):
+        assert st.Preprocessing(share=Fraction(1, 3)).share == Fraction(1, 3)

@@ -1,0 +1,187 @@
+"""Domains found from the stored types alone: each kind of column gets a sensible declaration."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import PrivateDomainError, SchemaError
+from syntabula.prepare.private_domain import extract_column
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.read import read
+
+N = 20_000
+RNG = np.random.default_rng(4)
+DELTA = Fraction(1, 10**6)
+BUDGET = Budget(epsilon=1.0, delta=1e-5).with_selection_delta(DELTA)
+
+
+def found(values, budget=BUDGET, *, share=Fraction(1, 5)):
+    raw = read(pd.DataFrame({"x": values})).columns["x"]
+    ledger = Ledger(budget)
+    column = extract_column("x", raw, share=share, delta=DELTA, ledger=ledger, noise=SeededNoise(2))
+    assert column.provenance == "private"
+    if budget.total is not None:
+        assert 0 < ledger.spent <= share * budget.total
+        assert {e.step for e in ledger.entries} == {"find the domain of 'x'"}
+    return column
+
+
+class TestKinds:
+    def test_whole_numbers(self):
+        column = found(RNG.integers(17, 91, N))
+
+        assert column.integer
+        assert column.lower <= 20
+        assert 88 <= column.upper <= 127
+        assert not column.nullable
+
+    def test_money_has_two_decimals(self):
+        column = found(np.round(RNG.lognormal(8, 1, N), 2))
+
+        assert column.decimals == 2
+        assert column.upper >= 10_000
+
+    def test_numbers_from_0_to_1_do_not_become_zeros_and_ones_where_noise_could_hide_half_of_them(self):
+        column = found(np.round(RNG.uniform(0.3, 0.7, 1_500), 2), share=Fraction(3, 1000))
+
+        assert column.decimals == 2
+        assert column.lower < 0.4
+        assert 0.6 < column.upper < 2.1
+
+    def test_whole_numbers_that_a_missing_cell_made_floats_are_whole(self):
+        values = RNG.integers(0, 100, N).astype(float)
+        values[:4000] = np.nan
+
+        column = found(values)
+
+        assert column.integer
+        assert column.nullable
+
+    def test_numbers_of_any_precision_have_no_decimals(self):
+        column = found(RNG.normal(0, 1, N))
+
+        assert not column.integer
+        assert column.decimals is None
+
+    def test_a_few_finer_values_do_not_change_the_precision(self):
+        values = np.round(RNG.random(N) * 50, 1)
+        values[:3] = 1 / 3
+
+        assert found(values).decimals == 1
+
+    def test_infinite_values_do_not_make_the_bounds_infinite(self):
+        values = RNG.normal(0, 1, N)
+        values[:5] = np.inf
+
+        assert found(values).upper <= 16
+
+    def test_days(self):
+        first = dt.date(2015, 1, 1)
+        column = found([first + dt.timedelta(days=int(d)) for d in RNG.integers(0, 2000, N)])
+
+        assert isinstance(column, st.Date)
+        assert dt.date(2010, 1, 1) <= column.lower <= dt.date(2015, 2, 1)
+        assert dt.date(2020, 4, 1) <= column.upper <= dt.date(2033, 1, 1)
+
+    @pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+    def test_points_in_time_keep_zone_and_resolution(self, zone):
+        start = pd.Timestamp("2018-01-01", tz=zone)
+        column = found(start + pd.to_timedelta(RNG.integers(0, 10**5, N), unit="min"))
+
+        assert isinstance(column, st.Datetime)
+        assert column.resolution == "minute"
+        assert column.timezone == zone
+
+    def test_true_and_false_need_no_search_but_for_missing_cells(self):
+        assert found(RNG.random(N) < 0.5) == st.Boolean(nullable=False, provenance="private")
+        values = pd.array(RNG.random(N) < 0.5, dtype="boolean")
+        values[:5000] = None
+        assert found(values).nullable
+
+    def test_decimals_keep_their_stored_scale(self):
+        import pyarrow as pa
+
+        cents = [Decimal(int(c)) / 100 for c in RNG.integers(0, 10_000, 2_000)]
+        table = read(pa.table({"x": pa.array(cents, pa.decimal128(10, 2))}))
+
+        column = extract_column(
+            "x",
+            table.columns["x"],
+            share=Fraction(1, 2),
+            delta=DELTA,
+            ledger=Ledger(Budget(epsilon=5.0, delta=1e-5)),
+            noise=SeededNoise(0),
+        )
+
+        assert column.decimals == 2
+        assert 90 <= column.upper <= 200
+
+
+class TestText:
+    def test_frequent_labels_are_categories_and_there_is_always_another_one(self):
+        column = found(RNG.choice(["a", "b", "other"], N))
+
+        assert column.categories == ("a", "b", "other")
+        assert column.open
+        assert column.other_label == "other_"
+
+    def test_names_become_an_identifier(self):
+        assert isinstance(found([f"person {i}" for i in range(N)]), st.Identifier)
+
+    def test_names_may_be_missing_if_many_are(self):
+        column = found([*(f"person {i}" for i in range(1000)), *[None] * 19_000])
+
+        assert column == st.Identifier(nullable=True, provenance="private")
+
+    def test_text_that_is_no_unicode_counts_as_missing(self):
+        values = np.array(["a"] * 10_000 + ["\ud800"] * 10_000, dtype=object)
+        raw = read(pd.DataFrame({"x": pd.Series(["a"] * N, dtype=object)})).columns["x"]
+        broken = type(raw)(values, raw.missing, raw.physical)
+
+        column = extract_column(
+            "x", broken, share=Fraction(1, 2), delta=DELTA, ledger=Ledger(BUDGET), noise=SeededNoise(0)
+        )
+
+        assert column.categories == ("a",)
+        assert column.nullable
+
+
+class TestCodes:
+    def test_numbers_that_are_held_as_categories_keep_to_those_that_are_frequent(self):
+        values = RNG.choice([5000, 0, 1000], N)
+        values[0] = 77
+
+        column = found(pd.Series(values).astype("category"))
+
+        assert column == st.Categorical((0, 1000, 5000), nullable=True, provenance="private")
+
+    def test_so_do_fractions_and_what_is_infinite_is_missing(self):
+        values = RNG.choice([-0.0, 9.99, np.inf, np.nan], N)
+
+        column = found(pd.Series(values).astype("category"))
+
+        assert column == st.Categorical((0.0, 9.99), nullable=True, provenance="private")
+
+    def test_codes_of_which_none_is_frequent_become_running_numbers(self):
+        column = found(pd.Series(np.arange(N)).astype("category"))
+
+        assert column == st.Identifier(integer=True, provenance="private")
+
+
+class TestRefusal:
+    def test_durations_are_refused_by_their_type(self):
+        with pytest.raises(SchemaError, match="durations"):
+            found(pd.to_timedelta(RNG.integers(0, 9, N), unit="h"))
+
+    def test_a_budget_that_hides_all_is_an_error(self):
+        with pytest.raises(PrivateDomainError, match="'x'"):
+            found(RNG.normal(0, 1, 50))

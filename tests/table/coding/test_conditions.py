@@ -1,0 +1,173 @@
+"""Conditions on one column: what is read as a value, a range or missing, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.table.coding.conditions import allowed
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+
+AGE = Numeric(17, 90, integer=True, nullable=True)
+PAY = Numeric(0, 100, decimals=2)
+REAL = Numeric(-1.0, 1.0)
+JOB = Categorical(("cook", "judge", "007"), open=True, nullable=True)
+SIZE = Categorical((1, 2, 3))
+DAY = Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+TIME = Datetime(dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31, 23, 59), resolution="minute")
+PARIS = Datetime(
+    dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31), resolution="hour", timezone="Europe/Paris"
+)
+NEW_YEAR = (dt.datetime(2020, 1, 1) - dt.datetime(1970, 1, 1)) // dt.timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "spans"),
+    [
+        (AGE, 30, [(30, 31)]),
+        (AGE, np.int16(30), [(30, 31)]),
+        (AGE, Decimal("30.0"), [(30, 31)]),
+        (AGE, (30, 40), [(30, 41)]),
+        (AGE, (29.5, 40.2), [(30, 41)]),
+        (AGE, (None, 20), [(17, 21)]),
+        (AGE, (65, None), [(65, 91)]),
+        (AGE, (None, None), [(17, 91)]),
+        (AGE, ..., [(17, 91)]),
+        (AGE, (math.nan, 20), [(17, 21)]),
+        (AGE, (-(10**30), 10**30), [(17, 91)]),
+        (AGE, [20, (30, 40)], [(20, 21), (30, 41)]),
+        (AGE, range(20, 22), [(20, 21), (21, 22)]),
+        (AGE, np.array([20, 25]), [(20, 21), (25, 26)]),
+        (AGE, pd.Series([20]), [(20, 21)]),
+        (PAY, 0.29, [(29, 30)]),
+        (PAY, (0.285, 1), [(29, 101)]),
+        (DAY, dt.date(1970, 1, 1), None),
+        (DAY, "2020-02-29", [(18321, 18322)]),
+        (DAY, (pd.Timestamp("2020-02-29"), np.datetime64("2020-03-01")), [(18321, 18323)]),
+        (TIME, dt.datetime(2020, 1, 1, 0, 5), [(NEW_YEAR + 5, NEW_YEAR + 6)]),
+        (TIME, dt.date(2020, 1, 1), [(NEW_YEAR, NEW_YEAR + 24 * 60)]),
+        (TIME, ("2020-01-01T00:00:30", "2020-01-01"), [(NEW_YEAR + 1, NEW_YEAR + 24 * 60)]),
+        (PARIS, "2020-01-02", [(NEW_YEAR // 60 + 23, NEW_YEAR // 60 + 47)]),
+        (PARIS, "2020-01-02T00:00+02:00", [(NEW_YEAR // 60 + 22, NEW_YEAR // 60 + 23)]),
+    ],
+)
+def test_values_and_ranges_of_ordered_columns(column, condition, spans):
+    if spans is None:
+        with pytest.raises(ArgumentError, match="never is; it goes from 2020-01-01 to 2020-12-31"):
+            allowed("x", column, condition)
+    else:
+        assert list(allowed("x", column, condition).spans) == spans
+
+
+@pytest.mark.parametrize(
+    ("condition", "first", "last"),
+    [((-0.5, 0.5), -0.5, 0.5), ((None, 0.25), -1.0, 0.25), ((0.25, 5), 0.25, None), ((-0.0, 1), 0.0, None)],
+)
+def test_ranges_of_real_numbers_include_their_ends(condition, first, last):
+    ((start, stop),) = allowed("x", REAL, condition).spans
+
+    assert start == first
+    assert stop == (math.inf if last is None else math.nextafter(last, math.inf))
+
+
+def test_a_constant_real_column_is_its_value():
+    assert allowed("x", Numeric(2.5, 2.5), 2.5).spans == ((2.5, math.inf),)
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "codes"),
+    [
+        (JOB, "cook", {0}),
+        (JOB, ["cook", "other"], {0, 3}),
+        (JOB, {"judge"}, {1}),
+        (JOB, np.str_("cook"), {0}),
+        (Categorical(("1", "7")), 7, {1}),
+        (SIZE, [1, 3.0], {0, 2}),
+        (SIZE, ..., {0, 1, 2}),
+        (JOB, [...], {0, 1, 2, 3}),
+        (Boolean(nullable=True), ..., {0, 1}),
+        (Identifier(), ..., {0}),
+        (SIZE, np.array([1, 2]), {0, 1}),
+        (Boolean(), True, {1}),
+        (Boolean(), [False, np.True_], {0, 1}),
+        (Boolean(spelling="yes/no"), "no", {0}),
+        (Categorical((True, False)), False, {1}),
+    ],
+)
+def test_categories_and_flags(column, condition, codes):
+    assert allowed("x", column, condition).codes == codes
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN")])
+def test_missing_is_asked_for_by_any_value_that_means_it(missing):
+    for column in (AGE, JOB, Identifier(nullable=True)):
+        for condition in (missing, [missing]):
+            found = allowed("x", column, condition)
+            assert (found.missing, found.codes, found.spans) == (True, frozenset(), ())
+    assert allowed("x", AGE, [missing, 20]).spans == ((20, 21),)
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "message"),
+    [
+        (AGE, 91, r"asks for 91, .* it goes from 17 to 90 in whole numbers"),
+        (AGE, 20.5, "asks for 20.5"),
+        (AGE, (91, None), "never is"),
+        (AGE, (20.2, 20.8), "never is"),
+        (AGE, (40, 30), "its ends are reversed"),
+        (AGE, (1, 2, 3), "a range is a tuple"),
+        (AGE, [], "no value at all"),
+        (AGE, True, "cannot be read as a number"),
+        (AGE, "thirty", "cannot be read as a number"),
+        (AGE, [[20]], "cannot be read as a number"),
+        (AGE, {"first": 1}, "gives a dict"),
+        (AGE, math.inf, "cannot be read as a number"),
+        (PAY, 0.285, "with 2 decimals"),
+        (PAY, None, "which has none"),
+        (REAL, 0.5, "no single one has a probability"),
+        (REAL, (0.5, 0.5), "no single one has a probability"),
+        (REAL, (1, 10**400), "no single one has a probability"),
+        (REAL, (2, 10**400), "never is"),
+        (JOB, "cok", "unlisted values are 'other' there; did you mean 'cook'"),
+        (JOB, ("cook", "judge"), "give several values as a list"),
+        (JOB, [["cook"]], "never is"),
+        (SIZE, True, "never is"),
+        (SIZE, 4, r"see release.schema\['x'\]"),
+        (Boolean(), "perhaps", "it is True or False"),
+        (DAY, dt.datetime(2020, 1, 1, 12), "cannot be read as a day"),
+        (DAY, 18321, "cannot be read as a day"),
+        (TIME, dt.datetime(2020, 1, 1, 0, 0, 30), "never is; .* by the minute"),
+        (TIME, dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "a time without a zone"),
+        (TIME, "soon", "cannot be read as a time"),
+        (TIME, dt.date.max, "never is|cannot be read"),
+        (Identifier(), "p1", "made anew"),
+        (Identifier(), None, "which has none"),
+    ],
+)
+def test_what_a_column_never_is_is_refused_with_the_reason(column, condition, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        allowed("x", column, condition)
+
+    assert "'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Numeric(17, 4321, integer=True, provenance="observed"),
+        Categorical(("secret", "hidden"), open=True, provenance="observed"),
+        Date(dt.date(2020, 4, 3), dt.date(2020, 12, 31), provenance="observed"),
+    ],
+)
+def test_a_domain_that_was_read_off_the_data_is_not_shown(column):
+    with pytest.raises(ArgumentError) as caught:
+        allowed("x", column, "1999-01-01" if column.kind == "date" else 9999)
+
+    shown = str(caught.value)
+    assert not any(word in shown for word in ("17", "4321", "secret", "hidden", "2020"))

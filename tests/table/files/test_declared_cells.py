@@ -1,0 +1,319 @@
+"""With a schema, the cells of text files are read as it declares, each cell on its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import syntabula as st
+from syntabula.errors import CoercionWarning, DataError, SchemaError
+from syntabula.table.coding.codec import Codec
+from syntabula.table.frames.object_columns import to_objects
+from syntabula.table.read import read
+from syntabula.table.schema.columns import (
+    SPELLINGS,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+)
+
+DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+LEAP, NIGHT, MINUTE = dt.date(2020, 2, 29), dt.datetime(2020, 2, 29), dt.timedelta(minutes=1)
+GAP, BAD = None, "unreadable"
+
+
+def quoted(cell: str | None) -> str:
+    return f'"{cell}"' if cell and "," in cell else cell or ""
+
+
+def write(path: Path, columns: dict[str, list[str | None]]) -> Path:
+    """Write texts as they are; JSON numbers as texts too, missing cells as nothing."""
+    rows = list(zip(*columns.values(), strict=True))
+    if ".jsonl" in path.name:
+        lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    else:
+        delimiter = "\t" if ".tsv" in path.name else ","
+        lines = [delimiter.join(columns), *(delimiter.join(map(quoted, row)) for row in rows)]
+    data = "".join(line + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def shown(table: Any, name: str) -> list[Any]:
+    column = table.columns[name]
+    cells = to_objects(column).tolist()
+    for row in np.flatnonzero(column.unreadable) if column.unreadable is not None else ():
+        assert column.missing[row]
+        cells[row] = BAD
+    return cells
+
+
+class TestCells:
+    @pytest.mark.parametrize(
+        ("column", "texts", "values"),
+        [
+            (Categorical(("007", "7")), ["007", "7", "NA", " 7", "1e3", None], ["007", "7", "NA", " 7", "1e3", GAP]),
+            (Categorical((7, 8)), ["007", " 7 ", "7.0", "x", None], [7, 7, 7, BAD, GAP]),
+            (Categorical((0.5, 1.5)), ["0.50", "5e-1", "1,5", "nan"], [0.5, 0.5, BAD, GAP]),
+            (Categorical((True, False)), ["1", "no", "2"], [True, False, BAD]),
+            (Boolean(), ["True", "f", "0", "1.0", " YES ", "2", None], [True, False, False, True, True, BAD, GAP]),
+            (Numeric(0, 9, integer=True), ["+5", "-3", "007", "NA", "", "nan"], [5, -3, 7, BAD, GAP, GAP]),
+            (Numeric(0, 9, integer=True), [str(2**53 + 1), "1"], [2**53 + 1, 1]),
+            (Numeric(0, 2**64 - 1, integer=True), [str(2**64 - 1), "1"], [2**64 - 1, 1]),
+            (Numeric(0, 9, integer=True), ["2.5", str(2**70), "-inf", "x"], [2.5, 2**70, float("-inf"), BAD]),
+            (Numeric(0, 9), ["1", ".5", "-2.", "1e3", "1e999", "0x1F", "1_0"], [1, 0.5, -2, 1e3, float("inf"), BAD, BAD]),
+            (Date(*DAYS), ["2020-02-29", "2020-02-29T23:59", "2020-02-30", "1.2.2020"], [LEAP, LEAP, BAD, BAD]),
+            (
+                Datetime(*MOMENTS),
+                ["2020-02-29", "2020-02-29 01:02", "2020-02-29T01:02:03.5", "2020-02-29T01:02Z", "noon"],
+                [NIGHT, NIGHT + MINUTE * 62, NIGHT + MINUTE * 62 + MINUTE * 3.5 / 60, BAD, BAD],
+            ),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("suffix", SUFFIXES[:3])
+    def test_each_is_read_as_declared_and_on_its_own(
+        self, column: Column, texts: list[str | None], values: list[Any], suffix: str, tmp_path: Path
+    ) -> None:
+        schema = st.Schema({"x": column, "y": Categorical(("k",))})
+        whole = write(tmp_path / f"all{suffix}", {"x": texts, "y": ["k"] * len(texts)})
+
+        together = read(whole, schema)
+
+        assert shown(together, "x") == values
+        for i, (text, value) in enumerate(zip(texts, values, strict=True)):
+            alone = read(write(tmp_path / f"{i}{suffix}", {"x": [text], "y": ["k"]}), schema)
+            assert shown(alone, "x") == [value]
+            # What a release says of the table's types must not tell its cells.
+            assert alone.origin == together.origin
+            schema.check_table(alone)
+
+    def test_times_without_an_offset_are_of_the_declared_zone(self, tmp_path: Path) -> None:
+        schema = st.Schema({"x": Datetime(*MOMENTS, timezone="Europe/Paris"), "y": Categorical(("k",))})
+        texts: list[str | None] = [
+            "2020-07-01T12:00",
+            "2020-07-01T10:00Z",
+            "2020-07-01 12:00:00+02",
+            "2020-07-01",
+            "?",
+        ]
+
+        table = read(write(tmp_path / "t.csv", {"x": texts, "y": ["k"] * 5}), schema)
+
+        noon = dt.datetime(2020, 7, 1, 10, tzinfo=dt.UTC)
+        assert shown(table, "x") == [noon, noon, noon, noon - dt.timedelta(hours=12), BAD]
+
+    def test_a_quoted_empty_cell_is_text_in_a_column_of_text_alone(self, tmp_path: Path) -> None:
+        schema = st.Schema({"a": Categorical(("", "x")), "b": Numeric(0, 9, integer=True)})
+        (tmp_path / "t.csv").write_text('a,b\n"",""\n,\n')
+
+        table = read(tmp_path / "t.csv", schema)
+
+        assert shown(table, "a") == ["", None]
+        assert shown(table, "b") == [None, None]
+
+    def test_json_is_read_as_it_is_written(self, tmp_path: Path) -> None:
+        schema = st.Schema(
+            {"a": Categorical(("x", "1.50")), "b": Numeric(0, 9, integer=True), "c": Boolean()}
+        )
+        (tmp_path / "t.jsonl").write_text(
+            '{"a": 1.50, "b": 12345678901234567, "c": true}\n'
+            '{"b": "3", "c": 0, "a": "\\u0078"}\n{}\n{"a": null, "b": [1], "c": {"d": 1}}\n'
+        )
+
+        table = read(tmp_path / "t.jsonl", schema)
+
+        assert [shown(table, n) for n in schema] == [
+            ["1.50", "x", None, None], [12345678901234567, 3, None, BAD], [True, False, None, BAD],
+        ]  # fmt: skip
+
+
+class TestTables:
+    def test_keys_of_json_that_are_not_declared_are_ignored_aloud(self, tmp_path: Path) -> None:
+        (tmp_path / "t.jsonl").write_text('{"a": 1}\n{"a": 2, "secret-key": 3}\n')
+
+        with pytest.warns(CoercionWarning, match="keys") as caught:
+            table = read(tmp_path / "t.jsonl", st.Schema({"a": Numeric(0, 9), "b": Boolean(nullable=True)}))
+
+        assert "secret" not in str(caught[0].message)
+        assert [shown(table, n) for n in table.columns] == [[1.0, 2.0], [None, None]]
+
+    def test_many_rows_keep_their_order_and_their_own_marks(self, tmp_path: Path) -> None:
+        # More than one row group of DuckDB, whose threads may overtake each other.
+        n = 250_000
+        numbers: list[str | None] = ["x" if i % 1000 == 7 else str(i) for i in range(n)]
+        schema = st.Schema({f"c{i}": Numeric(0, n, integer=True) for i in range(4)})
+
+        table = read(write(tmp_path / "t.csv", dict.fromkeys(schema, numbers)), schema)
+
+        for column in table.columns.values():
+            assert column.unreadable is not None
+            assert np.flatnonzero(column.unreadable).tolist() == list(range(7, n, 1000))
+            assert (np.where(column.unreadable, np.arange(n), column.values) == np.arange(n)).all()
+
+    def test_json_lines_without_a_line_are_a_table_without_rows(self, tmp_path: Path) -> None:
+        (tmp_path / "t.jsonl").write_text("")
+
+        assert read(tmp_path / "t.jsonl", st.Schema({"a": Numeric(0, 9), "b": Boolean()})).n_rows == 0
+
+    def test_the_declared_names_tell_the_delimiter(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("a;b\n1,5;2,5\n")
+        schema = st.Schema({"a": Categorical(("1,5",)), "b": Categorical(("2,5",))})
+
+        assert shown(read(tmp_path / "t.csv", schema), "b") == ["2,5"]
+
+    def test_other_names_are_left_to_the_check(self, tmp_path: Path) -> None:
+        schema = st.Schema({"a": Numeric(0, 9)})
+        table = read(write(tmp_path / "t.csv", {"a": ["1"], "b": ["x"]}), schema)
+
+        with pytest.raises(SchemaError, match="'b'"):
+            schema.check_table(table)
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_metrics_say_which_cells_count_as_missing(self, tmp_path: Path) -> None:
+        schema = st.Schema({"a": Numeric(0, 9), "b": Boolean()})
+        good = write(tmp_path / "good.csv", {"a": ["1", "2"], "b": ["1", "0"]})
+        bad = write(tmp_path / "bad.csv", {"a": ["1", "much"], "b": ["1", "0"]})
+
+        with pytest.warns(CoercionWarning, match="the synthetic table .* in 'a'") as caught:
+            result = st.evaluate(good, bad, metrics="tvd-1", schema=schema, baselines=())
+
+        assert not any("much" in str(w.message) for w in caught)
+        # One of two cells of `a` went missing, and nothing else differs.
+        assert result.score("tvd-1").value == pytest.approx((0.5 + 0.0) / 2)
+
+
+MIXED = {
+    "code": Categorical(("007", "01234"), nullable=True),
+    "level": Categorical((1, 2), open=True, other_label=-1),
+    "flag": Boolean(nullable=True),
+    "age": Numeric(0, 99, integer=True, nullable=True),
+    "pay": Numeric(0, 9.5, decimals=1),
+    "day": Date(*DAYS, nullable=True),
+    "when": Datetime(*MOMENTS, timezone="Europe/Paris", resolution="minute"),
+    "id": Identifier(width=4),
+}
+GOOD: dict[str, str | None] = {
+    "code": "007", "level": "1", "flag": "true", "age": "30", "pay": "2.5", "day": "2020-02-29",
+    "when": "2020-07-01T12:00", "id": "0001",
+}  # fmt: skip
+
+
+class TestEncoding:
+    @pytest.mark.parametrize(
+        ("name", "text", "kept", "kind"),
+        [
+            ("code", "7", True, "unknown"),
+            ("level", "high", True, "unknown"),
+            ("flag", "perhaps", True, "unreadable"),
+            ("age", "old", True, "unreadable"),
+            ("pay", "much", False, "unreadable"),
+            ("day", "today", True, "unreadable"),
+            ("when", "now", False, "unreadable"),
+            ("age", "30.5", True, "rounded"),
+            ("age", str(10**30), True, "clipped"),
+        ],
+    )
+    def test_one_odd_cell_changes_its_own_record_only(
+        self, name: str, text: str, kept: bool, kind: str, tmp_path: Path
+    ) -> None:
+        schema = st.Schema(MIXED)
+        codec = Codec.plan(schema)
+        records = [GOOD, {**GOOD, name: text}, GOOD]
+
+        def encoded(rows: list[dict[str, str | None]], suffix: str) -> Any:
+            path = write(tmp_path / f"{len(rows)}{suffix}", {n: [r[n] for r in rows] for n in GOOD})
+            return codec.encode(read(path, schema))
+
+        for suffix in (".csv", ".jsonl"):
+            table, coercions = encoded(records, suffix)
+            without, nothing = encoded([GOOD, GOOD], suffix)
+
+            rows = Counter(
+                map(tuple, np.stack([table.column(c) for c in table.domain.columns], axis=1).tolist())
+            )
+            rows -= Counter(
+                map(tuple, np.stack([without.column(c) for c in table.domain.columns], axis=1).tolist())
+            )
+            assert rows.total() == table.n_rows - without.n_rows == kept
+            assert getattr(coercions, kind) == {name: 1}
+            assert coercions.columns == (name,)
+            assert not nothing
+
+    def test_labels_that_are_no_numbers_count_as_other(self, tmp_path: Path) -> None:
+        schema = st.Schema({"a": MIXED["level"], "b": Categorical((1, 2), nullable=True)})
+        table = read(write(tmp_path / "t.csv", {"a": ["x", "2"], "b": ["x", "2"]}), schema)
+
+        codes, _ = Codec.plan(schema).encode(table)
+
+        assert [codes.column("a").tolist(), codes.column("b").tolist()] == [[2, 1], [2, 1]]
+
+    def test_strict_names_the_column_and_no_cell(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "t.csv", {n: [c, c] for n, c in {**GOOD, "day": "canary"}.items()})
+
+        with pytest.raises(DataError, match="'day'") as caught:
+            st.Independent(epsilon=1.0, seed=0).fit(path, st.Schema(MIXED), strict=True)
+
+        assert "canary" not in str(caught.value)
+
+
+NOON = dt.datetime(2020, 7, 1, 12)
+NARROW = MIXED | {
+    # One value each, so that what is drawn is what was given.
+    "age": Numeric(30, 30, integer=True, nullable=True),
+    "pay": Numeric(2.5, 2.5, decimals=1),
+    "day": Date(LEAP, LEAP, nullable=True),
+    "when": Datetime(NOON, NOON, timezone="Europe/Paris"),
+}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_synthetic_file_is_written_like_the_original(suffix: str, tmp_path: Path) -> None:
+    schema = st.Schema(NARROW)
+    original = write(tmp_path / f"in{suffix}", {name: [cell] * 40 for name, cell in GOOD.items()})
+    made = tmp_path / f"out{suffix}"
+
+    release = st.Independent(epsilon=float("inf")).fit(original, schema)
+    release.sample_to(made, 5, seed=0)
+
+    data = gzip.decompress(made.read_bytes()) if suffix.endswith(".gz") else made.read_bytes()
+    lines = data.decode().splitlines()
+    written = GOOD | {"when": "2020-07-01T12:00:00+02:00"}
+    if ".jsonl" in suffix:
+        assert json.loads(lines[0]) == written | {"level": 1, "flag": True, "age": 30, "pay": 2.5}
+    else:
+        delimiter = "\t" if ".tsv" in suffix else ","
+        assert lines[:2] == [delimiter.join(written), delimiter.join(map(quoted, written.values()))]
+    # What was made is read again as what it was.
+    assert Codec.plan(schema).encode(read(made, schema), strict=True)[0].n_rows == 5
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_flags_are_written_as_the_schema_spells_them(spelling: str, suffix: str, tmp_path: Path) -> None:
+    true, _, false = spelling.partition("/")
+    (tmp_path / "in.csv").write_text("x\n" + "\n".join([true] * 30 + [false] * 30 + [""] * 30) + "\n")
+    schema = st.Schema({"x": st.Boolean(spelling=spelling, nullable=True)})
+    release = st.Independent(epsilon=9.0, seed=0).fit(tmp_path / "in.csv", schema)
+
+    release.sample_to(tmp_path / f"out{suffix}", 60, seed=0)
+
+    back = read(tmp_path / f"out{suffix}", schema).columns["x"]
+    assert set(back.values[~back.missing].tolist()) == {True, False}
+    assert back.missing.any()
+    if suffix == ".csv":
+        assert set((tmp_path / "out.csv").read_text().split("\n")[1:]) == {true, false, ""}
+    release.save(tmp_path / "x.syn")
+    assert st.load(tmp_path / "x.syn").sample(30, seed=0).equals(release.sample(30, seed=0))

@@ -1,0 +1,184 @@
+"""Files of every format come back exactly, whatever is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sample_files import TABLE, cells, read_text, texts
+
+from syntabula.errors import ArgumentError, DataError
+from syntabula.table.files.files import read_table, write_table
+from syntabula.table.frames.frames import from_frame
+from syntabula.table.raw import PhysicalType, RawColumn
+
+CANARY = "zebra-canary-7731"
+TEXT_SUFFIXES = [f"{s}{c}" for s in (".csv", ".TSV", ".jsonl", ".ndjson") for c in ("", ".gz", ".zst")]
+SUFFIXES = [*TEXT_SUFFIXES, ".parquet", ".PARQUET", ".arrow", ".feather", ".ipc"]
+
+
+class TestRoundTrips:
+    def test_decimals_are_numbers_in_json_unless_a_float_would_lose_their_digits(
+        self, tmp_path: Path
+    ) -> None:
+        money = [Decimal("1.20"), None, Decimal("-3")]
+        columns = {"money": money, "long": [None, Decimal("0.1"), Decimal("12345678901234567890.5")]}
+        table = from_frame(pa.table({n: pa.array(v, pa.decimal128(38, 9)) for n, v in columns.items()}))
+
+        write_table(table.columns, tmp_path / "t.jsonl", table.origin)
+
+        back = read_table(tmp_path / "t.jsonl").columns
+        assert (back["money"].physical.kind, back["long"].physical.kind) == ("float", "text")
+        assert cells(back["money"]) == [1.2, None, -3.0]
+        assert [Decimal(v) if v else None for v in cells(back["long"])] == columns["long"]
+
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_every_value_comes_back_exactly(self, suffix: str, tmp_path: Path) -> None:
+        table, path = from_frame(TABLE), tmp_path / f"a b'c é{suffix}"
+        write_table(table.columns, path, table.origin)
+        back = read_table(path)
+
+        assert list(back.columns) == list(table.columns)
+        for name, column in table.columns.items():
+            assert [str(v) for v in cells(back.columns[name])] == [str(v) for v in cells(column)] or (
+                name == "money" and [v and float(v) for v in cells(column)] == cells(back.columns[name])
+            ), name
+        assert os.listdir(tmp_path) == [path.name]
+
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_kinds_come_back(self, suffix: str, tmp_path: Path) -> None:
+        table, path = from_frame(TABLE), tmp_path / f"table{suffix}"
+        write_table(table.columns, path, table.origin)
+        kinds = {n: c.physical.kind for n, c in read_table(path).columns.items()}
+        expected = {n: c.physical.kind for n, c in table.columns.items()}
+        if suffix in TEXT_SUFFIXES:
+            expected |= {"money": kinds["money"]}
+            assert kinds["money"] in ("float", "text")
+
+        assert kinds == expected
+
+    def test_parquet_keeps_the_types(self, tmp_path: Path) -> None:
+        plain = TABLE.append_column("single", pa.array([0.1, None, 1, 2], type=pa.float32()))
+        plain = plain.append_column("ns", pa.array([1000, None, 2000, 0], type=pa.timestamp("ns")))
+        plain = plain.append_column("ms", pa.array([1, None, 2, 0], type=pa.timestamp("ms")))
+        table = from_frame(plain)
+        write_table(table.columns, tmp_path / "t.parquet", table.origin)
+        back = pq.read_table(tmp_path / "t.parquet")
+        expected = {f.name: f.type for f in plain.schema} | {"zoned": pa.timestamp("us", tz="UTC")}
+
+        assert {f.name: f.type for f in back.schema} == expected
+
+    def test_arrow_files_keep_types_and_zone(self, tmp_path: Path) -> None:
+        table = from_frame(TABLE)
+        write_table(table.columns, tmp_path / "t.arrow", table.origin)
+        back = read_table(tmp_path / "t.arrow")
+
+        assert back.origin.container == "arrow"
+        assert back.origin.physical == table.origin.physical
+
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".arrow"])
+    def test_no_rows_come_back_with_all_names(self, suffix: str, tmp_path: Path) -> None:
+        table = from_frame(TABLE.slice(0, 0))
+        write_table(table.columns, tmp_path / f"t{suffix}", table.origin)
+        back = read_table(tmp_path / f"t{suffix}")
+
+        assert (back.n_rows, list(back.columns)) == (0, TABLE.column_names)
+
+    def test_a_single_column_with_gaps_keeps_its_rows(self, tmp_path: Path) -> None:
+        write_table({"x": texts("a", None, "", None)}, tmp_path / "t.csv")
+
+        assert cells(read_table(tmp_path / "t.csv").columns["x"]) == ["a", None, "", None]
+
+    def test_names_that_differ_in_case_only_stay_apart_or_are_refused(self, tmp_path: Path) -> None:
+        columns = {"Age": texts("a"), "age": texts("b"), "AGE": texts("c")}
+        for suffix in (".csv", ".tsv.zst", ".arrow"):
+            write_table(columns, tmp_path / f"t{suffix}")
+            assert [*map(cells, read_table(tmp_path / f"t{suffix}").columns.values())] == [
+                ["a"],
+                ["b"],
+                ["c"],
+            ]
+        for suffix in (".parquet", ".jsonl"):
+            with pytest.raises(DataError, match="case"):
+                write_table(columns, tmp_path / f"t{suffix}")
+        pq.write_table(pa.table({"Age": [1], "age": [2]}), tmp_path / "u.parquet")
+        assert {n: cells(c) for n, c in read_table(tmp_path / "u.parquet").columns.items()} == {
+            "Age": [1],
+            "age": [2],
+        }
+
+    def test_many_rows_keep_their_order(self, tmp_path: Path) -> None:
+        values = np.arange(300_000)
+        column = RawColumn(values, values % 7 == 0, PhysicalType("integer", "int64"))
+        for suffix in (".csv", ".parquet", ".jsonl.gz"):
+            write_table({"x": column, "y": column}, tmp_path / f"t{suffix}")
+            back = read_table(tmp_path / f"t{suffix}").columns["x"]
+            assert np.array_equal(back.missing, column.missing)
+            assert np.array_equal(back.values[~back.missing], values[~column.missing])
+
+    def test_nested_parquet_columns_are_other(self, tmp_path: Path) -> None:
+        nested = pa.table({"a": [1], "b": [{"x": 1, "y": [1]}], "c": [[1]], "d": ["t"]})
+        pq.write_table(nested, tmp_path / "t.parquet")
+        columns = read_table(tmp_path / "t.parquet").columns
+
+        assert {n: c.physical.kind for n, c in columns.items()} == {
+            "a": "integer",
+            "b": "other",
+            "c": "other",
+            "d": "text",
+        }
+
+
+class TestPaths:
+    @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.csv.bz2", ".csv", "csv"])
+    def test_other_suffixes_are_refused_with_those_supported(self, name: str, tmp_path: Path) -> None:
+        for action in (read_table, lambda p: write_table({"x": texts("a")}, p)):
+            with pytest.raises(ArgumentError, match=r"\.parquet"):
+                action(tmp_path / name)
+
+    def test_absent_files_and_folders_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "d.csv").mkdir()
+        with pytest.raises(DataError, match="no file"):
+            read_table(tmp_path / "absent.csv")
+        with pytest.raises(DataError, match="folder"):
+            read_table(str(tmp_path / "d.csv"))
+
+    @pytest.mark.parametrize("name", ["a*.csv", "a[1].csv", "a?.csv"])
+    def test_a_name_is_never_a_pattern(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "a1.csv").write_text(f"x\n{CANARY}\n")
+        (tmp_path / "ab.csv").write_text("y\n2\n")
+        table = read_text(tmp_path, "z\n3\n", name)
+
+        assert {n: cells(c) for n, c in table.columns.items()} == {"z": [3]}
+
+
+class TestBaseInstall:
+    def test_files_need_no_optional_library(self, tmp_path: Path) -> None:
+        code = (
+            "import sys\n"
+            "for name in ('pandas', 'polars', 'pyarrow', 'pytz'): sys.modules[name] = None\n"
+            "from syntabula.errors import MissingExtraError\n"
+            "from syntabula.table.files.files import read_table, write_table\n"
+            "for name in ('t.csv.zst', 't.tsv', 't.jsonl', 't.parquet'):\n"
+            f"    table = read_table({str(tmp_path)!r} + '/in.csv')\n"
+            f"    write_table(table.columns, {str(tmp_path)!r} + '/' + name, table.origin)\n"
+            f"    back = read_table({str(tmp_path)!r} + '/' + name)\n"
+            "    assert [c.physical.kind for c in back.columns.values()] == ['integer', 'text', 'datetime'], name\n"
+            "try:\n"
+            f"    write_table(table.columns, {str(tmp_path)!r} + '/t.arrow')\n"
+            "except MissingExtraError as error:\n"
+            "    assert 'syntabula[arrow]' in str(error)\n"
+            "else:\n"
+            "    raise SystemExit('no error')\n"
+        )
+        (tmp_path / "in.csv").write_text("a,b,c\n1,x,2020-01-01T00:00:00Z\n,,\n")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,277 @@
+"""Columns that are stored otherwise than declared, or in no type at all, are read as the schema declares them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import syntabula as st
+from syntabula.errors import CoercionWarning, DataError, SchemaError
+from syntabula.table.coding.codec import Codec
+from syntabula.table.frames.frames import to_frame
+from syntabula.table.frames.object_columns import to_objects
+from syntabula.table.frames.retyping import typed_as_declared
+from syntabula.table.raw import PhysicalType
+from syntabula.table.read import read
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Date, Datetime, Identifier, Numeric
+
+DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
+COLUMNS: dict[str, Column] = {
+    "whole": Numeric(0, 9, integer=True, nullable=True),
+    "real": Numeric(0, 9, nullable=True),
+    "money": Numeric(0, 9, decimals=2, nullable=True),
+    "yes": Boolean(nullable=True),
+    "day": Date(*DAYS, nullable=True),
+    "moment": Datetime(*MOMENTS, nullable=True),
+    "zoned": Datetime(*MOMENTS, timezone="Europe/Paris", nullable=True),
+    "text": Categorical(("a", "b"), nullable=True),
+    "code": Categorical((1, 2), nullable=True),
+    "share": Categorical((0.5, 1.5), nullable=True),
+    "truth": Categorical((True, False), nullable=True),
+    "id": Identifier(),
+}
+
+
+class Nowhere(dt.tzinfo):
+    """A time zone whose name says nothing, as those of some libraries."""
+
+    def utcoffset(self, moment: dt.datetime | None) -> dt.timedelta:
+        return dt.timedelta(hours=1)
+
+    def dst(self, moment: dt.datetime | None) -> dt.timedelta:
+        return dt.timedelta(0)
+
+    def tzname(self, moment: dt.datetime | None) -> str:
+        return "nowhere"
+
+
+def empty(n: int) -> list[Any]:
+    columns = {name: [None] * n for name in COLUMNS}
+    return [
+        pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}),
+        pa.table({name: pa.array(cells, pa.null()) for name, cells in columns.items()}),
+    ]
+
+
+@pytest.mark.parametrize("n", [0, 1, 30])
+@pytest.mark.parametrize("library", [0, 1])
+def test_they_are_learned_as_missing(library: int, n: int) -> None:
+    release = st.Independent(epsilon=5.0, seed=0).fit(empty(n)[library], st.Schema(COLUMNS))
+
+    made = release.sample(20, seed=0)
+    names = made.column_names if isinstance(made, pa.Table) else list(made)
+    assert names == list(COLUMNS)
+    # Seeded; with fewer records noise may hide that nothing is there.
+    if n == 30:
+        whole, missing = release.marginals([("whole",), ("text",)])
+        assert whole[-1] > whole[:-1].sum()
+        assert missing[-1] > missing[:-1].sum()
+
+
+def test_a_file_without_rows_or_values_is_read(tmp_path: Path) -> None:
+    header = ",".join(COLUMNS)
+    for name, lines in (("none.csv", []), ("gaps.csv", ["," * (len(COLUMNS) - 1)] * 5)):
+        (tmp_path / name).write_text("\n".join([header, *lines]) + "\n")
+
+        release = st.Independent(epsilon=5.0, seed=0).fit(tmp_path / name, st.Schema(COLUMNS))
+
+        assert len(release.sample(7, seed=0)) == 7
+
+
+class TestObjects:
+    CELLS: ClassVar[list[Any]] = [
+        *(
+            1,
+            2.5,
+            "3",
+            " 4 ",
+            Decimal("5.5"),
+            True,
+            None,
+            float("nan"),
+            "x",
+            [1],
+            {},
+            b"6",
+            "\ud800",
+            10**5000,
+        ),
+        *(dt.date(2020, 2, 3), dt.datetime(2020, 2, 4, 12), pd.Timestamp("2020-02-05"), "2020-02-06", pd.NaT),
+    ]
+
+    def read(self, column: Column, *cells: Any) -> tuple[list[Any], list[bool]]:
+        frame = pd.DataFrame({"x": pd.Series(list(cells) or self.CELLS, dtype=object)})
+        raw = read(frame, st.Schema({"x": column})).columns["x"]
+        unreadable = np.zeros(len(frame), bool) if raw.unreadable is None else raw.unreadable
+        return to_objects(raw).tolist(), unreadable.tolist()
+
+    def test_are_read_as_their_texts_each_on_its_own(self) -> None:
+        numbers, unreadable = self.read(COLUMNS["real"])
+
+        assert numbers == [1.0, 2.5, 3.0, 4.0, 5.5, *[None] * 14]
+        assert unreadable == [False] * 5 + [True] + [False] * 2 + [True] * 10 + [False]
+        texts, unreadable = self.read(COLUMNS["text"])
+        assert texts[:6] == ["1", "2.5", "3", " 4 ", "5.5", "true"]
+        assert [i for i, bad in enumerate(unreadable) if bad] == [9, 10, 11, 12, 13]
+        days = [dt.date(2020, 2, day) for day in (3, 4, 5, 6)]
+        assert self.read(COLUMNS["day"])[0] == [None] * 14 + [*days, None]
+        assert self.read(COLUMNS["yes"])[0][:6] == [True, None, None, None, None, True]
+
+    ODD: ClassVar[list[Any]] = [
+        dt.datetime(2020, 5, 1, tzinfo=Nowhere()),
+        dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=2))),
+        dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=2))),
+        np.timedelta64(1, "D"),
+        Decimal("sNaN"),
+        Decimal("1E+400"),
+        "a\ud800",
+    ]
+
+    @pytest.mark.parametrize("name", COLUMNS)
+    def test_odd_ones_count_alike_alone_and_beside_any_other(self, name: str) -> None:
+        schema = st.Schema({"x": COLUMNS[name], "y": Boolean()})
+        if name == "id":
+            schema = schema.with_column("x", Identifier(nullable=True))
+        codec = Codec.plan(schema)
+
+        def codes(*cells: Any) -> list[int]:
+            frame = pd.DataFrame({"x": pd.Series([*cells, None], dtype=object)}).iloc[: len(cells)]
+            encoded, _ = codec.encode(read(frame.assign(y=True), schema))
+            found: list[int] = encoded.column("x").tolist()
+            return found
+
+        others = [(other, codes(other)) for other in (1, "a", [1], dt.datetime(2020, 5, 2))]
+        for odd in self.ODD:
+            alone = codes(odd)
+            for other, its_own in (*others, (odd, alone)):
+                assert codes(odd, other) == alone + its_own, (ascii(odd), other)
+
+    @pytest.mark.parametrize("name", COLUMNS)
+    def test_what_one_of_them_is_changes_no_other(self, name: str) -> None:
+        rest = [1, 0, 3, None]
+
+        assert self.read(COLUMNS[name], *rest, 1)[0][:4] == self.read(COLUMNS[name], *rest, [1])[0][:4]
+
+    def test_do_not_say_how_the_output_is_stored(self) -> None:
+        schema = st.Schema({"x": COLUMNS["money"]})
+        for cells in ([1, 2], ["1", 2], [1.5, None], [Decimal(1)]):
+            origin = read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}), schema).origin
+            assert origin.physical["x"] == PhysicalType("float", "object")
+
+    def test_that_are_unreadable_are_counted_and_refused_only_if_asked(self) -> None:
+        frame = pd.DataFrame({"whole": pd.Series([7, "7", "x"] * 20, dtype=object)})
+        schema = st.Schema({"whole": COLUMNS["whole"]})
+
+        with pytest.warns(CoercionWarning, match="'whole': some cells cannot be read"):
+            release = st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
+
+        assert set(release.sample(200, seed=0)["whole"].dropna()) & {6, 7}
+        with pytest.raises(DataError, match="whole"):
+            st.Independent(epsilon=5.0, seed=0).fit(frame, schema, strict=True)
+
+
+class TestStoredOtherwise:
+    """A schema that reads a file of text reads what a library makes of that file, and gives the same kind back."""
+
+    LIBRARIES: ClassVar[list[Any]] = [
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
+        lambda cells: pd.DataFrame(cells).convert_dtypes(dtype_backend="pyarrow"),
+    ]
+    CASES: ClassVar[dict[str, tuple[Column, list[Any], list[Any]]]] = {
+        "days as text": (COLUMNS["day"], ["2020-02-03", "2020-02-04"], ["2020-02-03", "2020-02-04"]),
+        "times as text": (
+            Datetime(*MOMENTS, resolution="hour"),
+            ["2020-02-03 10:00:00", "2020-02-04T11:00"],
+            ["2020-02-03 10:00:00", "2020-02-04 11:00:00"],
+        ),
+        "numbers as text": (COLUMNS["whole"], ["7", " 8"], ["7", "8"]),
+        "flags as text": (Boolean(spelling="yes/no"), ["yes", "no"], ["yes", "no"]),
+        "whole codes as text": (COLUMNS["code"], ["1", "2"], ["1", "2"]),
+        "text codes as integers": (Categorical(("1", "2")), [1, 2], [1, 2]),
+        "text codes as floats": (Categorical(("1", "2.5", "3.0")), [1.0, 2.5, 3.0], [1.0, 2.5, 3.0]),
+        "flags as integers": (Boolean(), [1, 0], [1, 0]),
+        "flags as floats": (Boolean(nullable=True), [1.0, 0.0], [1.0, 0.0]),
+        "text flags as booleans": (Categorical(("False", "True")), [True, False], [True, False]),
+        "whole flags as booleans": (Categorical((0, 1)), [True, False], [True, False]),
+        "numbers as booleans": (Numeric(0, 1, integer=True), [True, False], [True, False]),
+        "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
+    }
+
+    @pytest.mark.parametrize("library", range(4))
+    @pytest.mark.parametrize("case", CASES)
+    def test_it_is_read_and_written_as_it_was_stored(self, case: str, library: int) -> None:
+        column, cells, expected = self.CASES[case]
+        frame = self.LIBRARIES[library]({"x": cells * 20})
+
+        table = read(frame, st.Schema({"x": column}))
+        codec = Codec.plan(st.Schema({"x": column}), bins=10_000)
+        encoded, coercions = codec.encode(table, strict="other" not in case)
+        decoded = codec.decode(encoded, np.random.default_rng(0))
+        again = to_frame(decoded, table.origin)
+
+        assert "other" in case or not coercions
+        assert list(again["x"].to_pylist() if library == 2 else again["x"]) == expected * 20
+        stored = [t.schema.field("x").type if library == 2 else t["x"].dtype for t in (frame, again)]
+        assert stored[0] == stored[1] or "other" in case
+
+    @pytest.mark.parametrize("cells", [[None, None], [None, "7"], [None, "x"]], ids=["empty", "7", "x"])
+    @pytest.mark.parametrize("stored", ["string", "str", "category"])
+    def test_no_cell_decides_whether_it_is_read(self, stored: str, cells: list[str | None]) -> None:
+        categories = pd.CategoricalDtype(["7", "x"])
+        series = pd.Series(cells, dtype=categories if stored == "category" else stored)
+
+        raw = read(pd.DataFrame({"x": series}), st.Schema({"x": COLUMNS["whole"]})).columns["x"]
+
+        assert raw.physical.kind == "integer"
+        assert raw.missing.tolist() == [True, cells[1] != "7"]
+
+    def test_text_that_no_file_can_hold_is_unreadable(self) -> None:
+        frame = pd.DataFrame({"x": pd.Series(["7", "\ud800", None, "x"], dtype="string[python]")})
+
+        raw = read(frame, st.Schema({"x": COLUMNS["whole"]})).columns["x"]
+
+        assert raw.unreadable is not None
+        assert raw.unreadable.tolist() == [False, True, False, True]
+
+    def test_a_cell_of_another_kind_counts_as_it_does_in_a_file(self) -> None:
+        frame = pd.DataFrame({"x": ["2020-02-03", "yesterday"]})
+
+        raw = read(frame, st.Schema({"x": COLUMNS["day"]})).columns["x"]
+
+        assert raw.unreadable is not None
+        assert raw.unreadable.tolist() == [False, True]
+
+    @pytest.mark.parametrize(
+        ("column", "cells"),
+        [
+            (COLUMNS["day"], [20200203]),
+            (COLUMNS["whole"], [dt.datetime(2020, 2, 3)]),
+            (COLUMNS["text"], [dt.datetime(2020, 2, 3)]),
+            (COLUMNS["text"], [True]),
+            (COLUMNS["moment"], [pd.Timestamp("2020-02-03", tz="UTC")]),
+        ],
+    )
+    def test_what_no_file_would_read_is_refused_by_its_type(self, column: Column, cells: list[Any]) -> None:
+        with pytest.raises(SchemaError, match="'x' is stored"):
+            st.Independent(epsilon=5.0, seed=0).fit(pd.DataFrame({"x": cells}), st.Schema({"x": column}))
+
+
+def test_nothing_else_is_touched() -> None:
+    table = read(pd.DataFrame({"text": pd.Series([None], dtype=object), "real": [np.nan]}))
+    schema = st.Schema({name: COLUMNS[name] for name in ("text", "real")})
+
+    typed = typed_as_declared(table, schema)
+
+    assert [c.physical for c in typed.columns.values()] == [c.physical for c in table.columns.values()]
+    assert typed.origin == table.origin

@@ -1,0 +1,196 @@
+"""Column kinds refuse what makes no domain and keep what does exactly."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pytest
+
+from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+
+NAN, INF = float("nan"), float("inf")
+
+
+class TestNumeric:
+    @pytest.mark.parametrize("bound", [2**53 + 1, 2**64 - 1, -(2**63)])
+    def test_integer_bounds_are_kept_exactly(self, bound):
+        column = Numeric(bound, bound, integer=True)
+        assert (column.lower, column.upper) == (bound, bound)
+        assert type(column.lower) is int
+
+    def test_numpy_and_whole_float_bounds_become_plain_integers(self):
+        column = Numeric(np.int32(1), 5.0, integer=True)
+        assert (type(column.lower), type(column.upper)) == (int, int)
+
+    @pytest.mark.parametrize(
+        ("lower", "upper"),
+        [
+            (NAN, 1),
+            (0, NAN),
+            (-INF, 1),
+            (0, INF),
+            (2, 1),
+            ("0", 1),
+            (True, 2),
+            (None, 1),
+            (0, 2**64),
+            (1j, 2),
+        ],
+    )
+    def test_bounds_that_make_no_range_are_refused(self, lower, upper):
+        with pytest.raises(SchemaError):
+            Numeric(lower, upper)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"integer": True, "decimals": 1},
+            {"integer": 1},
+            {"decimals": -1},
+            {"decimals": True},
+            {"decimals": 16},
+            {"bins": 0},
+            {"bins": True},
+            {"nullable": "yes"},
+            {"provenance": "guessed"},
+        ],
+    )
+    def test_contradicting_arguments_are_refused(self, arguments):
+        with pytest.raises(SchemaError):
+            Numeric(0, 10, **arguments)
+
+    def test_whole_bounds_are_required_of_integer_columns(self):
+        with pytest.raises(SchemaError, match="whole"):
+            Numeric(0.5, 3, integer=True)
+
+    def test_decimals_that_float64_cannot_hold_are_refused(self):
+        with pytest.raises(SchemaError, match="fewer decimals"):
+            Numeric(0, 1e15, decimals=6)
+
+    def test_a_domain_without_any_decimal_is_refused(self):
+        with pytest.raises(SchemaError, match="more decimals"):
+            Numeric(0.11, 0.14, decimals=1)
+
+    def test_the_grid_lies_within_the_bounds(self):
+        assert Numeric(0.05, 0.35, decimals=1).grid() == (1, 3)
+        assert Numeric(0.1, 0.3, decimals=1).grid() == (1, 3)
+        assert Numeric(0.1, 0.3).grid() is None
+
+
+class TestCategorical:
+    @pytest.mark.parametrize(
+        "categories", [(), "abc", ("a", "a"), ("a", 1), (1, True), (0.0, -0.0), (NAN,), (None,), (b"a",), 3]
+    )
+    def test_lists_that_make_no_domain_are_refused(self, categories):
+        with pytest.raises(SchemaError):
+            Categorical(categories)
+
+    def test_messages_do_not_carry_a_category(self):
+        for categories in [("canary", "canary"), ("canary", 1), ("canary\ud800",)]:
+            with pytest.raises(SchemaError) as caught:
+                Categorical(categories)
+            assert "canary" not in str(caught.value)
+
+    def test_an_open_column_needs_a_label_of_its_own_type(self):
+        with pytest.raises(SchemaError, match="other_label"):
+            Categorical((1, 2), open=True)
+        with pytest.raises(SchemaError, match="other_label"):
+            Categorical(("a", "other"), open=True)
+        assert Categorical((1, 2), open=True, other_label=-1).other_label == -1
+
+    def test_numpy_labels_become_plain_values(self):
+        assert type(Categorical((np.int64(1), np.int64(2))).categories[0]) is int
+        assert type(Categorical((np.str_("a"),)).categories[0]) is str
+
+
+class TestTimes:
+    def test_dates_are_counted_from_1970(self):
+        assert Date(dt.date(1970, 1, 2), dt.date(1971, 1, 1)).grid() == (1, 365)
+        assert Date(dt.date.min, dt.date.max).grid()[0] < 0
+
+    def test_dates_refuse_times_and_reversed_bounds(self):
+        with pytest.raises(SchemaError):
+            Date(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1))
+        with pytest.raises(SchemaError, match="swap"):
+            Date(dt.date(2020, 1, 2), dt.date(2020, 1, 1))
+
+    def test_bounds_without_zone_are_read_in_the_column_zone(self):
+        column = Datetime(
+            dt.datetime(2020, 7, 1), dt.datetime(2020, 7, 2), timezone="+02:00", resolution="hour"
+        )
+        first, last = column.grid()
+        assert last - first == 24
+        assert first * 3_600_000_000 == (
+            dt.datetime(2020, 6, 30, 22) - dt.datetime(1970, 1, 1)
+        ) // dt.timedelta(microseconds=1)
+
+    def test_the_extreme_years_are_allowed(self):
+        for zone in (None, "UTC", "-11:00"):
+            first, last = Datetime(dt.datetime.min, dt.datetime.max, timezone=zone).grid()
+            assert first < 0 < last
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"timezone": "Mars/Base"},
+            {"timezone": "../etc"},
+            {"timezone": 3},
+            {"timezone": "+99:00"},
+            {"resolution": "week"},
+        ],
+    )
+    def test_unknown_zones_and_resolutions_are_refused(self, arguments):
+        with pytest.raises(SchemaError):
+            Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), **arguments)
+
+    def test_a_zone_on_bounds_alone_is_refused(self):
+        aware = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+        with pytest.raises(SchemaError, match="timezone"):
+            Datetime(aware, aware)
+
+    def test_a_resolution_too_coarse_for_the_bounds_is_refused(self):
+        with pytest.raises(SchemaError, match="finer"):
+            Datetime(dt.datetime(2020, 1, 1, 1), dt.datetime(2020, 1, 1, 2), resolution="day")
+
+
+class TestIdentifier:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"integer": True, "prefix": "p"},
+            {"integer": True, "width": 3},
+            {"width": 0},
+            {"width": 99},
+            {"prefix": 1},
+        ],
+    )
+    def test_contradicting_arguments_are_refused(self, arguments):
+        with pytest.raises(SchemaError):
+            Identifier(**arguments)
+
+
+class TestObjections:
+    @pytest.mark.parametrize(
+        ("column", "kind", "fits"),
+        [
+            (Numeric(0, 1), "integer", True),
+            (Numeric(0, 1), "decimal", True),
+            (Numeric(0, 1), "boolean", False),
+            (Numeric(0, 1), "text", False),
+            (Categorical((1, 2)), "float", True),
+            (Categorical(("a",)), "integer", False),
+            (Categorical((True,)), "boolean", True),
+            (Categorical((1.5,)), "text", False),
+            (Boolean(), "boolean", True),
+            (Boolean(), "integer", False),
+            (Date(dt.date(2020, 1, 1), dt.date(2020, 1, 2)), "datetime", True),
+            (Date(dt.date(2020, 1, 1), dt.date(2020, 1, 2)), "text", False),
+            (Datetime(dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2)), "date", False),
+            (Identifier(), "other", True),
+        ],
+    )
+    def test_only_stored_types_that_the_kind_reads_fit(self, column, kind, fits):
+        assert (column.objection(PhysicalType(kind, kind)) is None) is fits
