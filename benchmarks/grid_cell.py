@@ -32,7 +32,7 @@ def main() -> None:
     method, _, iterations = method.partition("@")
     selector, _, model = method.partition("+")
     if model.strip("+"):  # and not a name such as rap++
-        synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
+        synthesizer = syntabula.Marginal(selector=selector, model=model, **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
     if iterations:

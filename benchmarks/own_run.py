@@ -32,7 +32,7 @@ def main() -> None:
         settings["selector"] = Adaptive(max_model_mb=float(most_mb))
     selector, _, model = method.partition("+")
     if model.strip("+"):  # and not a name such as rap++
-        synthesizer = syntabula.Marginal(**syntabula.grid_parts(selector, model), **settings)
+        synthesizer = syntabula.Marginal(selector=selector, model=model, **settings)
     else:
         synthesizer = syntabula.synthesizer(method)(**settings)
     release = synthesizer.fit(table, schema)

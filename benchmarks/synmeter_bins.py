@@ -115,7 +115,7 @@ class Binned:
             return st.synthesizer(self.method)(epsilon=self.epsilon, seed=self.seed)
         pairs, triples = (list(combinations(columns, size)) for size in (2, 3))
         measured = [*pairs, *Random(0).sample(triples, self.triples)]
-        model = st.grid_parts("all_pairs", "pgm")["model"]
+        model = st.Marginal(selector="all_pairs", model="pgm").model
         return st.Marginal(
             selector=GivenWorkload(workload=measured), model=model, epsilon=self.epsilon, seed=self.seed
         )

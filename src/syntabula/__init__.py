@@ -13,16 +13,19 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from syntabula._version import __version__
+from syntabula._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from syntabula import attacks as attacks
     from syntabula import datasets as datasets
     from syntabula import errors as errors
     from syntabula import metrics as metrics
-    from syntabula._registry import MethodInfo as MethodInfo
-    from syntabula._registry import list_synthesizers as list_synthesizers
-    from syntabula._registry import synthesizer as synthesizer
+    from syntabula._entries import Entry as Entry
+    from syntabula._register import list_models as list_models
+    from syntabula._register import list_selectors as list_selectors
+    from syntabula._register import list_synthesizers as list_synthesizers
+    from syntabula._register import register as register
+    from syntabula._register import synthesizer as synthesizer
     from syntabula.attacks.disclosure import membership_disclosure as membership_disclosure
     from syntabula.attacks.membership import attack as attack
     from syntabula.metrics.evaluate import evaluate as evaluate
@@ -38,10 +41,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.gem import GEM as GEM
-    from syntabula.synthesizers.grid import PartInfo as PartInfo
-    from syntabula.synthesizers.grid import grid_parts as grid_parts
-    from syntabula.synthesizers.grid import list_models as list_models
-    from syntabula.synthesizers.grid import list_selectors as list_selectors
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.margnet import MargNet as MargNet
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
     from syntabula.synthesizers.options import option_notes as option_notes
-    from syntabula.synthesizers.options import with_options as with_options
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
+    from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
     from syntabula.table.draft import draft_schema as draft_schema
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical
@@ -70,123 +69,64 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Numeric as Numeric
     from syntabula.table.schema.schema import Schema as Schema
 
-# Where each public name lives; a module is imported when its name is first used.
+# Where each public name lives; a module is imported when its name is first used. Methods stand in the register.
 _HOMES = {
-    "Auto": "synthesizers.auto",
+    "attack": "attacks.membership",
     "Boolean": "table.schema.columns",
     "Budget": "privacy.budget",
     "Categorical": "table.schema.columns",
     "Date": "table.schema.columns",
     "Datetime": "table.schema.columns",
+    "draft_schema": "table.draft",
+    "Entry": "_entries",
+    "evaluate": "metrics.evaluate",
     "Evaluation": "metrics.evaluation",
     "Identifier": "table.schema.columns",
-    "Independent": "synthesizers.independent",
-    "AIM": "synthesizers.aim",
-    "GEM": "synthesizers.gem",
-    "MargNet": "synthesizers.margnet",
-    "MargNetQ": "synthesizers.margnet",
-    "MargNetS": "synthesizers.margnet",
-    "RAP": "synthesizers.rap",
-    "RAPPlusPlus": "synthesizers.rap",
-    "MST": "synthesizers.mst",
-    "MWEM": "synthesizers.mwem",
+    "list_metrics": "metrics.registry",
+    "list_models": "_register",
+    "list_selectors": "_register",
+    "list_synthesizers": "_register",
+    "load": "synthesizers.release",
+    "make_report": "report.page",
     "Marginal": "synthesizers.marginal",
-    "MethodInfo": "_registry",
+    "membership_disclosure": "attacks.disclosure",
+    "method_options": "synthesizers.options",
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.schema.columns",
-    "PartInfo": "synthesizers.grid",
+    "option_notes": "synthesizers.options",
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
-    "PrivBayes": "synthesizers.privbayes",
-    "PrivMRF": "synthesizers.privmrf",
-    "PrivSyn": "synthesizers.privsyn",
     "PrivacyStatement": "privacy.statement",
-    "PrivateGSD": "synthesizers.private_gsd",
     "RareCategories": "prepare.rare",
+    "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",
     "Schema": "table.schema.schema",
-    "attack": "attacks.membership",
-    "draft_schema": "table.draft",
-    "evaluate": "metrics.evaluate",
-    "grid_parts": "synthesizers.grid",
-    "list_metrics": "metrics.registry",
-    "list_models": "synthesizers.grid",
-    "list_selectors": "synthesizers.grid",
-    "list_synthesizers": "_registry",
-    "load": "synthesizers.release",
-    "make_report": "report.page",
-    "membership_disclosure": "attacks.disclosure",
-    "method_options": "synthesizers.options",
-    "option_notes": "synthesizers.options",
-    "synthesizer": "_registry",
-    "with_options": "synthesizers.options",
+    "synthesizer": "_register",
+    "Synthesizer": "synthesizers.synthesizer",
 }
 _MODULES = ("attacks", "datasets", "errors", "metrics")
 
-__all__ = [
-    "AIM",
-    "GEM",
-    "MST",
-    "MWEM",
-    "NO_PRIVACY",
-    "RAP",
-    "Auto",
-    "Boolean",
-    "Budget",
-    "Categorical",
-    "Date",
-    "Datetime",
-    "Evaluation",
-    "Identifier",
-    "Independent",
-    "MargNet",
-    "MargNetQ",
-    "MargNetS",
-    "Marginal",
-    "MethodInfo",
-    "Numeric",
-    "PartInfo",
-    "Plan",
-    "Preprocessing",
-    "PrivBayes",
-    "PrivMRF",
-    "PrivSyn",
-    "PrivacyStatement",
-    "PrivateGSD",
-    "RAPPlusPlus",
-    "RareCategories",
-    "Release",
-    "Report",
-    "Schema",
-    "__version__",
-    "attack",
-    "attacks",
-    "datasets",
-    "draft_schema",
-    "errors",
-    "evaluate",
-    "grid_parts",
-    "list_metrics",
-    "list_models",
-    "list_selectors",
-    "list_synthesizers",
-    "load",
-    "make_report",
-    "membership_disclosure",
-    "method_options",
-    "metrics",
-    "option_notes",
-    "synthesizer",
-    "with_options",
-]
+
+def _home(name: str) -> str | None:
+    """Return the module of a public name; None if there is none."""
+    from syntabula._entries import BUILT_IN
+
+    for entry in BUILT_IN:
+        module, _, method = entry.home.partition(":")
+        if entry.kind == "synthesizer" and method == name:
+            return module
+    return f"syntabula.{_HOMES[name]}" if name in _HOMES else None
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
     if name in _MODULES:
         return import_module(f"syntabula.{name}")
-    if name in _HOMES:
-        value = getattr(import_module(f"syntabula.{_HOMES[name]}"), name)
+    home = None if name.startswith("_") else _home(name)
+    if home is not None:
+        value = getattr(import_module(home), name)
         globals()[name] = value
         return value
     # Python adds the nearest name to what it is told of.
@@ -196,4 +136,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from syntabula._entries import BUILT_IN
+
+    methods = [entry.home.partition(":")[2] for entry in BUILT_IN if entry.kind == "synthesizer"]
+    return sorted([*methods, *_HOMES, *_MODULES, "__version__"])

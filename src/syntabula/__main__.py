@@ -2,6 +2,6 @@
 
 import sys
 
-from syntabula.cli import main
+from syntabula.cli.main import main
 
 sys.exit(main())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from syntabula.cli import main
+from syntabula.cli.main import main
 
 SCHEMA = """\
 version: 1

@@ -17,7 +17,7 @@ SYNTH = ("synth", "people.csv", "--schema", "schema.yaml", "--seed", 3, "--journ
 
 KILLED = """
 import os, signal, sys
-from syntabula.cli import main
+from syntabula.cli.main import main
 from syntabula.privacy.journal import Journal
 
 write, count = Journal._append, 0

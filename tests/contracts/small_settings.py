@@ -32,7 +32,8 @@ def small_parts(method: str) -> dict[str, Any]:
         # A selector and a model within the selector.
         evolved = Genetic(stop_at_noise=False, generations=20)
         return {"selector": Automatic(network=NeuralRows(**_NETWORK), dense=_FEW_ROUNDS, evolved=evolved)}
-    return st.with_options(st.synthesizer(method), _OPTIONS.get(method, {}))
+    small = st.synthesizer(method)().with_options(**_OPTIONS.get(method, {}))
+    return {part: getattr(small, part) for part in small.parts}
 
 
 def small_words(method: str) -> list[str]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from syntabula.cli import main
+from syntabula.cli.main import main
 
 CANARY = "zebra-canary-7731"
 NUMBER = "77310417"

@@ -26,7 +26,7 @@ from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
 from small_settings import small_parts, small_words
 
 import syntabula as st
-from syntabula.cli import main
+from syntabula.cli.main import main
 from syntabula.errors import SyntabulaError
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.privacy.curator import Curator

@@ -43,17 +43,18 @@ def table() -> pd.DataFrame:
 
 
 def pair(selector: str, model: str) -> dict[str, Any]:
-    """Return the parts of a pair with small settings; skips where it makes no sense or lacks a library."""
+    """Return the parts of a pair with small settings; skips where they cannot be combined or lacks a library."""
     if model in NEED_TORCH and find_spec("torch") is None:
         pytest.skip("torch is not installed")
     try:
-        parts = st.grid_parts(selector, model)
+        method = st.Marginal(selector=selector, model=model)
     except ArgumentError as refused:
-        if "makes no sense" not in str(refused):
+        if "cannot be combined" not in str(refused):
             raise
         pytest.skip("refused, with why")
-    known = {name for options in st.method_options(parts).values() for name in options}
-    return parts | st.with_options(parts, {n: v for n, v in SMALL.items() if n in known})
+    known = {name for options in st.method_options(method).values() for name in options}
+    small = method.with_options(**{n: v for n, v in SMALL.items() if n in known})
+    return {"selector": small.selector, "model": small.model}
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -91,8 +91,7 @@ def main() -> None:
     expected = {}
     for method, options in METHODS.items():
         kind = st.synthesizer(method)
-        parts = st.with_options(kind, options)
-        release = kind(epsilon=2.0, seed=3, bins=8, **parts).fit(people(), SCHEMA)
+        release = kind(epsilon=2.0, seed=3, bins=8).with_options(**options).fit(people(), SCHEMA)
         release.save(folder / f"{method}.syn")
         expected[method] = answers(release)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")

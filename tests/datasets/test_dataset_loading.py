@@ -16,7 +16,7 @@ import pytest
 from syntabula import datasets
 from syntabula.datasets import providers
 from syntabula.datasets import registry as registry_module
-from syntabula.datasets.registry import Archive, DatasetInfo
+from syntabula.datasets.info import Archive, DatasetInfo
 from syntabula.errors import ArgumentError, DatasetError
 
 

@@ -10,9 +10,9 @@ import pytest
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.models import model_from_state, model_state
 from syntabula.models.neural import NeuralRows
 from syntabula.models.neural.network import Input, Network, first_arrays, network_of
+from syntabula.models.storage import model_from_state, model_state
 
 torch = pytest.importorskip("torch")
 

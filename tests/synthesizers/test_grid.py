@@ -7,26 +7,31 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 import syntabula as st
+from syntabula._register import list_models, list_selectors, load
 from syntabula.errors import ArgumentError, ResourceError
-from syntabula.models import model_key
-from syntabula.synthesizers.grid import grid_parts, list_models, list_selectors, pair_name
+from syntabula.models.pgm import PGM
+from syntabula.synthesizers.marginal import MarginalLearner
 
 
 class TestTables:
     @pytest.mark.parametrize("info", [*list_selectors(), *list_models()], ids=lambda info: info.key)
     def test_every_part_is_made_of_options_that_have_defaults(self, info) -> None:
-        is_selector = info in list_selectors()
-        parts = grid_parts(info.key, "pgm") if is_selector else grid_parts("one_way", info.key)
-        part = parts["selector" if is_selector else "model"]
+        pair = {"selector": "one_way", "model": "pgm"} | {info.kind: info.key}
+        method = st.Marginal(**pair)
+        part = getattr(method, info.kind)
 
         assert is_dataclass(part)
         assert {f.name for f in fields(part) if not f.name.startswith("_")} == set(
-            st.method_options(parts)["selector" if is_selector else "model"]
+            st.method_options(method)[info.kind]
         )
 
     @pytest.mark.parametrize("info", list_models(), ids=lambda info: info.key)
     def test_every_model_has_the_same_key_in_a_release_file(self, info) -> None:
-        assert model_key(grid_parts("one_way", info.key)["model"]) == info.key
+        assert load("model", info.key).kind == info.key
+
+    @pytest.mark.parametrize("info", list_selectors(), ids=lambda info: info.key)
+    def test_every_selector_knows_its_key(self, info) -> None:
+        assert load("selector", info.key).key == info.key
 
     def test_keys_are_not_repeated(self) -> None:
         for table in (list_selectors(), list_models()):
@@ -36,10 +41,10 @@ class TestTables:
 
 class TestPairs:
     def test_a_named_method_is_a_pair_of_the_grid(self) -> None:
-        assert grid_parts("adaptive", "pgm")["selector"] == st.AIM().selector
+        assert st.Marginal(selector="adaptive", model="pgm").selector == st.AIM().selector
 
     def test_dashes_and_capitals_are_taken(self) -> None:
-        assert pair_name(**grid_parts("All-Pairs", "PGM")) == "all_pairs+pgm"
+        assert st.Marginal(selector="All-Pairs", model="PGM").name == "all_pairs+pgm"
 
     @pytest.mark.parametrize(
         ("selector", "model", "message"),
@@ -50,15 +55,15 @@ class TestPairs:
     )
     def test_an_unknown_key_gets_a_hint(self, selector: str, model: str, message: str) -> None:
         with pytest.raises(ArgumentError, match=message):
-            grid_parts(selector, model)
+            st.Marginal(selector=selector, model=model)
 
     def test_a_senseless_pair_says_why_wherever_it_is_made(self) -> None:
-        network = grid_parts("one_way", "bayesian_network")["model"]
+        network = load("model", "bayesian_network")()
 
         with pytest.raises(
-            ArgumentError, match=r"'adaptive' makes no sense with model 'bayesian_network'.*parents"
+            ArgumentError, match=r"'adaptive' cannot be combined with model 'bayesian_network'.*parents"
         ):
-            grid_parts("adaptive", "bayesian_network")
+            st.Marginal(selector="adaptive", model="bayesian_network")
         with pytest.raises(ArgumentError, match="one set of parents"):
             st.AIM(model=network)
 
@@ -66,10 +71,8 @@ class TestPairs:
         class Mine:
             def select(self) -> None: ...
 
-        parts = grid_parts("one_way", "pgm")
-
-        assert pair_name(Mine(), parts["model"]) == "Mine+pgm"
-        st.Marginal(selector=Mine(), model=parts["model"])
+        assert MarginalLearner(selector=Mine(), model=PGM()).name == "Mine+pgm"
+        assert st.Marginal(selector=Mine(), model=PGM()).name == "Mine+pgm"
 
     @pytest.mark.parametrize(
         ("selector", "part"),
@@ -82,20 +85,20 @@ class TestPairs:
     )
     def test_who_asks_for_a_method_gets_the_selector_of_it(self, selector: str, part: str) -> None:
         with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
-            grid_parts(selector, "pgm")
+            st.Marginal(selector=selector, model="pgm")
 
 
 class TestMarginal:
     def test_the_statement_and_the_release_name_the_pair(self) -> None:
         frame, schema = st.datasets.census(n_rows=300), st.datasets.schema_of("census")
 
-        release = st.Marginal(**grid_parts("one_way", "pgm"), seed=1).fit(frame, schema)
+        release = st.Marginal(selector="one_way", model="pgm", seed=1).fit(frame, schema)
 
         assert release.method == "one_way+pgm"
         assert release.privacy.method == "one_way+pgm"
 
     def test_a_model_that_cannot_hold_what_will_be_measured_is_refused_by_the_plan(self) -> None:
-        method = st.Marginal(**grid_parts("all_pairs", "pgm"))
+        method = st.Marginal(selector="all_pairs", model="pgm")
         schema = st.Schema({f"c{i}": st.Numeric(0, 99, integer=True) for i in range(200)})
 
         planned = method.plan(schema)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import syntabula as st
-from syntabula.cli import main
+from syntabula.cli.main import main
 from syntabula.synthesizers.release_file import FORMAT_VERSION, read_release, write_release
 
 FOLDERS = sorted((Path(__file__).parents[1] / "data").glob("release_format_*"))

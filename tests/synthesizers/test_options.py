@@ -6,7 +6,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
-from syntabula.synthesizers.options import method_options, option_notes, with_options
+from syntabula.synthesizers.options import method_options, option_notes
 
 
 def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> None:
@@ -19,7 +19,7 @@ def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> N
 
 
 @pytest.mark.parametrize("info", st.list_synthesizers(), ids=lambda info: info.key)
-def test_every_option_is_explained(info: st.MethodInfo) -> None:
+def test_every_option_is_explained(info: st.Entry) -> None:
     try:
         kind = st.synthesizer(info.key)
         options = method_options(kind)
@@ -33,29 +33,36 @@ def test_every_option_is_explained(info: st.MethodInfo) -> None:
 
 
 def test_changed_options_make_parts_for_the_method() -> None:
-    parts = with_options(st.AIM, {"max_rounds": 3, "iterations": 50})
+    method = st.AIM(epsilon=2.0).with_options(max_rounds=3, iterations=50)
 
-    method = st.AIM(**parts)
+    assert method.epsilon == 2.0
     assert method.selector.max_rounds == 3
     assert method.model.iterations == 50
     assert method.selector.max_model_mb == 80.0
 
 
-def test_parts_without_a_changed_option_are_left_out() -> None:
-    assert set(with_options(st.AIM, {"max_rounds": 3})) == {"selector"}
+def test_a_part_without_a_changed_option_stays_the_same_object() -> None:
+    method = st.AIM()
+
+    assert method.with_options(max_rounds=3).model is method.model
+    assert method.with_options() is method
+
+
+def test_options_of_a_method_are_those_that_it_has() -> None:
+    assert method_options(st.AIM().with_options(max_rounds=3))["selector"]["max_rounds"] == 3
 
 
 def test_an_unknown_option_gets_a_hint() -> None:
     with pytest.raises(ArgumentError, match="'max_round'; did you mean 'max_rounds'"):
-        with_options(st.AIM, {"max_round": 3})
+        st.AIM().with_options(max_round=3)
 
 
 @pytest.mark.parametrize("value", ["many", 0, 2.5, [1]])
 def test_a_senseless_value_is_refused(value: object) -> None:
     with pytest.raises(ArgumentError, match="max_rounds"):
-        with_options(st.AIM, {"max_rounds": value})
+        st.AIM().with_options(max_rounds=value)
 
 
 def test_an_option_of_the_wrong_type_is_named() -> None:
     with pytest.raises(ArgumentError, match="measure_share must be a part"):
-        with_options(st.AIM, {"measure_share": "half"})
+        st.AIM().with_options(measure_share="half")

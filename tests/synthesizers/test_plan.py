@@ -10,6 +10,7 @@ import syntabula as st
 from syntabula.errors import ResourceError, SchemaError
 from syntabula.models.base import StatesFitCost
 from syntabula.select.rounds import pairs_of
+from syntabula.synthesizers.plan import GUESSED_ROWS, guessed_codec
 
 WIDE = st.Schema({f"c{i}": st.Categorical(tuple(map(str, range(200)))) for i in range(12)})
 
@@ -19,7 +20,7 @@ class TestRows:
     def test_a_plan_has_the_memory_that_a_fit_to_all_pairs_takes(self, method: str) -> None:
         pytest.importorskip("torch")
         synthesizer = st.synthesizer(method)(rare=None)
-        domain = synthesizer._foresight.guessed_codec(WIDE).domain
+        domain = guessed_codec(WIDE, "auto", GUESSED_ROWS, st.Budget(1.0, 1e-5)).domain
         model = synthesizer.model.over(domain)
         assert isinstance(model, StatesFitCost)
 

@@ -6,17 +6,16 @@ import math
 
 import syntabula as st
 from syntabula.marginals.engines.memory import MemoryEngine
-from syntabula.synthesizers.grid import grid_parts
 
 FRAME, SCHEMA = st.datasets.census(n_rows=2000), st.datasets.schema_of("census")
 PAIR = tuple(SCHEMA.columns)[:2]
 
 
 def test_it_is_the_pair_of_its_parts() -> None:
-    parts = grid_parts("privbayes", "bayesian_network")
+    pair = st.Marginal(selector="privbayes", model="bayesian_network")
 
-    assert st.PrivBayes().selector == parts["selector"]
-    assert type(st.PrivBayes().model) is type(parts["model"])
+    assert st.PrivBayes().selector == pair.selector
+    assert type(st.PrivBayes().model) is type(pair.model)
 
 
 def test_without_privacy_pairs_come_closer_than_independent_columns() -> None:

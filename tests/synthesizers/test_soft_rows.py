@@ -62,9 +62,9 @@ class TestAccuracy:
     def test_margnet_learns_what_hangs_together(self) -> None:
         # Independence is off by a TVD of 0.45 for (a, b) and 0.6 for (a, d).
         data = table()
-        small = st.with_options(st.MargNet, {"n_rows": 128, "units": 32, "rounds_per_column": 4})
+        small = {"n_rows": 128, "units": 32, "rounds_per_column": 4}
 
-        rows = st.MargNet(epsilon=2.0, seed=1, **small).fit(data, SCHEMA).sample(4000, seed=0)
+        rows = st.MargNet(epsilon=2.0, seed=1).with_options(**small).fit(data, SCHEMA).sample(4000, seed=0)
 
         assert distance(data, rows, ["a", "b"]) < 0.15
         assert distance(data, rows, ["a", "d"]) < 0.2
@@ -72,9 +72,9 @@ class TestAccuracy:
 
     def test_gem_learns_the_largest_cells(self) -> None:
         data = table()
-        small = st.with_options(st.GEM, {"n_rows": 128, "units": 32, "iterations": 200})
+        small = {"n_rows": 128, "units": 32, "iterations": 200}
 
-        rows = st.GEM(epsilon=5.0, seed=1, **small).fit(data, SCHEMA).sample(4000, seed=0)
+        rows = st.GEM(epsilon=5.0, seed=1).with_options(**small).fit(data, SCHEMA).sample(4000, seed=0)
 
         even = pd.DataFrame(
             {c: data[c].sample(frac=1, random_state=i).to_numpy() for i, c in enumerate(data)}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from syntabula._register import entries, load
 from syntabula.attacks.base import Attack, Synthesizer
 from syntabula.attacks.baselines import take_rows
-from syntabula.attacks.groundhog import GroundHog
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.attacks.outliers import outlier_scores
-from syntabula.attacks.querybased import QueryBased
 from syntabula.attacks.result import AttackResult, judge
 from syntabula.attacks.shadows import (
     Floats,
@@ -27,23 +25,17 @@ from syntabula.attacks.shadows import (
     seeded,
     seeds_of,
 )
-from syntabula.attacks.value_range import ValueRange
 from syntabula.errors import ArgumentError, PrivateDomainError
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
-_ATTACKS: dict[str, Callable[[], Attack]] = {
-    "groundhog": GroundHog,
-    "querybased": QueryBased,
-    "range": ValueRange,
-}
 LEAST_SHADOWS = 8
 
 
 def list_attacks() -> dict[str, str]:
     """Return what each attack does, in one sentence, by its key."""
-    return {key: (make.__doc__ or "").strip().splitlines()[0] for key, make in _ATTACKS.items()}
+    return {entry.key: entry.summary for entry in entries("attack")}
 
 
 def attack(
@@ -101,7 +93,7 @@ def attack(
     """
     if n_shadows < LEAST_SHADOWS or n_shadows % 2:
         raise ArgumentError(f"n_shadows must be an even number of at least {LEAST_SHADOWS}")
-    chosen = [_named(item) if isinstance(item, str) else item for item in attacks]
+    chosen = [load("attack", item)() if isinstance(item, str) else item for item in attacks]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
         raise ArgumentError("name at least one attack, and each once")
     declared = None if schema is None else as_schema(schema)
@@ -196,14 +188,6 @@ class Game:
         method = seeded(self.synthesizer, self.seed)
         settings = (self.knowledge.target, method, self.attacks, self.n_records, self.n_synthetic)
         return identity_of(self.knowledge.raw, self.schema, *settings, self.seed)
-
-
-def _named(key: str) -> Attack:
-    if key.lower() not in _ATTACKS:
-        near = difflib.get_close_matches(key.lower(), _ATTACKS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"there is no attack {key!r}; attacks are {', '.join(_ATTACKS)}{hint}")
-    return _ATTACKS[key.lower()]()
 
 
 def _row(knowledge: Knowledge, target: int | str) -> int:

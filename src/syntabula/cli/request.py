@@ -113,7 +113,7 @@ class Request:
 
     def synthesizer(self, progress: Progress | None = None) -> Any:
         """Make the synthesizer; wrong options are refused here, before any data is read."""
-        from syntabula import Marginal, grid_parts, synthesizer, with_options
+        from syntabula import Marginal, synthesizer
 
         if self.resume and self.journal is None:
             raise CommandError("--resume goes on with the run of a --journal; name that file", Exit.ARGUMENTS)
@@ -130,11 +130,11 @@ class Request:
         pair = selector_and_model(self.method, self.selector, self.model)
         if pair is None:
             kind = synthesizer(self.method or DEFAULT_METHOD)
-            given |= with_options(kind, self._options())
         else:
-            kind, parts = Marginal, grid_parts(*pair)
-            given |= parts | with_options(parts, self._options())
-        return kind(budget=self.budget(), allow_observed=self.observed, **given)
+            kind, given["selector"], given["model"] = Marginal, *pair
+        method = kind(budget=self.budget(), allow_observed=self.observed, **given)
+        options = self._options()
+        return method.with_options(**options) if options else method
 
     def _options(self) -> dict[str, Any]:
         import yaml

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from syntabula.datasets.arguments import check_seed
-from syntabula.datasets.registry import DatasetInfo, describe
+from syntabula.datasets.info import DatasetInfo
+from syntabula.datasets.registry import describe
 from syntabula.errors import DatasetError
 
 FOLDER_VARIABLE = "SYNTABULA_DATA"

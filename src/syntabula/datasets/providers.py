@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from syntabula._version import __version__
 from syntabula.datasets.frames import literal_path
-from syntabula.datasets.registry import Archive, DatasetInfo
+from syntabula.datasets.info import Archive, DatasetInfo
 from syntabula.errors import DatasetError
 
 TIMEOUT_SECONDS = 30.0

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from syntabula.datasets.census import census
 from syntabula.datasets.controlled import Shape, controlled
 from syntabula.datasets.gauss import ROWS, gauss
-from syntabula.datasets.registry import DatasetInfo, Kind
+from syntabula.datasets.info import DatasetInfo, Kind
 
 LICENCE = "none needed: simulated"
 PROVIDER = "drawn by this package"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from syntabula.errors import SchemaError
 
@@ -19,9 +19,10 @@ class Domain:
     Attributes:
         columns: Distinct column names.
         sizes: Number of codes of each column, at least 1; codes run from 0 to size - 1.
+        ordered: Columns whose codes follow an order, such as bins of a number; two domains are equal whatever it says.
 
     Raises:
-        SchemaError: If a name is repeated, or a size is not a positive integer.
+        SchemaError: If a name is repeated, a size is not a positive integer, or an ordered column is none.
 
     Examples:
         >>> domain = Domain(("age", "sex"), (10, 2))
@@ -31,10 +32,12 @@ class Domain:
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
+    ordered: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "sizes", tuple(self.sizes))
+        object.__setattr__(self, "ordered", frozenset(self.ordered))
         if len(self.columns) != len(self.sizes):
             raise SchemaError(f"{len(self.columns)} columns but {len(self.sizes)} sizes were given")
         if len(set(self.columns)) != len(self.columns):
@@ -43,12 +46,14 @@ class Domain:
         for column, size in zip(self.columns, self.sizes, strict=True):
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise SchemaError(f"column {column!r} has size {size!r}; a size is an integer of at least 1")
+        if unknown := self.ordered - set(self.columns):
+            raise SchemaError(f"columns {sorted(unknown)} are said to be ordered, but are not in the domain")
         object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})
 
     @classmethod
-    def from_sizes(cls, sizes: Mapping[str, int]) -> Domain:
+    def from_sizes(cls, sizes: Mapping[str, int], ordered: Iterable[str] = ()) -> Domain:
         """Make a domain from a mapping of column names to sizes."""
-        return cls(tuple(sizes), tuple(sizes.values()))
+        return cls(tuple(sizes), tuple(sizes.values()), frozenset(ordered))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -88,4 +93,4 @@ class Domain:
     def project(self, clique: Iterable[str]) -> Domain:
         """Return the domain of some columns, in the order given."""
         members = tuple(clique)
-        return Domain(members, self.shape(members))
+        return Domain(members, self.shape(members), self.ordered & set(members))

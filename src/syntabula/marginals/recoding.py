@@ -57,7 +57,7 @@ class Recoding:
             raise ArgumentError("shares are given for a column without a map")
         object.__setattr__(self, "maps", maps)
         object.__setattr__(self, "shares", shares)
-        object.__setattr__(self, "target", Domain.from_sizes(sizes))
+        object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered))
 
     def _normalised(self, column: str, codes: NDArray[np.intp]) -> FloatArray:
         """Return the shares of a column, summing to one over the old codes of each new code."""

@@ -60,4 +60,5 @@ def random_thresholds(columns: Sequence[str], n: int, rng: np.random.Generator) 
 
 def with_threshold_columns(domain: Domain, thresholds: Mapping[str, LinearThreshold]) -> Domain:
     """Return a domain with a column of two codes for each threshold, after its own."""
-    return Domain((*domain.columns, *thresholds), (*domain.sizes, *(2 for _ in thresholds)))
+    sizes = (*domain.sizes, *(2 for _ in thresholds))
+    return Domain((*domain.columns, *thresholds), sizes, domain.ordered)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from syntabula._entries import Entry, Kind
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Direction, Score
 
@@ -37,30 +37,23 @@ class Metric(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricInfo:
+class MetricInfo(Entry):
     """A metric that can be named in `evaluate`.
 
     Attributes:
-        key: Its name.
         group: What it judges.
-        summary: What it is, in one sentence without a full stop.
         direction: Whether lower or higher is better.
         best: Its value for a perfect table; None where that depends on the data.
-        paper: Where it comes from.
-        home: Module and class, "module:Class".
         options: Arguments of the class.
         needs: What `evaluate` must be given for it.
         quick: Whether it belongs to those that are computed if none is named.
         baselines: Whether its value for HALF, HISTOGRAM and SELF is its scale, computed as cheaply as its own.
     """
 
-    key: str
+    kind: Kind = "metric"
     group: Group
-    summary: str
     direction: Direction
     best: float | None
-    paper: str
-    home: str
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     needs: tuple[Need, ...] = ()
     quick: bool = True
@@ -68,6 +61,5 @@ class MetricInfo:
 
     def make(self) -> Metric:
         """Return the metric."""
-        module, _, name = self.home.partition(":")
-        metric: Metric = getattr(import_module(module), name)(**self.options)
+        metric: Metric = self.load()(**self.options)
         return metric

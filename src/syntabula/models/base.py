@@ -1,10 +1,10 @@
-"""The seam of all models that are fitted to noisy marginals."""
+"""What a release needs of a model, and what a model that is fitted to noisy marginals adds to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.threshold import LinearThreshold
+from syntabula.models.restricted import Restricted, Weights, by_trying
 
 _ROWS_BEYOND_ANY_MACHINE = 10**10
 
@@ -30,11 +32,16 @@ class FitCost:
     seconds: float
 
 
-class MarginalModel(Protocol):
-    """A distribution over a domain that is fitted to noisy marginals, answers marginals and is sampled.
+class Model(Protocol):
+    """A distribution over the rows of a domain: what a release samples, stores and loads.
 
-    A model is made with its options alone; `over` binds it to a domain.
+    Plug-ins inherit from this class, or from `MarginalModel`, and get the methods that have a body here.
+
+    Attributes:
+        kind: Key under which a release file names the model, and `syntabula` finds its class again.
     """
+
+    kind: ClassVar[str]
 
     @property
     def domain(self) -> Domain:
@@ -46,13 +53,65 @@ class MarginalModel(Protocol):
         """Estimated number of records."""
         ...
 
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
+
+        Where the model holds given codes impossible together, it draws as if a part of them were not given and says
+        so by a ConditionWarning.
+        """
+        ...
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the model's records that satisfy conditions, drawn independently of each other.
+
+        By default rows of the whole model are drawn, and those kept that satisfy the conditions.
+        """
+        return by_trying(self, weights)
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: JSON-able facts and named arrays. Nothing but post-processed noise."""
+        ...
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        ...
+
+
+class MarginalModel(Model, Protocol):
+    """A model that is fitted to noisy marginals, and answers marginals.
+
+    A model is made with its options alone; `over` binds it to a domain.
+
+    Attributes:
+        why_not_adaptive: Why a selector that measures again and again cannot be combined with this model; empty if
+            it can.
+    """
+
+    why_not_adaptive: ClassVar[str] = ""
+
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
 
+    def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Self:
+        """Return the same model, able to fit marginals that involve linear thresholds of ordered columns.
+
+        Raises:
+            ArgumentError: If this kind of model cannot.
+        """
+        del thresholds
+        raise ArgumentError(
+            f"a model of kind {self.kind!r} cannot hold thresholds; take relaxed_projection, or n_thresholds=0"
+        )
+
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Bound the model's size after a fit to marginals of these cliques, from the domain alone."""
         ...
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
+        """Return `memory_mb([*cliques, candidate])` for each candidate; models may find them faster together."""
+        return [self.memory_mb([*cliques, candidate]) for candidate in candidates]
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, started from this one's state."""
@@ -62,21 +121,13 @@ class MarginalModel(Protocol):
         """Return expected counts of each clique: one axis per column, in the clique's order."""
         ...
 
-    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
 
-        Where the model holds given codes impossible together, it draws as if a part of them were not given and says
-        so by a ConditionWarning.
-        """
-        ...
+@runtime_checkable
+class StatesFitCost(Protocol):
+    """A model that says beforehand what a fit takes, where that is not its size times a constant."""
 
-    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: JSON-able facts and named arrays. Nothing but post-processed noise."""
-        ...
-
-    @classmethod
-    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+        """Say what a fit to marginals of these cliques may take, from the domain and a guessed number of records."""
         ...
 
 
@@ -105,30 +156,3 @@ def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
     for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
         if domain.size(column) != size:
             raise SchemaError(f"given column {column!r} has another number of codes than the model's")
-
-
-@runtime_checkable
-class SizesAtOnce(Protocol):
-    """A model that finds its sizes with each of many cliques faster together than one by one."""
-
-    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
-        """Return `memory_mb([*cliques, candidate])` for each candidate."""
-        ...
-
-
-def memory_with_each_mb(
-    model: MarginalModel, cliques: Sequence[Clique], candidates: Sequence[Clique]
-) -> Sequence[float]:
-    """Return `model.memory_mb([*cliques, candidate])` for each candidate."""
-    if isinstance(model, SizesAtOnce):
-        return model.memory_with_each_mb(cliques, candidates)
-    return [model.memory_mb([*cliques, candidate]) for candidate in candidates]
-
-
-@runtime_checkable
-class StatesFitCost(Protocol):
-    """A model that says beforehand what a fit takes, where that is not its size times a constant."""
-
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take, from the domain and a guessed number of records."""
-        ...

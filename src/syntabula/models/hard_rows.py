@@ -18,7 +18,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, bound, check_sample
+from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.rows import even_rows
 from syntabula.models.stored import read_facts, stored_facts, whole_model
@@ -32,7 +32,7 @@ _LEAST_ROWS = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HardRows(ABC):
+class HardRows(MarginalModel, ABC):
     """A set of synthetic records, each of the same weight; how they come about is a subclass's `fit`.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import MarginalModel, memory_with_each_mb
-from syntabula.models.restricted import Restricted, Weights, restricted
+from syntabula.models.base import MarginalModel, Model
+from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.storage import model_from_state, model_state
 from syntabula.models.stored import whole_model
 
 
-class RecodedModel:
+class RecodedModel(MarginalModel):
     """A fitted model seen through a recoding.
 
     Args:
@@ -26,10 +27,13 @@ class RecodedModel:
         recoding: How original codes were merged.
     """
 
-    def __init__(self, inner: MarginalModel, recoding: Recoding) -> None:
+    kind: ClassVar[str] = "recoded"
+
+    def __init__(self, inner: Model, recoding: Recoding) -> None:
         if inner.domain != recoding.target:
             raise ArgumentError("the model's domain is not the target of the recoding")
-        self.inner = inner
+        # A model that answers no marginals answers none here.
+        self.inner = cast(MarginalModel, inner)
         self.recoding = recoding
 
     @property
@@ -52,7 +56,7 @@ class RecodedModel:
 
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
         """Bound the inner model's size with each candidate in turn."""
-        return memory_with_each_mb(self.inner, cliques, candidates)
+        return self.inner.memory_with_each_mb(cliques, candidates)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Fit the inner model to measurements over the original domain."""
@@ -86,14 +90,12 @@ class RecodedModel:
         for column in maps.keys() & weights.keys():
             shares[column] = shares[column] * weights[column]
             merged[column] = np.bincount(maps[column], shares[column]).astype(np.float64)
-        inner = restricted(self.inner, merged)
+        inner = self.inner.restricted(merged)
         kept = Recoding(self.recoding.domain, maps, shares)
         return replace(inner, draw=lambda n, rng: kept.decode(inner.draw(n, rng), rng))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return the inner model's state and the recoding's, side by side."""
-        from syntabula.models import model_state
-
         inner_facts, inner_arrays = model_state(self.inner)
         facts, arrays = self.recoding.state()
         return (
@@ -105,7 +107,6 @@ class RecodedModel:
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild from `state`."""
-        from syntabula.models import model_from_state
 
         def part(prefix: str) -> dict[str, np.ndarray]:
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
 from syntabula.errors import ResourceError
+from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import MarginalModel
 
 Weights = Mapping[str, FloatArray]
 """For each column with a condition, the chance [codes] that a record with that code satisfies it, 0 .. 1."""
@@ -38,21 +38,20 @@ class Restricted:
     tried: bool = False
 
 
-@runtime_checkable
-class Restricts(Protocol):
-    """A model that can be restricted exactly, without throwing rows away."""
+class Sampled(Protocol):
+    """What can be restricted by drawing from it."""
 
-    def restricted(self, weights: Weights) -> Restricted:
-        """Return the distribution of the model times the weights, for records drawn independently of each other."""
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of its rows."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> EncodedTable:
+        """Draw n rows."""
         ...
 
 
-def restricted(model: MarginalModel, weights: Weights) -> Restricted:
-    """Restrict a model: exactly in the way that it knows, or else by trying."""
-    return model.restricted(weights) if isinstance(model, Restricts) else by_trying(model, weights)
-
-
-def by_trying(model: MarginalModel, weights: Weights) -> Restricted:
+def by_trying(model: Sampled, weights: Weights) -> Restricted:
     """Restrict a model by drawing rows of the whole and keeping those that satisfy the conditions.
 
     The rows kept are exactly distributed; only the probability is estimated, on 200,000 rows.

@@ -17,7 +17,7 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, bound
+from syntabula.models.base import FitCost, MarginalModel, bound
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.goals import GoalGroup, make_goals
@@ -37,7 +37,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SoftRowsModel(ABC):
+class SoftRowsModel(MarginalModel, ABC):
     """A mixture of products that is fitted by gradient descent; what its parameters are is a subclass's matter.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,15 +12,19 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.recoding import Recoding
 from syntabula.prepare import domain_warnings
 from syntabula.prepare.discretizer import is_worth_fitting
 from syntabula.prepare.found_columns import find_columns, one_by_one
 from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
 from syntabula.prepare.preprocessing import BinCount, Preprocessing
 from syntabula.prepare.private_domain import check_extractable
+from syntabula.prepare.rare import RareCategories
 from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.curator import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import domain_step
@@ -29,7 +33,7 @@ from syntabula.table.coding.encoding import ordered_points
 from syntabula.table.files.untyped_file import UntypedFile
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.column_codes import span
-from syntabula.table.schema.columns import Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Categorical, Column, Date, Datetime, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 _COUNT_STEP = "count the records"
@@ -47,7 +51,9 @@ class Preparation:
         types: Share of each column whose type has to be found.
         domains: Share of each column whose domain has to be found.
         refinements: Share of each ordered column for its bins and the values within.
-        rare: Share for merging rare categories; 0 if there is no large column.
+        large: Declared columns whose rare categories are merged.
+        merging: How they are merged, and at which share; None if there is no large column.
+        finds_labels: Whether categories have to be found.
     """
 
     settings: Preprocessing
@@ -56,16 +62,47 @@ class Preparation:
     types: Mapping[str, Fraction] = field(default_factory=dict)
     domains: Mapping[str, Fraction]
     refinements: Mapping[str, Fraction]
-    rare: Fraction
+    large: tuple[str, ...] = ()
+    merging: RareCategories | None = None
+    finds_labels: bool = False
 
     @property
     def share(self) -> Fraction:
         """Part of the whole budget that all of it may spend."""
         columns = (self.types, self.domains, self.refinements)
-        return self.count + self.rare + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+        merging = self.merging.share if self.merging else Fraction(0)
+        return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
 
-    def planned_steps(self) -> list[PlannedStep]:
-        """Return the steps but rare merging, which its own code plans, in the order that they are taken."""
+    def budget(self, budget: Budget) -> Budget:
+        """Return a budget with part of its delta set aside if categories have to be found."""
+        if not self.finds_labels:
+            return budget
+        return budget.with_selection_delta(self.settings.delta_share * Fraction(budget.delta))
+
+    def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
+        """Return all steps with their shares, in order, and the domain that is left when rare codes are merged.
+
+        Args:
+            domain: Of the codec, as it is or as it is guessed.
+        """
+        steps = [(step, step.share) for step in self._column_steps()]
+        if self.merging is None:
+            return steps, domain
+        cells = sum(domain.size(c) for c in self.large)
+        share = self.merging.share
+        merging = PlannedStep(
+            name=self.merging.step, share=share, cells=cells, noisy_cells=cells, model_cells=0
+        )
+        # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
+        most = self.merging.most_kept + 1
+        sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
+        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered)
+
+    def recoding(self, curator: Curator) -> Recoding | None:
+        """Merge the rare categories of the large columns; None if there is none."""
+        return None if self.merging is None else self.merging.fit(curator, self.large)
+
+    def _column_steps(self) -> list[PlannedStep]:
         steps = [(type_step(name), share) for name, share in self.types.items()]
         steps += [(_COUNT_STEP, self.count)] if self.count else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
@@ -180,30 +217,32 @@ class Preparation:
 def prepare(
     settings: Preprocessing,
     bins: BinCount,
-    declared: Mapping[str, Column],
+    rare: RareCategories | None,
+    schema: Schema | None,
     found: Mapping[str, PhysicalType],
     *,
     types_found: bool = False,
-    n_large: int = 0,
-    rare_share: Fraction = Fraction(0),
 ) -> Preparation:
     """Divide the budget of preprocessing among the columns that need some, by what is public of them.
 
     Args:
         settings: The options.
         bins: Number of bins, or "auto".
-        declared: Columns with a declared domain; wide ones of numbers and times get bins.
+        rare: How rare categories of large columns are merged, and its share if nothing else needs budget; None for
+            not at all.
+        schema: Declares all columns, or some, or is None. Wide columns of numbers and times get bins.
         found: Stored type of each other column, or the type that was found for it.
         types_found: Whether the types of these have to be found, as none are stored. The shares for that follow
             from names alone.
-        n_large: Number of declared columns whose rare categories are merged.
-        rare_share: What merging gets if nothing else needs budget.
 
     Raises:
         SchemaError: If a stored type has no domain to find.
     """
     for name, stored in found.items():
         check_extractable(name, stored)
+    declared = {} if schema is None else schema.columns
+    large = () if rare is None or schema is None else _large_columns(rare, schema)
+    finds_labels = any(stored.is_labels for stored in found.values())
     wide = [
         name
         for name, column in declared.items()
@@ -217,10 +256,11 @@ def prepare(
             count=Fraction(0),
             domains={},
             refinements={},
-            rare=rare_share if n_large else Fraction(0),
+            large=large,
+            merging=rare if large else None,
         )
     count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(found) + len(refined) + n_large, 1)
+    each = (settings.share - count) / max(len(found) + len(refined) + len(large), 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
     ordered = [n for n, p in found.items() if p.is_ordered] if settings.costs_bins else []
@@ -231,7 +271,24 @@ def prepare(
         types=types,
         domains={n: rest / 2 if n in ordered else rest for n in found},
         refinements=dict.fromkeys(refined, each) | dict.fromkeys(ordered, rest / 2),
-        rare=each * n_large,
+        large=large,
+        merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
+        finds_labels=finds_labels,
+    )
+
+
+def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
+    """Return the categorical columns whose rare categories are merged, by the declared domain alone.
+
+    Categories that were found privately are frequent already.
+    """
+    return tuple(
+        name
+        for name, column in schema.columns.items()
+        if isinstance(column, Categorical)
+        and name != schema.label
+        and column.provenance != "private"
+        and len(column.categories) + column.open + column.nullable >= rare.least_categories
     )
 
 

@@ -25,7 +25,7 @@ from syntabula.table.read import read
 from syntabula.table.schema.schema import as_schema
 
 if TYPE_CHECKING:
-    from syntabula import Release
+    from syntabula.synthesizers.release import Release
     from syntabula.table.schema.schema import SchemaSource
 
 Progress = Callable[[str, float], None]
@@ -173,7 +173,7 @@ def make_report(
 
 def _statement(release: Any, tables: Comparison) -> Any:
     """Return the privacy statement of a release, which must be one of such a table."""
-    from syntabula import load
+    from syntabula.synthesizers.release import load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
     if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
-from syntabula.models.base import MarginalModel, memory_with_each_mb
+from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, mean_noise
 
 ONE_WAY = "measure one-way marginals"
@@ -30,7 +32,7 @@ _SECONDS_PER_COLUMN = 0.1  # at epsilon 1; three to six times as much at 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive:
+class Adaptive(Selector):
     """Choose marginals one by one against a model's beliefs, under a limit on the model's size.
 
     McKenna, Mullins, Sheldon, Miklau (2022), "AIM: An Adaptive and Iterative Mechanism for Differentially
@@ -59,6 +61,9 @@ class Adaptive:
             noise; None merges none.
         max_rounds: Stop choosing after so many rounds, the last of which spends all that is left.
     """
+
+    key: ClassVar[str] = "adaptive"
+    adaptive: ClassVar[bool] = True
 
     workload: WorkloadOption = 2
     max_model_mb: float = 80.0
@@ -242,7 +247,7 @@ class Adaptive:
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
         known = set(cliques)
         new = [c for c in weights if c not in known]
-        sizes = dict(zip(new, memory_with_each_mb(model, cliques, new), strict=True))
+        sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
         return [c for c in weights if sizes.get(c, 0.0) <= limit]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from syntabula._arguments import check_part, check_positive
 from syntabula._extras import is_installed
@@ -57,7 +57,7 @@ def _persistent() -> Genetic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Automatic:
+class Automatic(Selector):
     """Choose among MargNet, Private-GSD, AIM, MST and single columns.
 
     Chen, Gong, Wang, "Beyond One-Size-Fits-All: Neural Networks for Differentially Private Tabular Data
@@ -96,6 +96,8 @@ class Automatic:
         evolved: Is fitted to all pairs, as in Private-GSD. By default it goes on where noise would explain the
             error, however much there is: in dense tables it stops near independence else.
     """
+
+    key: ClassVar[str] = "automatic"
 
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
@@ -12,7 +12,15 @@ from syntabula.privacy.curator import Curator
 
 
 class Selector(Protocol):
-    """Decides which marginals to measure, and with what part of the budget."""
+    """Decides which marginals to measure, and with what part of the budget; plug-ins inherit from this class.
+
+    Attributes:
+        key: Its lower-case name, by which statements and commands know it.
+        adaptive: Whether it measures again where the model is wrong, until the budget is spent.
+    """
+
+    key: ClassVar[str]
+    adaptive: ClassVar[bool] = False
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what each step will cost for a domain, without data."""

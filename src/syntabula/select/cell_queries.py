@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._arguments import check_count, check_part
 from syntabula._planning import PlannedStep, Progress
@@ -12,6 +13,7 @@ from syntabula.marginals.workload import WorkloadOption, checked_workload, workl
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds
 
 TOTAL = "count the records"
@@ -20,7 +22,7 @@ MEASURE = "measure the chosen cells"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellQueries:
+class CellQueries(Selector):
     """Choose the cells of pairs that a model gets most wrong, measure their counts, and fit; no cell twice.
 
     Liu, Vietri, Wu (2021), "Iterative Methods for Private Synthetic Data: Unifying Framework and New Methods"
@@ -43,6 +45,9 @@ class CellQueries:
         cells_per_round: How many cells a round chooses and measures.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
     """
+
+    key: ClassVar[str] = "cells"
+    adaptive: ClassVar[bool] = True
 
     workload: WorkloadOption = 2
     rounds_per_column: int = 5

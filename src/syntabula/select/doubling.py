@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.cell_curator import Cell, CellCurator
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
@@ -27,7 +28,7 @@ MEASURE_CELL = "measure the chosen cells"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstTimeDoubling:
+class FirstTimeDoubling(Selector):
     """Choose pairs one by one against a model's beliefs; look closer when a new pair brings nothing new.
 
     Chen, Gong, Wang, "Beyond One-Size-Fits-All: Neural Networks for Differentially Private Tabular Data
@@ -46,6 +47,9 @@ class FirstTimeDoubling:
         rounds_per_column: c / d: more rounds choose finer, with more noise each.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
     """
+
+    key: ClassVar[str] = "doubling"
+    adaptive: ClassVar[bool] = True
 
     queries: Literal["pairs", "cells"] = "pairs"
     rounds_per_column: int = 16

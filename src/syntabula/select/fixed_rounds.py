@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._arguments import check_count, check_one_of, check_part, check_positive
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import (
     Rounds,
     affordable,
@@ -25,7 +27,7 @@ MEASURE = "measure the chosen pairs"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedRounds:
+class FixedRounds(Selector):
     """Start from one-way marginals; in each of T rounds choose the q pairs that are farthest off, and measure.
 
     With q = 1 the selection of MargNet-s, the ablation of Chen, Gong, Wang, MargNet, section 6.4: a tenth of
@@ -47,6 +49,9 @@ class FixedRounds:
             Private-PGM. If no pair fits, the smallest is taken all the same. A model whose size does not
             depend on the marginals is not concerned.
     """
+
+    key: ClassVar[str] = "fixed_rounds"
+    adaptive: ClassVar[bool] = True
 
     rounds_per_column: int = 5
     pairs_per_round: int = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
@@ -12,19 +13,22 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 
 ALL_PAIRS = "measure all pairs"
 GIVEN = "measure the workload"
 
 
 @dataclass(frozen=True)
-class AllPairs:
+class AllPairs(Selector):
     """Measure every pair of columns at once, with equal noise.
 
     With m = d (d - 1) / 2 pairs and budget rho each count receives Gaussian noise of variance m / (2 rho).
     This is how Private-GSD is run in Chen, Li, Gong, McKenna, Wang, tab_bench. A table of a single column
     has that column measured.
     """
+
+    key: ClassVar[str] = "all_pairs"
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what will be measured: every pair once, with the whole budget."""
@@ -43,7 +47,7 @@ class AllPairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenWorkload:
+class GivenWorkload(Selector):
     """Measure the marginals of a workload at once, each with a part of the budget in proportion to its weight.
 
     A column that is in none of them is known only by its number of codes: it comes out evenly.
@@ -51,6 +55,8 @@ class GivenWorkload:
     Attributes:
         workload: A Workload, a list of marginals as `Workload.of` takes it, or their number of columns.
     """
+
+    key: ClassVar[str] = "given"
 
     workload: WorkloadOption = 2
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
+from syntabula.select.base import Selector
 from syntabula.select.combine import combined
 from syntabula.select.rounds import mean_noise
 
@@ -28,7 +30,7 @@ _USUAL_PER_COLUMN = 2  # pairs; at epsilon 1 on adult and bank, a third of it at
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndependentDifference:
+class IndependentDifference(Selector):
     """Choose pairs whose dependence exceeds the noise that measuring them would add, and merge them.
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis", algorithms 1 and 2. The dependence
@@ -51,6 +53,8 @@ class IndependentDifference:
         max_model_mb: The model may grow by so much beyond what it is unfitted; pairs that it has no room for are
             left out.
     """
+
+    key: ClassVar[str] = "independent_difference"
 
     dependence_share: Fraction | float = Fraction(1, 10)
     one_way_share: Fraction | float = Fraction(1, 10)

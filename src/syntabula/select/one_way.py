@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 
 
 @dataclass(frozen=True)
-class OneWay:
+class OneWay(Selector):
     """Measure every column on its own, with equal noise.
 
     With d columns and budget rho each count receives Gaussian noise of variance d / (2 rho).
     """
+
+    key: ClassVar[str] = "one_way"
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what will be measured: every column once, with the whole budget."""

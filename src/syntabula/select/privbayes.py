@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._arguments import check_count, check_part, check_positive
 from syntabula._planning import PlannedStep, Progress
@@ -13,6 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
@@ -23,7 +25,7 @@ _SECONDS_PER_COLUMN = 0.003
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParentSets:
+class ParentSets(Selector):
     """Choose parents for each column by how much it depends on them, then measure every family.
 
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian Networks",
@@ -50,6 +52,8 @@ class ParentSets:
         max_candidates: A choice among more than these looks at smaller parent sets instead.
         max_model_mb: The model may grow by so much.
     """
+
+    key: ClassVar[str] = "privbayes"
 
     structure_share: Fraction | float = Fraction(3, 10)
     total_share: Fraction | float = Fraction(1, 100)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
+from typing import ClassVar
 
 from syntabula._arguments import check_count, check_part, check_positive
 from syntabula._planning import PlannedStep, Progress
@@ -17,6 +18,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import batches
+from syntabula.select.base import Selector
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets
 
@@ -29,7 +31,7 @@ _SECONDS_PER_COLUMN = 0.04  # at epsilon 1; some three times as much at 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttributeGraph:
+class AttributeGraph(Selector):
     """Draw a graph of dependent columns, measure marginals within its cliques, and refine where the model is off.
 
     Cai, Lei, Wei, Xiao (2021), "Data Synthesis via Differentially Private Markov Random Fields" (PrivMRF),
@@ -64,6 +66,9 @@ class AttributeGraph:
         max_cells: No marginal has more cells, unless it is one column: a limit of ours, below what usefulness
             allows only of long tables at large budgets, and where there is no noise.
     """
+
+    key: ClassVar[str] = "privmrf"
+    adaptive: ClassVar[bool] = True
 
     graph_share: Fraction | float = Fraction(1, 10)
     refine_share: Fraction | float = Fraction(1, 10)

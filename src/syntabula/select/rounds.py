@@ -11,7 +11,7 @@ from itertools import combinations
 from syntabula._planning import PlannedStep
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import HALF_NORMAL
-from syntabula.models.base import MarginalModel, memory_with_each_mb
+from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
@@ -92,7 +92,7 @@ def affordable(
     limit = model.memory_mb([]) + growth_mb
     known = set(measured)
     new = [c for c in candidates if c not in known]
-    sizes = dict(zip(new, memory_with_each_mb(model, list(known), new), strict=True))
+    sizes = dict(zip(new, model.memory_with_each_mb(list(known), new), strict=True))
     return [c for c in candidates if sizes.get(c, 0.0) <= limit]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import ClassVar
 
 from syntabula._arguments import check_positive
 from syntabula._planning import PlannedStep, Progress
@@ -18,6 +19,7 @@ from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
@@ -26,7 +28,7 @@ _SECONDS_PER_COLUMN = 0.003
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpanningTree:
+class SpanningTree(Selector):
     """Choose d - 1 pairs that connect all columns and measure them (McKenna, Miklau, Sheldon 2021, section 4).
 
     The budget is spent in thirds: one-way marginals, the tree, the tree's pairs. With budget rho and d
@@ -44,6 +46,8 @@ class SpanningTree:
         compress_sigmas: Where the paper's way is taken, codes whose noisy count is below so many standard
             deviations of the noise are merged into one; 0 keeps all codes.
     """
+
+    key: ClassVar[str] = "spanning_tree"
 
     records_per_noise: float | None = 4.0
     compress_sigmas: float = 3.0

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from syntabula._arguments import check_count, check_part, check_positive
 from syntabula._planning import PlannedStep, Progress
-from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
-from syntabula.models.base import MarginalModel, StatesFitCost
-from syntabula.models.relaxed_projection import RelaxedProjection
+from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.threshold_curator import with_thresholds
+from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
@@ -25,7 +25,7 @@ MEASURE = "measure what was chosen"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopQ:
+class TopQ(Selector):
     """In each round choose the q pairs, or the q thresholds, that are farthest off; none twice.
 
     Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), with the
@@ -48,8 +48,8 @@ class TopQ:
         chosen_per_round: q.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
         one_way_share: Part of the whole for the one-way marginals at the start.
-        ordered: Columns that thresholds are drawn over; none for pairs alone. Needs a model of free soft rows.
-        n_thresholds: How many are drawn; each is a candidate with every column that is not ordered.
+        n_thresholds: How many are drawn over the ordered columns; each is a candidate with every column that is not
+            ordered. 0 for pairs alone; more need a model of free soft rows.
         threshold_seed: Of the thresholds, which are not secret.
         max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
             Private-PGM: pairs that would make it larger wait, and if none is left that fits, those that were
@@ -57,24 +57,25 @@ class TopQ:
             not concerned.
     """
 
+    key: ClassVar[str] = "top_q"
+    adaptive: ClassVar[bool] = True
+
     rounds_per_column: int = 1
     chosen_per_round: int = 5
     measure_share: Fraction | float = Fraction(1, 2)
     one_way_share: Fraction | float = Fraction(1, 10)
-    ordered: Sequence[str] = ()
-    n_thresholds: int = 200
+    n_thresholds: int = 0
     threshold_seed: int = 0
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        for name in ("rounds_per_column", "chosen_per_round", "n_thresholds"):
+        for name in ("rounds_per_column", "chosen_per_round"):
             check_count(name, getattr(self, name))
-        check_count("threshold_seed", self.threshold_seed, 0)
+        for name in ("n_thresholds", "threshold_seed"):
+            check_count(name, getattr(self, name), 0)
         check_part("measure_share", self.measure_share)
         check_part("one_way_share", self.one_way_share)
         check_positive("max_model_mb", self.max_model_mb)
-        if isinstance(self.ordered, str) or not all(isinstance(c, str) for c in self.ordered):
-            raise ArgumentError("ordered must be a list of column names")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""
@@ -111,12 +112,8 @@ class TopQ:
             return model
 
         kinds = [pairs_of(domain)]
-        ordered = [c for c in self.ordered if c in domain]
+        ordered = self._ordered(domain)
         if ordered:
-            if not isinstance(model, RelaxedProjection):
-                raise ArgumentError(
-                    "thresholds can only be fitted by a RelaxedProjection; leave out `ordered`"
-                )
             rng = np.random.default_rng(self.threshold_seed)
             thresholds = random_thresholds(ordered, self.n_thresholds, rng)
             curator, model = with_thresholds(curator, thresholds), model.with_thresholds(thresholds)
@@ -160,7 +157,7 @@ class TopQ:
         Returns:
             The chosen ones, fewer than q where no more fit the model together, and what is left of the share.
         """
-        left = _fitting(model, candidates, measured, growth_mb)
+        left = affordable(model, candidates, measured, growth_mb)
         left = left or list(dict.fromkeys(c for c in measured if len(c) > 1))
         left = left or [min(candidates, key=curator.domain.cells)]
         picks = min(self.chosen_per_round, len(left))
@@ -172,9 +169,13 @@ class TopQ:
             share=share,
             noise=mean_noise(curator, picks, measure_share),
             step=CHOOSE,
-            still_open=lambda left, chosen: _fitting(model, left, [*measured, *chosen], growth_mb),
+            still_open=lambda left, chosen: affordable(model, left, [*measured, *chosen], growth_mb),
         )
         return chosen, share * (picks - len(chosen)) / picks
+
+    def _ordered(self, domain: Domain) -> list[str]:
+        """Return the columns that thresholds are drawn over."""
+        return [c for c in domain if self.n_thresholds and c in domain.ordered]
 
     def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
         return share if len(domain) == 1 else Fraction(self.one_way_share) * share
@@ -182,17 +183,8 @@ class TopQ:
     def _turns(self, domain: Domain) -> tuple[int, ...]:
         """Return the number of rounds of each kind: no more than there are candidates for."""
         rounds = self.rounds_per_column * len(domain)
-        n_ordered = sum(c in domain for c in self.ordered)
+        n_ordered = len(self._ordered(domain))
         candidates = [len(pairs_of(domain))]
         if n_ordered:
             candidates.append(self.n_thresholds * max(1, len(domain) - n_ordered))
         return tuple(min(rounds, -(-n // self.chosen_per_round)) for n in candidates)
-
-
-def _fitting(
-    model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], growth_mb: float
-) -> list[Clique]:
-    """Return the candidates that a model may measure next; all, if it states what a fit to all of them takes."""
-    if isinstance(model, StatesFitCost):
-        return list(candidates)
-    return affordable(model, candidates, measured, growth_mb)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from syntabula._arguments import check_count, check_part, check_positive
 from syntabula._planning import PlannedStep, Progress
@@ -14,6 +15,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
+from syntabula.select.base import Selector
 from syntabula.select.rounds import affordable
 
 TOTAL = "measure the number of records"
@@ -23,7 +25,7 @@ _SECONDS_PER_ROUND = 0.012
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstApproximated:
+class WorstApproximated(Selector):
     """Start from even rows; T times choose the marginal that is farthest off, measure it and fit again.
 
     Hardt, Ligett, McSherry (2012), "A Simple and Practical Algorithm for Differentially Private Data Release"
@@ -43,6 +45,9 @@ class WorstApproximated:
         total_share: Part of the whole for the number of records.
         max_model_mb: The model may grow by so much, in proportion to the rounds done.
     """
+
+    key: ClassVar[str] = "mwem"
+    adaptive: ClassVar[bool] = True
 
     workload: WorkloadOption = 2
     rounds: int | None = None

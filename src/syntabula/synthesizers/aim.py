@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
 from syntabula.select.adaptive import Adaptive
-from syntabula.select.base import Selector
 from syntabula.synthesizers.marginal import Marginal
 
 
@@ -37,5 +35,5 @@ class AIM(Marginal):
     key: ClassVar[str] = "aim"
     paper: ClassVar[str] = "McKenna, Mullins, Sheldon, Miklau 2022"
 
-    selector: Selector = field(default_factory=Adaptive)
-    model: MarginalModel = field(default_factory=PGM)
+    selector: Adaptive = field(default_factory=Adaptive)
+    model: PGM = field(default_factory=PGM)

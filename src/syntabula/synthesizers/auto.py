@@ -8,12 +8,26 @@ from typing import ClassVar
 
 from syntabula._planning import Progress
 from syntabula.errors import ArgumentError
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import Model
 from syntabula.models.pgm import PGM
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement import MethodChoice
 from syntabula.select.automatic import Automatic
-from syntabula.synthesizers.marginal import Marginal
+from syntabula.synthesizers.learner import Learner
+from syntabula.synthesizers.marginal import Marginal, MarginalLearner
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutomaticLearner(MarginalLearner):
+    """Learns a table in the way that suits it, and says which one that was."""
+
+    selector: Automatic
+
+    def learn(
+        self, doors: Doors, *, share: Fraction, progress: Progress
+    ) -> tuple[Model, MethodChoice | None]:
+        """Choose a way and follow it."""
+        return self.selector.learn(doors.tables, self.model, share=share, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +63,16 @@ class Auto(Marginal):
     paper: ClassVar[str] = "after Chen, Gong, Wang, MargNet"
 
     selector: Automatic = field(default_factory=Automatic)
-    model: MarginalModel = field(default_factory=PGM)
+    model: PGM = field(default_factory=PGM)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.selector, Automatic):
+        if not hasattr(self.selector, "memory_mb"):
             raise ArgumentError("the selector of Auto must be an Automatic; for another one, use Marginal")
         limit = min(self.selector.memory_mb, float(self.memory_mb))
         object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
+        super().__post_init__()
 
-    def _learn(
-        self, curator: Curator, *, share: Fraction, progress: Progress
-    ) -> tuple[MarginalModel, MethodChoice]:
-        return self.selector.learn(curator, self.model, share=share, progress=progress)
+    @property
+    def learner(self) -> Learner:
+        """The choice among several ways of learning."""
+        return AutomaticLearner(selector=self.selector, model=self.model)

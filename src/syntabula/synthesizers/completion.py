@@ -10,7 +10,7 @@ import numpy as np
 
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.encoding import encode_column
 from syntabula.table.raw import RawColumn
@@ -32,13 +32,13 @@ class Completion:
     """
 
     codec: Codec
-    model: MarginalModel
+    model: Model
     columns: Mapping[str, RawColumn]
     codes: EncodedTable
     n_rows: int
 
     @classmethod
-    def of(cls, codec: Codec, model: MarginalModel, source: Any) -> Self:
+    def of(cls, codec: Codec, model: Model, source: Any) -> Self:
         """Read a given table.
 
         Args:

@@ -17,8 +17,8 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import MarginalModel, check_sample
-from syntabula.models.restricted import Restricted, restricted
+from syntabula.models.base import Model, check_sample
+from syntabula.models.restricted import Restricted
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
@@ -94,10 +94,10 @@ class SatisfyingRows:
     expected: float
 
     @classmethod
-    def of(cls, codec: Codec, model: MarginalModel, where: object) -> Self:
+    def of(cls, codec: Codec, model: Model, where: object) -> Self:
         """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions make no sense."""
         conditions = Conditions.read(codec, where)
-        found = restricted(model, conditions.weights)
+        found = model.restricted(conditions.weights)
         return cls(conditions, found, model.total * found.probability)
 
     def check(self, n: int) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.neural import NeuralRows
-from syntabula.select.base import Selector
 from syntabula.select.cell_queries import CellQueries
 from syntabula.synthesizers.marginal import Marginal
 
@@ -40,5 +38,5 @@ class GEM(Marginal):
     key: ClassVar[str] = "gem"
     paper: ClassVar[str] = "Liu, Vietri, Wu 2021"
 
-    selector: Selector = field(default_factory=CellQueries)
-    model: MarginalModel = field(default_factory=_network)
+    selector: CellQueries = field(default_factory=CellQueries)
+    model: NeuralRows = field(default_factory=_network)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
-from syntabula.select.base import Selector
 from syntabula.select.one_way import OneWay
 from syntabula.synthesizers.marginal import Marginal
 
@@ -31,5 +29,5 @@ class Independent(Marginal):
     key: ClassVar[str] = "independent"
     paper: ClassVar[str] = "baseline; HISTOGRAM in Du and Li, SynMeter"
 
-    selector: Selector = field(default_factory=OneWay)
-    model: MarginalModel = field(default_factory=PGM)
+    selector: OneWay = field(default_factory=OneWay)
+    model: PGM = field(default_factory=PGM)

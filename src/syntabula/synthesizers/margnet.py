@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.neural import NeuralRows
-from syntabula.select.base import Selector
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.fixed_rounds import FixedRounds
 from syntabula.synthesizers.marginal import Marginal
@@ -33,8 +31,8 @@ class MargNet(Marginal):
     key: ClassVar[str] = "margnet"
     paper: ClassVar[str] = "Chen, Gong, Wang, MargNet"
 
-    selector: Selector = field(default_factory=FirstTimeDoubling)
-    model: MarginalModel = field(default_factory=NeuralRows)
+    selector: FirstTimeDoubling = field(default_factory=FirstTimeDoubling)
+    model: NeuralRows = field(default_factory=NeuralRows)
 
 
 def _cells() -> FirstTimeDoubling:
@@ -53,8 +51,8 @@ class MargNetQ(Marginal):
     key: ClassVar[str] = "margnet-q"
     paper: ClassVar[str] = "Chen, Gong, Wang, MargNet"
 
-    selector: Selector = field(default_factory=_cells)
-    model: MarginalModel = field(default_factory=NeuralRows)
+    selector: FirstTimeDoubling = field(default_factory=_cells)
+    model: NeuralRows = field(default_factory=NeuralRows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,5 +66,5 @@ class MargNetS(Marginal):
     key: ClassVar[str] = "margnet-s"
     paper: ClassVar[str] = "Chen, Gong, Wang, MargNet"
 
-    selector: Selector = field(default_factory=FixedRounds)
-    model: MarginalModel = field(default_factory=NeuralRows)
+    selector: FixedRounds = field(default_factory=FixedRounds)
+    model: NeuralRows = field(default_factory=NeuralRows)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
-from syntabula.select.base import Selector
 from syntabula.select.spanning_tree import SpanningTree
 from syntabula.synthesizers.marginal import Marginal
 
@@ -38,5 +36,5 @@ class MST(Marginal):
     key: ClassVar[str] = "mst"
     paper: ClassVar[str] = "McKenna, Miklau, Sheldon 2021"
 
-    selector: Selector = field(default_factory=SpanningTree)
-    model: MarginalModel = field(default_factory=PGM)
+    selector: SpanningTree = field(default_factory=SpanningTree)
+    model: PGM = field(default_factory=PGM)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
-from syntabula.select.base import Selector
 from syntabula.select.worst_approximated import WorstApproximated
 from syntabula.synthesizers.marginal import Marginal
 
@@ -43,5 +41,5 @@ class MWEM(Marginal):
     key: ClassVar[str] = "mwem"
     paper: ClassVar[str] = "Hardt, Ligett, McSherry 2012"
 
-    selector: Selector = field(default_factory=WorstApproximated)
-    model: MarginalModel = field(default_factory=PGM)
+    selector: WorstApproximated = field(default_factory=WorstApproximated)
+    model: PGM = field(default_factory=PGM)

@@ -1,77 +1,99 @@
-"""Options of a method's parts by name, as a command gives them."""
+"""The arguments of a method and the options of its parts, by name."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from syntabula._docstrings import attribute_notes
 from syntabula.errors import ArgumentError
 
-Kind = type[Any] | Mapping[str, Any]
-"""A synthesizer class, or a selector and a model by these two names, as `grid_parts` returns them."""
+MethodT = TypeVar("MethodT")
 
 
-def method_options(kind: Kind) -> dict[str, dict[str, Any]]:
-    """Return the options of a method's selector and model, with their defaults.
+def method_options(method: Any) -> dict[str, dict[str, Any]]:
+    """Return the options of a method's parts.
 
     Args:
-        kind: A synthesizer class, or the parts of one.
+        method: A method, or the class of one.
 
     Returns:
-        By part ("selector", "model"), the default of each option by its name.
+        By part (such as "selector" and "model"), the value of each option by its name; of a class, its default.
     """
     return {
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
-        for name, part in parts_of(kind).items()
+        for name, part in _parts(method).items()
     }
 
 
-def option_notes(kind: Kind) -> dict[str, str]:
-    """Return what the options of a method's selector and model mean, by name, as their classes document them.
-
-    Args:
-        kind: A synthesizer class, or the parts of one.
-    """
-    parts = parts_of(kind)
+def option_notes(method: Any) -> dict[str, str]:
+    """Return what the options of a method's parts mean, by name, as their classes document them."""
+    parts = _parts(method)
     notes: dict[str, str] = {}
-    for part_name, options in method_options(kind).items():
-        documented = attribute_notes(type(parts[part_name]))
+    for part, options in method_options(method).items():
+        documented = attribute_notes(type(parts[part]))
         notes |= {name: documented[name] for name in options if name in documented}
     return notes
 
 
-def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the selector and model of a method with some options changed, as its keyword arguments.
-
-    Args:
-        kind: A synthesizer class, or the parts of one.
-        options: Values by the name of an option of the selector or of the model.
-
-    Raises:
-        ArgumentError: If no part has an option of that name, or a value makes no sense to it.
-    """
-    parts = parts_of(kind)
-    known = method_options(kind)
-    for name in options:
-        if not any(name in names for names in known.values()):
-            every = sorted({n for names in known.values() for n in names})
-            near = difflib.get_close_matches(name, every, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            listed = ", ".join(every) or "none"
-            raise ArgumentError(f"this method has no option {name!r}{hint}; its options are: {listed}")
+def with_options(method: MethodT, options: Mapping[str, Any]) -> MethodT:
+    """Return a method with some options of its parts changed; see `Synthesizer.with_options`."""
+    parts, known = _parts(method), method_options(method)
+    _check_known(type(method).__name__, options, known)
     changed = {}
-    for part_name, part in parts.items():
-        mine = {n: v for n, v in options.items() if n in known[part_name]}
+    for part, names in known.items():
+        mine = {name: value for name, value in options.items() if name in names}
         if mine:
             try:
-                changed[part_name] = replace(part, **mine)
+                changed[part] = replace(parts[part], **mine)
             except TypeError:
-                names = ", ".join(map(repr, mine))
-                raise ArgumentError(f"the value of option {names} is of the wrong type") from None
-    return changed
+                named = ", ".join(map(repr, mine))
+                raise ArgumentError(f"the value of option {named} is of the wrong type") from None
+    return replace(method, **changed) if changed else method  # type: ignore[type-var]
+
+
+def check_arguments(method: type, unnamed: tuple[Any, ...], given: Iterable[str]) -> None:
+    """Refuse arguments that a method does not have.
+
+    Raises:
+        ArgumentError: If one has no name, or its name is none of the method's; with near misses.
+    """
+    if unnamed:
+        raise ArgumentError(
+            f"the arguments of {method.__name__} must be named, for instance {method.__name__}(epsilon=1.0)"
+        )
+    if not is_dataclass(method):
+        return
+    own = [f.name for f in fields(method)]
+    wrong = next((name for name in given if name not in own), None)
+    if wrong is None:
+        return
+    for part, names in method_options(method).items():
+        if wrong in names:
+            raise ArgumentError(
+                f"{wrong} is an option of the {part} of {method.__name__}: "
+                f"write {method.__name__}(...).with_options({wrong}=...)"
+            )
+    raise ArgumentError(
+        f"{method.__name__} has no argument {wrong!r}{_near(wrong, own)}; its arguments are {', '.join(own)}"
+    )
+
+
+def _check_known(name: str, given: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> None:
+    every = sorted({option for options in known.values() for option in options})
+    for wrong in given:
+        if wrong not in every:
+            listed = ", ".join(every) or "none"
+            raise ArgumentError(
+                f"{name} has no option {wrong!r}{_near(wrong, every)}; its options are {listed}"
+            )
+
+
+def _near(wrong: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(wrong, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _is_option(part: Any, name: str) -> bool:
@@ -80,14 +102,12 @@ def _is_option(part: Any, name: str) -> bool:
     return not name.startswith("_") and not hasattr(value, "select") and not hasattr(value, "fit")
 
 
-def parts_of(kind: Kind) -> dict[str, Any]:
-    """Make the default selector and model of a method, those that have options."""
-    if isinstance(kind, Mapping):
-        made = dict(kind)
-    elif is_dataclass(kind):
-        made = {f.name: _default(f) for f in fields(kind) if f.name in ("selector", "model")}
+def _parts(method: Any) -> dict[str, Any]:
+    """Return the parts of a method that have options; of a class, those that it makes by default."""
+    if isinstance(method, type):
+        made = {f.name: _default(f) for f in fields(method) if f.name in method.parts}  # type: ignore[attr-defined]
     else:
-        return {}
+        made = {name: getattr(method, name) for name in method.parts}
     return {name: part for name, part in made.items() if is_dataclass(part)}
 
 

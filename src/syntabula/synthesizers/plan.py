@@ -8,13 +8,17 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula._planning import PlannedStep
+from syntabula.bins.bin_count import budget_rice
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel, StatesFitCost
+from syntabula.prepare.preprocessing import BinCount
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement_lines import folded
+from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
+from syntabula.table.schema.schema import Schema
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 1.5e-7
@@ -143,6 +147,12 @@ def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
         return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)
     except OverflowError:
         return int(_BEYOND_ANY_MB * 2**20 / 8)
+
+
+def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -> Codec:
+    """Return a codec of the size that the fitted one may have, before any data is read."""
+    most = budget_rice(n_rows, budget.epsilon) if bins == "auto" else bins
+    return Codec.plan(schema, bins=most)
 
 
 def guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:

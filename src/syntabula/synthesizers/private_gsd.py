@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
-from syntabula.select.base import Selector
 from syntabula.select.given import AllPairs
 from syntabula.synthesizers.marginal import Marginal
 
@@ -39,5 +37,5 @@ class PrivateGSD(Marginal):
     key: ClassVar[str] = "private-gsd"
     paper: ClassVar[str] = "Liu, Tang, Vietri, Wu 2023"
 
-    selector: Selector = field(default_factory=AllPairs)
-    model: MarginalModel = field(default_factory=Genetic)
+    selector: AllPairs = field(default_factory=AllPairs)
+    model: Genetic = field(default_factory=Genetic)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.bayesian_network import BayesianNetwork
-from syntabula.select.base import Selector
 from syntabula.select.privbayes import ParentSets
 from syntabula.synthesizers.marginal import Marginal
 
@@ -38,5 +36,5 @@ class PrivBayes(Marginal):
     key: ClassVar[str] = "privbayes"
     paper: ClassVar[str] = "Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017"
 
-    selector: Selector = field(default_factory=ParentSets)
-    model: MarginalModel = field(default_factory=BayesianNetwork)
+    selector: ParentSets = field(default_factory=ParentSets)
+    model: BayesianNetwork = field(default_factory=BayesianNetwork)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
-from syntabula.select.base import Selector
 from syntabula.select.privmrf import AttributeGraph
 from syntabula.synthesizers.marginal import Marginal
 
@@ -40,5 +38,5 @@ class PrivMRF(Marginal):
     key: ClassVar[str] = "privmrf"
     paper: ClassVar[str] = "Cai, Lei, Wei, Xiao 2021"
 
-    selector: Selector = field(default_factory=AttributeGraph)
-    model: MarginalModel = field(default_factory=lambda: PGM(iterations=3000))
+    selector: AttributeGraph = field(default_factory=AttributeGraph)
+    model: PGM = field(default_factory=lambda: PGM(iterations=3000))

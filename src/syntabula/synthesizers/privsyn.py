@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.gum import GUM
-from syntabula.select.base import Selector
 from syntabula.select.independent_difference import IndependentDifference
 from syntabula.synthesizers.marginal import Marginal
 
@@ -40,5 +38,5 @@ class PrivSyn(Marginal):
     key: ClassVar[str] = "privsyn"
     paper: ClassVar[str] = "Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang 2021"
 
-    selector: Selector = field(default_factory=IndependentDifference)
-    model: MarginalModel = field(default_factory=GUM)
+    selector: IndependentDifference = field(default_factory=IndependentDifference)
+    model: GUM = field(default_factory=GUM)

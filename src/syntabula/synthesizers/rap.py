@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.models.base import MarginalModel
 from syntabula.models.relaxed_projection import RelaxedProjection
-from syntabula.select.base import Selector
 from syntabula.select.cell_queries import CellQueries
 from syntabula.select.top_q import TopQ
 from syntabula.synthesizers.marginal import Marginal
-from syntabula.table.raw import RawTable
-from syntabula.table.schema.columns import Boolean, Categorical, Identifier
-from syntabula.table.schema.schema import Schema
 
 
 def _several_cells() -> CellQueries:
@@ -40,8 +35,12 @@ class RAP(Marginal):
     key: ClassVar[str] = "rap"
     paper: ClassVar[str] = "Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021"
 
-    selector: Selector = field(default_factory=_several_cells)
-    model: MarginalModel = field(default_factory=RelaxedProjection)
+    selector: CellQueries = field(default_factory=_several_cells)
+    model: RelaxedProjection = field(default_factory=RelaxedProjection)
+
+
+def _with_thresholds() -> TopQ:
+    return TopQ(n_thresholds=200)
 
 
 def _sparse() -> RelaxedProjection:
@@ -55,8 +54,7 @@ class RAPPlusPlus(Marginal):
 
     Vietri, Archambeau, Aydore, Brown, Kearns, Roth, Siva, Tang, Wu (2022), "Private Synthetic Data for Multitask
     Learning and Marginal Queries", NeurIPS (RAP++); with q = 5 as in tab_bench, table 7. Thresholds are drawn
-    over the columns of numbers and dates, which the schema or their stored types tell; a selector that names
-    its own columns keeps them.
+    over the columns of numbers and dates.
 
     Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
@@ -70,20 +68,5 @@ class RAPPlusPlus(Marginal):
     key: ClassVar[str] = "rap++"
     paper: ClassVar[str] = "Vietri et al. 2022"
 
-    selector: Selector = field(default_factory=TopQ)
-    model: MarginalModel = field(default_factory=_sparse)
-
-    def _informed(self, table: RawTable, schema: Schema | None) -> Marginal:
-        chosen = self.selector
-        if not isinstance(chosen, TopQ) or chosen.ordered:
-            return self
-        return replace(self, selector=replace(chosen, ordered=_ordered(table, schema)))
-
-
-def _ordered(table: RawTable, schema: Schema | None) -> tuple[str, ...]:
-    """Return the columns whose codes have an order, by what is known before any value is looked at."""
-    declared = {} if schema is None else schema.columns
-    unordered = (Categorical, Boolean, Identifier)
-    stated = [n for n, c in declared.items() if not isinstance(c, unordered)]
-    stored = [n for n, c in table.columns.items() if n not in declared and c.physical.is_ordered]
-    return (*stated, *stored)
+    selector: TopQ = field(default_factory=_with_thresholds)
+    model: RelaxedProjection = field(default_factory=_sparse)

@@ -12,8 +12,8 @@ import numpy as np
 from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models import model_from_state, model_state
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import Model
+from syntabula.models.storage import model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
@@ -42,7 +42,7 @@ class Release:
 
     method: str
     codec: Codec
-    model: MarginalModel
+    model: Model
     privacy: PrivacyStatement
     origin: Origin
 
@@ -180,14 +180,20 @@ class Release:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order.
 
         Raises:
-            ArgumentError: If the cliques are not each a tuple or list of names.
+            ArgumentError: If the cliques are not each a tuple or list of names, or the method's model answers none.
             SchemaError: If there is no such column.
         """
         if isinstance(cliques, str) or any(isinstance(clique, str) for clique in cliques):
             raise ArgumentError(
                 "cliques must be a list of tuples of column names, such as [('age',), ('age', 'sex')]"
             )
-        return self.model.marginals(cliques)
+        answers = getattr(self.model, "marginals", None)
+        if answers is None:
+            raise ArgumentError(
+                f"method {self.method!r} learns no marginals; draw rows with sample and count them"
+            )
+        found: list[FloatArray] = answers(cliques)
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file, whole or not at all; raises ReleaseFileError if that fails."""

@@ -61,10 +61,10 @@ def _describe(console: Console, method: str) -> None:
 
 
 def _describe_pair(console: Console, selector: str, model: str) -> None:
-    from syntabula import grid_parts
+    from syntabula import Marginal
 
     title = f"Selector {selector} with model {model}."
-    _show(console, f"{selector}+{model}", title, grid_parts(selector, model))
+    _show(console, f"{selector}+{model}", title, Marginal(selector=selector, model=model))
 
 
 def _show(console: Console, key: str, title: str, kind: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
 
 CountArray = NDArray[np.int64]
 
@@ -23,6 +24,15 @@ class CountingEngine(Protocol):
 
     def check_memory(self, cliques: Sequence[Clique]) -> None:
         """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
+        ...
+
+    def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> CountingEngine:
+        """Return an engine that counts the same records in another coding.
+
+        Args:
+            domain: Of the new coding.
+            rows: Codes records anew, each on its own.
+        """
         ...
 
     def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:

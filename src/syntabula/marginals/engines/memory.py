@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,13 @@ class MemoryEngine:
     def domain(self) -> Domain:
         """Columns and sizes of the table."""
         return self._table.domain
+
+    def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> MemoryEngine:
+        """Return an engine of the same records in another coding."""
+        table = rows(self._table)
+        if table.domain != domain:
+            raise ArgumentError("the rows are coded in another domain than stated")
+        return MemoryEngine(table, limit_mb=self._limit_mb)
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Return an upper bound on the memory that `counts` takes beyond the table, results included.

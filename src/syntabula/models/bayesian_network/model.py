@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, bound, check_sample
+from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
 from syntabula.models.bayesian_network.structure import estimate, families, onto
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
@@ -33,7 +33,7 @@ _SECONDS_PER_CELL = 5e-8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BayesianNetwork:
+class BayesianNetwork(MarginalModel):
     """A product of one conditional distribution per column, read off the marginals without any optimisation.
 
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian
@@ -53,6 +53,13 @@ class BayesianNetwork:
         max_memory_mb: No junction tree and no marginal may be larger.
         estimate_rows: Rows that marginals are counted on where they are not exact.
     """
+
+    kind: ClassVar[str] = "bayesian_network"
+    why_not_adaptive: ClassVar[str] = (
+        "a network has one set of parents for each column, so it cannot learn whatever marginal is found wrong next, and "
+        "the same one would be chosen again. Take spanning_tree, privbayes, all_pairs or given, which choose "
+        "beforehand, or another model"
+    )
 
     max_memory_mb: float = 1000.0
     estimate_rows: int = 200_000

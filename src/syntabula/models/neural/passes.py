@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from syntabula._extras import require
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from syntabula.models.neural.network import Network
 
 _SMALL = 1e-5
 """What is added to a variance before it divides, as usual."""
@@ -66,6 +64,33 @@ class Numbers:
         return self.numbers.T @ outputs
 
 
+class Layers(Protocol):
+    """What a pass needs of a network; see `Network` for the meaning of each."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    def from_input(self) -> Tensor: ...  # noqa: D102
+
+    @property
+    def from_blocks(self) -> tuple[Tensor, ...]: ...  # noqa: D102
+
+    @property
+    def scales(self) -> tuple[Tensor, ...]: ...  # noqa: D102
+
+    @property
+    def bias(self) -> Tensor: ...  # noqa: D102
+
+    @property
+    def fast(self) -> bool: ...  # noqa: D102
+
+    @property
+    def parameters(self) -> list[Tensor]: ...  # noqa: D102
+
+    def draw(self) -> Codes | Numbers: ...  # noqa: D102
+
+
 class Pass:
     """A network's distributions for one input after another, and the derivative of the last ones.
 
@@ -74,7 +99,7 @@ class Pass:
     anew costs more time than what is written to it.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Layers) -> None:
         torch: Any = require("torch", "neural")
         self._network = network
         self._type = torch.bfloat16 if network.fast else torch.float32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import bound, check_sample
+from syntabula.models.base import MarginalModel, bound, check_sample
 from syntabula.models.pgm.calibration import clique_tables
 from syntabula.models.pgm.conditional import sample_given
 from syntabula.models.pgm.evidence import weigh
@@ -37,7 +37,7 @@ _CHEAP_MB = 100.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PGM:
+class PGM(MarginalModel):
     """The maximum-entropy distribution nearest to noisy marginals, as factors on a junction tree.
 
     McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential privacy"
@@ -55,6 +55,8 @@ class PGM:
             Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
         max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
     """
+
+    kind: ClassVar[str] = "pgm"
 
     iterations: int = 2000
     tolerance: float = 1e-3

@@ -63,7 +63,7 @@ class Codec:
         sizes = {n: n_codes(c, self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is no identifier")
-        object.__setattr__(self, "domain", Domain.from_sizes(sizes))
+        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes)))
 
     @classmethod
     def plan(

@@ -1,0 +1,326 @@
+"""What is known of a part before it is imported, and the table of our own parts in the order of their listing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+Kind = Literal["synthesizer", "selector", "model", "discretizer", "metric", "attack"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One part that can be named, and where it is found.
+
+    Attributes:
+        kind: What sort of part it is.
+        key: Its lower-case name; a release file names a model by it.
+        home: Module and class, "module:Class".
+        summary: What it does, in one sentence.
+        name: How the paper or the class spells it; the key where nothing else is said.
+        paper: Where it comes from.
+        extra: The extra of the package that it needs; empty if none.
+    """
+
+    kind: Kind
+    key: str
+    home: str
+    summary: str = "Plug-in."
+    name: str = ""
+    paper: str = ""
+    extra: str = ""
+
+    def load(self) -> Any:
+        """Import and return the class."""
+        module, _, name = self.home.partition(":")
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+BUILT_IN: tuple[Entry, ...] = (
+    Entry(
+        kind="synthesizer",
+        key="auto",
+        name="Auto",
+        home="syntabula.synthesizers.auto:Auto",
+        summary="MargNet, Private-GSD, AIM, MST or single columns: what suits, chosen under privacy, with the reason.",
+        paper="after Chen, Gong, Wang, MargNet",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="independent",
+        name="Independent",
+        home="syntabula.synthesizers.independent:Independent",
+        summary="Every column on its own: the baseline.",
+        paper="HISTOGRAM in Du and Li, SynMeter",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="mst",
+        name="MST",
+        home="syntabula.synthesizers.mst:MST",
+        summary="A maximum spanning tree of pairs, estimated by Private-PGM: fast and robust.",
+        paper="McKenna, Miklau, Sheldon 2021",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="aim",
+        name="AIM",
+        home="syntabula.synthesizers.aim:AIM",
+        summary="Adaptive measurements where the model is most wrong: accurate on most tables.",
+        paper="McKenna, Mullins, Sheldon, Miklau 2022",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="privsyn",
+        name="PrivSyn",
+        home="syntabula.synthesizers.privsyn:PrivSyn",
+        summary="Pairs far from independence, and records moved towards them: fast on dense tables.",
+        paper="Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang 2021",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="private-gsd",
+        name="Private-GSD",
+        home="syntabula.synthesizers.private_gsd:PrivateGSD",
+        summary="All pairs at once, and records that evolve towards them: for ample budgets.",
+        paper="Liu, Tang, Vietri, Wu 2023",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="privbayes",
+        name="PrivBayes",
+        home="syntabula.synthesizers.privbayes:PrivBayes",
+        summary="A Bayesian network with a few parents for each column: fast and readable.",
+        paper="Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="privmrf",
+        name="PrivMRF",
+        home="syntabula.synthesizers.privmrf:PrivMRF",
+        summary="Marginals of several columns within a graph of dependences: for columns that hang together.",
+        paper="Cai, Lei, Wei, Xiao 2021",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="mwem",
+        name="MWEM",
+        home="syntabula.synthesizers.mwem:MWEM",
+        summary="Multiplicative weights in as many rounds as columns: the classic baseline.",
+        paper="Hardt, Ligett, McSherry 2012",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="margnet",
+        name="MargNet",
+        home="syntabula.synthesizers.margnet:MargNet",
+        summary="Adaptive pairs fitted by a neural network: for tables whose columns all hang together.",
+        paper="Chen, Gong, Wang, MargNet",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="margnet-q",
+        name="MargNet-q",
+        home="syntabula.synthesizers.margnet:MargNetQ",
+        summary="MargNet with single cells instead of pairs: an ablation.",
+        paper="Chen, Gong, Wang, MargNet",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="margnet-s",
+        name="MargNet-s",
+        home="syntabula.synthesizers.margnet:MargNetS",
+        summary="MargNet in a fixed number of rounds: an ablation.",
+        paper="Chen, Gong, Wang, MargNet",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="gem",
+        name="GEM",
+        home="syntabula.synthesizers.gem:GEM",
+        summary="Single cells, chosen adaptively, fitted by a neural network.",
+        paper="Liu, Vietri, Wu 2021",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="rap",
+        name="RAP",
+        home="syntabula.synthesizers.rap:RAP",
+        summary="A few single cells a round, fitted by free soft rows.",
+        paper="Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="rap++",
+        name="RAP++",
+        home="syntabula.synthesizers.rap:RAPPlusPlus",
+        summary="Pairs and random linear thresholds, fitted by free soft rows.",
+        paper="Vietri et al. 2022",
+        extra="neural",
+    ),
+    Entry(
+        kind="selector",
+        key="one_way",
+        home="syntabula.select.one_way:OneWay",
+        summary="Every column on its own.",
+    ),
+    Entry(
+        kind="selector",
+        key="all_pairs",
+        home="syntabula.select.given:AllPairs",
+        summary="Every pair of columns at once.",
+    ),
+    Entry(
+        kind="selector",
+        key="given",
+        home="syntabula.select.given:GivenWorkload",
+        summary="The marginals of a given workload at once.",
+    ),
+    Entry(
+        kind="selector",
+        key="spanning_tree",
+        home="syntabula.select.spanning_tree:SpanningTree",
+        summary="Pairs that join all columns, as in MST.",
+    ),
+    Entry(
+        kind="selector",
+        key="privbayes",
+        home="syntabula.select.privbayes:ParentSets",
+        summary="A few parents for each column, as in PrivBayes.",
+    ),
+    Entry(
+        kind="selector",
+        key="independent_difference",
+        home="syntabula.select.independent_difference:IndependentDifference",
+        summary="Pairs whose dependence outweighs their noise, as in PrivSyn (InDif).",
+    ),
+    Entry(
+        kind="selector",
+        key="adaptive",
+        home="syntabula.select.adaptive:Adaptive",
+        summary="Where the model is most wrong, as in AIM.",
+    ),
+    Entry(
+        kind="selector",
+        key="mwem",
+        home="syntabula.select.worst_approximated:WorstApproximated",
+        summary="A round per column, each where the model is most wrong, as in MWEM.",
+    ),
+    Entry(
+        kind="selector",
+        key="doubling",
+        home="syntabula.select.doubling:FirstTimeDoubling",
+        summary="The pair where the model is most wrong, whatever its size, as in MargNet.",
+    ),
+    Entry(
+        kind="selector",
+        key="fixed_rounds",
+        home="syntabula.select.fixed_rounds:FixedRounds",
+        summary="The pairs where the model is most wrong, in rounds of equal cost, as in MargNet-s.",
+    ),
+    Entry(
+        kind="selector",
+        key="top_q",
+        home="syntabula.select.top_q:TopQ",
+        summary="A few pairs a round, none twice, and thresholds of ordered columns, as in RAP++.",
+    ),
+    Entry(
+        kind="selector",
+        key="cells",
+        home="syntabula.select.cell_queries:CellQueries",
+        summary="Single cells where the model is most wrong, as in GEM and RAP.",
+    ),
+    Entry(
+        kind="selector",
+        key="privmrf",
+        home="syntabula.select.privmrf:AttributeGraph",
+        summary="Marginals within a graph of dependent columns, refined, as in PrivMRF.",
+    ),
+    Entry(
+        kind="model",
+        key="pgm",
+        home="syntabula.models.pgm:PGM",
+        summary="Private-PGM: factors on a junction tree.",
+    ),
+    Entry(
+        kind="model",
+        key="relaxed_projection",
+        home="syntabula.models.relaxed_projection:RelaxedProjection",
+        summary="Free soft rows, as in RAP.",
+        extra="neural",
+    ),
+    Entry(
+        kind="model",
+        key="neural",
+        home="syntabula.models.neural:NeuralRows",
+        summary="Soft rows that a network makes, as in GEM and MargNet.",
+        extra="neural",
+    ),
+    Entry(
+        kind="model",
+        key="gum",
+        home="syntabula.models.gum:GUM",
+        summary="Records copied and overwritten step by step, as in PrivSyn.",
+    ),
+    Entry(
+        kind="model",
+        key="genetic",
+        home="syntabula.models.genetic:Genetic",
+        summary="Records that mutate and cross over, as in Private-GSD.",
+    ),
+    Entry(
+        kind="model",
+        key="bayesian_network",
+        home="syntabula.models.bayesian_network:BayesianNetwork",
+        summary="Each column given a few before it, as in PrivBayes.",
+    ),
+    Entry(
+        kind="discretizer",
+        key="quantile",
+        home="syntabula.prepare.quantile:QuantileBins",
+        summary="Bins of equal counts, between private quantiles.",
+        paper="Ganev et al., Discretization",
+    ),
+    Entry(
+        kind="discretizer",
+        key="kmeans",
+        home="syntabula.prepare.kmeans:KMeansBins",
+        summary="Cells around private cluster centres.",
+        paper="Su et al. 2016",
+    ),
+    Entry(
+        kind="discretizer",
+        key="privtree",
+        home="syntabula.prepare.privtree:PrivTreeBins",
+        summary="Halves of halves, finer where records are many.",
+        paper="Zhang, Xiao and Xie 2016",
+    ),
+    Entry(
+        kind="attack",
+        key="groundhog",
+        home="syntabula.attacks.groundhog:GroundHog",
+        summary='Membership inference from column statistics (Stadler, Oprisanu, Troncoso, "Groundhog Day", 2022).',
+    ),
+    Entry(
+        kind="attack",
+        key="querybased",
+        home="syntabula.attacks.querybased:QueryBased",
+        summary='Membership inference from counts of the target\'s values (Houssiau et al., "TAPAS", 2022).',
+    ),
+    Entry(
+        kind="attack",
+        key="range",
+        home="syntabula.attacks.value_range:ValueRange",
+        summary="Membership of a record outside the range of all others, from the least and largest synthetic values.",
+    ),
+)

@@ -1,0 +1,29 @@
+"""The doors to a sensitive table that a learner is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.curator import Curator
+
+
+@dataclass(frozen=True, eq=False)
+class Doors:
+    """What a learner may ask a sensitive table; every answer is noisy and paid for by one ledger.
+
+    Attributes:
+        tables: Answers marginals, cells and dependences.
+    """
+
+    tables: Curator
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of the table."""
+        return self.tables.domain
+
+    def recoded(self, recoding: Recoding) -> Doors:
+        """Return the doors to the same table with codes merged."""
+        return Doors(self.tables.recoded(recoding))
