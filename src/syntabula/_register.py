@@ -56,10 +56,11 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     """Return the entry that a name stands for; see `entry`."""
     known = {e.key: e for e in among}
     wanted = _plain(key) if isinstance(key, str) else ""
+    if exact := [e for e in among if _plain(e.key) == wanted]:
+        return exact[0]
     named = [e for e in among if wanted in (_plain(e.name), _plain(e.home.partition(":")[2]))]
-    # A key counts before a class, which several entries may share.
-    for found in (*(e for e in among if _plain(e.key) == wanted), *(named if len(named) == 1 else ())):
-        return found
+    if len(named) == 1:  # several metrics are of one class
+        return named[0]
     word = _WORDS.get(kind, kind)
     # Users of a method know its name, which the summary of its part tells.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
