@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.models.pgm import calibration, elimination_step, factor_graph, mirror_descent, pairs, queries
+from syntabula.models.pgm import factor as calibration, elimination_step, factor_graph, mirror_descent, pairs, queries
 
 clock = time.thread_time
 LARGE = 2**18

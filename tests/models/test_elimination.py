@@ -18,8 +18,7 @@ from syntabula.models.pgm.elimination import (
     maximal,
     tree_cells,
 )
-from syntabula.models.pgm.junction_tree import junction_tree
-from syntabula.models.pgm.tree_sizes import tree_cells_with_each
+from syntabula.models.pgm.junction_tree import junction_tree, tree_cells_with_each
 
 
 def test_a_chain_is_eliminated_without_fill() -> None:

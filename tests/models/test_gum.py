@@ -13,9 +13,8 @@ from syntabula.marginals.clique import contains
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum import GUM
-from syntabula.models.gum.noise import Noise
-from syntabula.models.gum.separation import separate
-from syntabula.models.gum.start import strongest_tree
+from syntabula.models.gum.model import strongest_tree
+from syntabula.models.gum.separation import Noise, separate
 from syntabula.models.gum.update import GradualUpdate, Target
 
 DOMAIN = Domain.from_sizes({"a": 6, "b": 5, "c": 4, "d": 3, "e": 2})

@@ -18,7 +18,8 @@ from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.pgm import PGM, conditional
+from syntabula.models.pgm import PGM
+from syntabula.models.pgm import sample as conditional
 from syntabula.models.pgm.sample import round_rows
 
 CHAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "d": 5})

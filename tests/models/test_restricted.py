@@ -19,7 +19,7 @@ from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
-from syntabula.models.restricted import by_trying, restricted
+from syntabula.models.restricted import by_trying
 from syntabula.models.storage import model_from_state
 
 # The last two columns hang together with no others: a tree of their own.
@@ -113,7 +113,7 @@ def test_the_distribution_is_that_of_the_model_times_the_weights(
     model, weights = make(), WEIGHTS[case]
     expected = weighed(joint_of(model), weights)
 
-    found = restricted(model, as_arrays(weights))
+    found = model.restricted(as_arrays(weights))
     rows = found.draw(20_000, np.random.default_rng(3))
 
     assert not found.tried
@@ -125,12 +125,12 @@ def test_the_distribution_is_that_of_the_model_times_the_weights(
 
 @pytest.mark.parametrize("make", MODELS)
 def test_impossible_conditions_have_probability_zero(make: Callable[[], MarginalModel]) -> None:
-    assert restricted(make(), {"d": np.zeros(5), "a": np.ones(3)}).probability == 0
+    assert make().restricted({"d": np.zeros(5), "a": np.ones(3)}).probability == 0
 
 
 @pytest.mark.parametrize("make", MODELS)
 def test_no_rows_and_single_rows_can_be_drawn(make: Callable[[], MarginalModel]) -> None:
-    found = restricted(make(), as_arrays(WEIGHTS["two trees"]))
+    found = make().restricted(as_arrays(WEIGHTS["two trees"]))
     rng = np.random.default_rng(0)
 
     assert [found.draw(n, rng).n_rows for n in (0, 1, 2)] == [0, 1, 2]
@@ -142,8 +142,8 @@ def test_columns_that_contradict_each_other_are_found_across_the_tree() -> None:
     agreeing = [np.where(np.equal.outer(*map(np.arange, DOMAIN.shape(p))), 0.0, -700.0) for p in PAIRS]
     model = PGM.from_state({**facts, "cliques": PAIRS}, {f"potential/{i}": t for i, t in enumerate(agreeing)})
 
-    possible = restricted(model, {"a": np.array([0.0, 1, 0]), "d": np.array([0.0, 1, 0, 0, 0])})
-    contrary = restricted(model, {"a": np.array([0.0, 1, 0]), "d": np.array([1.0, 0, 0, 0, 0])})
+    possible = model.restricted({"a": np.array([0.0, 1, 0]), "d": np.array([0.0, 1, 0, 0, 0])})
+    contrary = model.restricted({"a": np.array([0.0, 1, 0]), "d": np.array([1.0, 0, 0, 0, 0])})
 
     assert possible.probability > 0.1
     assert contrary.probability < 1e-200
@@ -156,7 +156,7 @@ def test_rare_combinations_of_single_precision_are_not_lost() -> None:
     model = PGM.from_state({**facts, "precision": "float32"}, {})
     first = np.eye(1000)[0]
 
-    found = restricted(model, dict.fromkeys(domain.columns, first))
+    found = model.restricted(dict.fromkeys(domain.columns, first))
 
     assert np.log10(found.probability) == pytest.approx(-120, abs=1e-3)
     assert all((codes == 0).all() for codes in found.draw(5, np.random.default_rng(0)).codes)
@@ -166,7 +166,7 @@ def test_records_say_how_many_of_them_satisfy_the_conditions() -> None:
     model = records()
     rows = model.sample(10_000, np.random.default_rng(0))
 
-    found = restricted(model, {"d": np.array([1.0, 0, 0, 0, 0])})
+    found = model.restricted({"d": np.array([1.0, 0, 0, 0, 0])})
 
     assert found.records is not None
     kept, of = found.records
@@ -192,7 +192,7 @@ class TestTrying:
         facts, arrays = network().state()
         small = model_from_state({"model": "bayesian_network", **facts, "max_memory_mb": 1e-5}, arrays)
 
-        found = restricted(small, as_arrays(WEIGHTS["one code"]))
+        found = small.restricted(as_arrays(WEIGHTS["one code"]))
 
         assert found.tried
         assert set(found.draw(50, np.random.default_rng(0)).column("a").tolist()) == {1}
@@ -209,5 +209,5 @@ def test_all_conditions_of_a_small_model_agree_with_brute_force() -> None:
 
     for masks in product([(1, 0, 0), (1, 1, 0)], [(0, 1, 0, 1), (1, 0, 0, 0)], [(1, 0), (0, 1)]):
         weights = dict(zip("abc", map(list, masks), strict=True))
-        found = restricted(model, as_arrays(weights))
+        found = model.restricted(as_arrays(weights))
         assert found.probability == pytest.approx(weighed(joint, weights).sum(), rel=1e-9)

@@ -10,8 +10,7 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.cell_goals import CellGoals
-from syntabula.models.goal_groups import group_goals
+from syntabula.models.goal_groups import CellGoals, group_goals
 from syntabula.models.goals import GoalGroup, make_goals
 from syntabula.models.pair_blocks import PairBlock
 from syntabula.models.pgm.mirror_descent import join
@@ -119,7 +118,7 @@ class TestGradient:
         targets = groups(measured)
 
         fit_rows(one_by_one, targets, loss=loss, **options)
-        monkeypatch.setattr("syntabula.models.cell_goals.MOST_CELLS", 0)
+        monkeypatch.setattr("syntabula.models.goal_groups.MOST_CELLS", 0)
         fit_rows(whole, groups(measured), loss=loss, **options)
 
         assert [type(t) for t in targets] == [CellGoals, CellGoals, Star]

@@ -1,15 +1,112 @@
-"""How the goals of soft rows are grouped, so that few operations compare them all, and what room that takes."""
+"""Goals in groups: pairs in blocks, stars, and single cells, each answered by few products."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.cell_goals import MOST_CELLS, apart, make_cell_goals
 from syntabula.models.goals import Goal, GoalGroup
 from syntabula.models.pair_blocks import make_pair_blocks, pair_numbers
 from syntabula.models.stars import make_stars
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+MOST_CELLS = 256
+"""More cells than that are answered sooner by products of matrices, with all cells beside them."""
+_FEW = 1 / 4
+"""Marginals of which at most this part was measured are taken cell by cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellGoals:
+    """Some cells of marginals of the same number of columns, answered one by one.
+
+    Attributes:
+        codes: Where the codes of each cell lie in a row [columns of a marginal, cells].
+        wanted: Probability to reach [cells].
+        precision: One over the standard deviation of each.
+        weight: What a squared difference counts.
+        explained: Sum of squared standardised differences that noise explains, of each marginal.
+        goal_of: Number of the marginal of each cell.
+    """
+
+    codes: Tensor
+    wanted: Tensor
+    precision: Tensor
+    weight: Tensor
+    explained: Tensor
+    goal_of: Tensor
+
+    def difference(self, table: Tensor) -> Tensor:
+        """Return a mean of products, one factor for each column of a cell; see `GoalGroup.difference`."""
+        chances = math.prod(self._chances(table))
+        difference: Tensor = chances.mean(dim=1) - self.wanted
+        return difference
+
+    def is_explained(self, difference: Tensor) -> bool:
+        """Compare the sum of each marginal's cells; see `GoalGroup.is_explained`."""
+        errors = (difference * self.precision).square_()
+        sums = errors.new_zeros(len(self.explained)).index_add_(0, self.goal_of, errors)
+        return bool((sums <= self.explained).all())
+
+    def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
+        """Give each code of a cell the product of the others; see `GoalGroup.add_gradient`."""
+        chances = self._chances(table)
+        for own, codes in enumerate(self.codes):
+            by_own = math.prod([*chances[:own], *chances[own + 1 :]], start=slope[:, None])
+            gradient.T.index_add_(0, codes, by_own.expand(len(codes), len(table)).to(gradient.dtype))
+
+    def _chances(self, table: Tensor) -> list[Any]:
+        """Return how likely each row has each column's code of the cells [cells, rows]."""
+        return [table.T.index_select(0, codes) for codes in self.codes]
+
+
+def apart(goals: Sequence[Goal]) -> tuple[list[Goal], list[Goal]]:
+    """Return the goals of which few cells were measured, and all others."""
+    known = [int(np.count_nonzero(g.precision)) for g in goals]
+    few = [bool(0 < n <= _FEW * g.wanted.size) for n, g in zip(known, goals, strict=True)]
+    if sum(n for n, is_few in zip(known, few, strict=True) if is_few) > MOST_CELLS:
+        few = [False] * len(few)
+    both = list(zip(goals, few, strict=True))
+    return [g for g, is_few in both if is_few], [g for g, is_few in both if not is_few]
+
+
+def make_cell_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[CellGoals]:
+    """Arrange the measured cells of some goals by their number of columns."""
+    torch = require("torch", "neural")
+    starts = np.cumsum([0, *domain.sizes])
+
+    def tensor(values: Sequence[np.ndarray], kind: Any = torch.float32) -> Any:
+        return torch.tensor(np.concatenate(values, axis=-1), dtype=kind, device=device)
+
+    found = []
+    for width in sorted({len(g.clique) for g in goals}):
+        members = [g for g in goals if len(g.clique) == width]
+        cells = [np.nonzero(g.precision) for g in members]
+        both = list(zip(members, cells, strict=True))
+        codes = [
+            np.array([starts[domain.index(c)] + code for c, code in zip(g.clique, own, strict=True)])
+            for g, own in both
+        ]
+        found.append(
+            CellGoals(
+                codes=tensor(codes, torch.int64),
+                wanted=tensor([g.wanted[own] for g, own in both]),
+                precision=tensor([g.precision[own] for g, own in both]),
+                weight=tensor([g.weight[own] for g, own in both]),
+                explained=tensor([np.array([g.explained for g in members])]),
+                goal_of=tensor([np.full(own[0].size, i) for i, own in enumerate(cells)], torch.int64),
+            )
+        )
+    return found
 
 
 def group_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[GoalGroup]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal
 
+from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
 from syntabula.prepare.discretizer import FittedDiscretizer
-from syntabula.prepare.kmeans import KMeansBins
-from syntabula.prepare.privtree import PrivTreeBins
-from syntabula.prepare.quantile import QuantileBins
 
-DiscretizerName = Literal["uniform", "quantile", "kmeans", "privtree"]
+EVEN = "uniform"
+"""Name of the bins that look at no data."""
 BinCount = int | Literal["auto"]
-
-_FITTED: dict[str, FittedDiscretizer] = {d.key: d for d in (QuantileBins(), KMeansBins(), PrivTreeBins())}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +28,7 @@ class Preprocessing:
     Attributes:
         discretizer: "privtree", best on average in the paper and, at epsilon 1, here (at 10 even bins are:
             benchmarks/results), "quantile" and "kmeans" look at the column privately; "uniform" costs nothing.
-            Or an object of your own, see `FittedDiscretizer`.
+            Or the name of a plug-in's, or an object of your own; see `FittedDiscretizer`.
         within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which
             takes half of what the bins would cost.
         share: Part of the whole budget, if any is needed.
@@ -41,15 +38,16 @@ class Preprocessing:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: DiscretizerName | FittedDiscretizer = "privtree"
+    discretizer: str | FittedDiscretizer = "privtree"
     within: Literal["even", "normal"] = "even"
     share: Fraction = Fraction(1, 10)
     delta_share: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
-        known = get_args(DiscretizerName)
-        if self.discretizer not in known and not isinstance(self.discretizer, FittedDiscretizer):
-            raise ArgumentError(f"discretizer must be one of {', '.join(known)}, or a FittedDiscretizer")
+        if not isinstance(self.discretizer, FittedDiscretizer):
+            known = [EVEN, *(e.key for e in entries("discretizer"))]
+            if self.discretizer not in known:
+                raise ArgumentError(f"discretizer must be one of {', '.join(known)}, or a FittedDiscretizer")
         if self.within not in ("even", "normal"):
             raise ArgumentError("within must be 'even' or 'normal'")
         for name in ("share", "delta_share"):
@@ -64,9 +62,12 @@ class Preprocessing:
     @property
     def fitted(self) -> FittedDiscretizer | None:
         """The discretiser that looks at the data, or None if bins are uniform."""
-        if isinstance(self.discretizer, str):
-            return _FITTED.get(self.discretizer)
-        return self.discretizer
+        if not isinstance(self.discretizer, str):
+            return self.discretizer
+        if self.discretizer == EVEN:
+            return None
+        made: FittedDiscretizer = load("discretizer", self.discretizer)()
+        return made
 
     @property
     def costs_bins(self) -> bool:

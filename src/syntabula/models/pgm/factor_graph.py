@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.elimination import bits, eliminate
-from syntabula.models.pgm.elimination_step import Axes, Step, planned_step
+from syntabula.models.pgm.elimination import Axes, Step, bits, eliminate, planned_step
 
 _LEAST_MAXIMUM = {8: 1e-200, 4: 1e-25}
 _LEAST_CELL = {8: 1e-280, 4: 1e-34}

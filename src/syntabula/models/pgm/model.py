@@ -15,9 +15,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import MarginalModel, bound, check_sample
-from syntabula.models.pgm.calibration import clique_tables
-from syntabula.models.pgm.conditional import sample_given
-from syntabula.models.pgm.evidence import weigh
+from syntabula.models.pgm.calibration import clique_tables, weigh
 from syntabula.models.pgm.factor import aligned, arranged
 from syntabula.models.pgm.junction_tree import (
     JunctionTree,
@@ -28,7 +26,7 @@ from syntabula.models.pgm.junction_tree import (
 )
 from syntabula.models.pgm.mirror_descent import Target, estimate, join
 from syntabula.models.pgm.queries import marginal_probabilities
-from syntabula.models.pgm.sample import sample_rows
+from syntabula.models.pgm.sample import sample_given, sample_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 

@@ -1,0 +1,135 @@
+"""The battery for plug-ins: our own parts pass it, and it finds what breaks a promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import syntabula as st
+from syntabula import testing
+from syntabula._register import entries, load, register
+from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.metrics import KolmogorovSmirnov, TotalVariation
+from syntabula.metrics.score import Score
+from syntabula.models.pgm import PGM
+from syntabula.prepare.quantile import QuantileBins
+from syntabula.select.one_way import OneWay
+
+NEED_TORCH = ("neural", "relaxed_projection")
+SMALL = {
+    "neural": {"n_rows": 32, "units": 4, "iterations": 5},
+    "relaxed_projection": {"n_rows": 32, "iterations": 20},
+}
+
+
+class TestOurOwn:
+    @pytest.mark.parametrize("key", ["one_way", "spanning_tree", "adaptive"])
+    def test_selectors_pass(self, key: str) -> None:
+        testing.check_selector(load("selector", key)())
+
+    @pytest.mark.parametrize("key", [e.key for e in entries("model") if e.key != "bayesian_network"])
+    def test_models_pass(self, key: str) -> None:
+        if key in NEED_TORCH:
+            pytest.importorskip("torch")
+        testing.check_model(load("model", key)(**SMALL.get(key, {})))
+
+    @pytest.mark.parametrize("key", [e.key for e in entries("discretizer")])
+    def test_discretizers_pass(self, key: str) -> None:
+        testing.check_discretizer(load("discretizer", key)())
+
+    @pytest.mark.parametrize("metric", [TotalVariation(way=2), KolmogorovSmirnov()], ids=lambda m: m.key)
+    def test_metrics_pass(self, metric: object) -> None:
+        testing.check_metric(metric)
+
+    def test_methods_pass(self) -> None:
+        testing.check_synthesizer(st.MST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peeking(OneWay):
+    """Measures other marginals where the records say so."""
+
+    key: ClassVar[str] = "peeking"
+
+    def select(self, curator, model, *, share=Fraction(1), progress=None):
+        (exact,) = curator._engine.counts([("a",)])
+        first = ("a",) if exact[0] % 2 else ("b",)
+        return model.over(curator.domain).fit(curator.measure([first], share=share, step="peek"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(OneWay):
+    """Spends twice its share."""
+
+    key: ClassVar[str] = "greedy"
+
+    def select(self, curator, model, *, share=Fraction(1), progress=None):
+        return super().select(curator, model, share=min(2 * share, Fraction(1)), progress=progress)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unregistered(PGM):
+    """Calls itself what another class is."""
+
+
+@register("model", "forgetful-pgm")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Forgetful(PGM):
+    """Draws rows of which given columns do not come out as given."""
+
+    kind: ClassVar[str] = "forgetful-pgm"
+
+    def sample(self, n, rng, given=None):
+        return super().sample(n, rng)
+
+
+@dataclass(frozen=True)
+class PeekingBins:
+    """Cuts at the median of the records themselves."""
+
+    key: str = "peeking"
+    needs_count: bool = False
+
+    def fit(self, column, lower, upper, *, count, n_estimated, share, step):
+        points = column._sorted()._points
+        cut = float(np.median(points)) if len(points) else lower
+        if not column.integer and lower < cut < upper:
+            return Bins((float(lower), cut, float(upper)))
+        return UniformBins(count).bins(lower, upper, integer=column.integer)
+
+
+@dataclass(frozen=True)
+class WrongWay:
+    """A distance that says that higher is better."""
+
+    inner: TotalVariation = field(default_factory=TotalVariation)
+    key: str = "wrong-way"
+
+    def __call__(self, tables, rng) -> Score:
+        from dataclasses import replace
+
+        return replace(self.inner(tables, rng), direction="higher")
+
+
+class TestWhatIsFound:
+    @pytest.mark.parametrize(
+        ("check", "message"),
+        [
+            (lambda: testing.check_selector(Peeking()), "which questions are asked depends on the records"),
+            (lambda: testing.check_selector(Greedy()), "more than the share was spent"),
+            (lambda: testing.check_model(Unregistered()), "its kind 'pgm' stands for another class"),
+            (lambda: testing.check_model(Forgetful()), "a given column does not come out as given"),
+            (lambda: testing.check_discretizer(PeekingBins()), "depends on the records"),
+            (lambda: testing.check_metric(WrongWay()), "the direction may be the wrong way round"),
+        ],
+    )
+    def test_a_broken_promise_is_named(self, check, message: str) -> None:
+        with pytest.raises(AssertionError, match=message):
+            check()
+
+    def test_a_discretizer_that_asks_for_nothing_passes(self) -> None:
+        testing.check_discretizer(QuantileBins())
