@@ -95,7 +95,7 @@ class PeekingBins:
     needs_count: bool = False
 
     def fit(self, column, lower, upper, *, count, n_estimated, share, step):
-        points = column._sorted()._points
+        points = column._sorted().values
         cut = float(np.median(points)) if len(points) else lower
         if not column.integer and lower < cut < upper:
             return Bins((float(lower), cut, float(upper)))
@@ -119,7 +119,7 @@ class TestWhatIsFound:
     @pytest.mark.parametrize(
         ("check", "message"),
         [
-            (lambda: testing.check_selector(Peeking()), "which questions are asked depends on the records"),
+            (lambda: testing.check_selector(Peeking()), "depends on the records"),
             (lambda: testing.check_selector(Greedy()), "more than the share was spent"),
             (lambda: testing.check_model(Unregistered()), "its kind 'pgm' stands for another class"),
             (lambda: testing.check_model(Forgetful()), "a given column does not come out as given"),

@@ -124,7 +124,7 @@ class RowCount:
         """Score the synthetic table."""
         del rng
         off = abs(tables.synthetic.n_rows / tables.real.n_rows - 1)
-        return Score(metric=self.key, value=off, direction="lower", best=0.0)
+        return Score(metric=self.key, value=off, direction="lower")
 
 
 ROW_COUNT = MetricInfo(
