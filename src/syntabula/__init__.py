@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from syntabula.metrics.evaluate import evaluate as evaluate
     from syntabula.metrics.evaluation import Evaluation as Evaluation
     from syntabula.metrics.registry import list_metrics as list_metrics
+    from syntabula.models.kinds import register_model as register_model
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
@@ -119,6 +120,7 @@ _HOMES = {
     "membership_disclosure": "attacks.disclosure",
     "method_options": "synthesizers.options",
     "option_notes": "synthesizers.options",
+    "register_model": "models.kinds",
     "synthesizer": "_registry",
     "with_options": "synthesizers.options",
 }
@@ -177,6 +179,7 @@ __all__ = [
     "method_options",
     "metrics",
     "option_notes",
+    "register_model",
     "synthesizer",
     "with_options",
 ]

@@ -8,7 +8,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, ResourceError
-from syntabula.models import model_key
+from syntabula.models.kinds import stored_kind
 from syntabula.synthesizers.grid import grid_parts, list_models, list_selectors, pair_name
 
 
@@ -26,7 +26,7 @@ class TestTables:
 
     @pytest.mark.parametrize("info", list_models(), ids=lambda info: info.key)
     def test_every_model_has_the_same_key_in_a_release_file(self, info) -> None:
-        assert model_key(grid_parts("one_way", info.key)["model"]) == info.key
+        assert stored_kind(grid_parts("one_way", info.key)["model"]) == info.key
 
     def test_keys_are_not_repeated(self) -> None:
         for table in (list_selectors(), list_models()):

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from syntabula.errors import ReleaseFileError
 from syntabula.models.base import MarginalModel
-
-# A file names its model by one of these keys, never by an import path: loading runs no foreign code.
-_MODELS = {
-    "bayesian_network": ("syntabula.models.bayesian_network", "BayesianNetwork"),
-    "genetic": ("syntabula.models.genetic", "Genetic"),
-    "gum": ("syntabula.models.gum", "GUM"),
-    "neural": ("syntabula.models.neural", "NeuralRows"),
-    "pgm": ("syntabula.models.pgm", "PGM"),
-    "relaxed_projection": ("syntabula.models.relaxed_projection", "RelaxedProjection"),
-    "recoded": ("syntabula.models.recoded", "RecodedModel"),
-}
-
-
-def model_key(model: MarginalModel) -> str:
-    """Return the key under which a model's state is stored."""
-    for key, (_, name) in _MODELS.items():
-        if type(model).__name__ == name:
-            return key
-    raise TypeError(f"{type(model).__name__} cannot be stored in a release file")
+from syntabula.models.kinds import class_of, plug_in_of, stored_kind
 
 
 def model_state(model: MarginalModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return JSON-able facts, with the model's key, and named arrays."""
+    """Return JSON-able facts, with the model's kind, and named arrays.
+
+    Raises:
+        ArgumentError: If the class of the model is not registered.
+    """
+    kind = stored_kind(model)
     facts, arrays = model.state()
-    return {"model": model_key(model), **facts}, dict(arrays)
+    plug_in = plug_in_of(kind)
+    if plug_in is None:
+        return {"model": kind, **facts}, dict(arrays)
+    # Apart, so that the facts of others may have any names.
+    return {"model": kind, "plug_in": plug_in, "state": dict(facts)}, dict(arrays)
 
 
 def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> MarginalModel:
-    """Rebuild a model; raises ReleaseFileError for an unknown key or parts that do not fit."""
-    key = facts.get("model")
-    if key not in _MODELS:
-        raise ReleaseFileError("this file holds a kind of model that this version of syntabula does not know")
-    module, name = _MODELS[key]
-    model: MarginalModel = getattr(import_module(module), name).from_state(facts, arrays)
+    """Rebuild a model; raises ReleaseFileError for a kind that is not here, or parts that do not fit."""
+    kind, plug_in = facts.get("model"), facts.get("plug_in")
+    found = class_of(kind, plug_in)
+    model: MarginalModel = found.from_state(facts if plug_in is None else facts["state"], arrays)
     return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -34,7 +34,13 @@ class MarginalModel(Protocol):
     """A distribution over a domain that is fitted to noisy marginals, answers marginals and is sampled.
 
     A model is made with its options alone; `over` binds it to a domain.
+
+    Attributes:
+        kind: Name of the class in release files; a class of your own is registered under it by
+            `syntabula.register_model`.
     """
+
+    kind: ClassVar[str]
 
     @property
     def domain(self) -> Domain:

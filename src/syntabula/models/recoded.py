@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class RecodedModel:
         inner: A model fitted over the recoding's target domain.
         recoding: How original codes were merged.
     """
+
+    kind: ClassVar[str] = "recoded"
 
     def __init__(self, inner: MarginalModel, recoding: Recoding) -> None:
         if inner.domain != recoding.target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -125,6 +125,8 @@ class RelaxedProjection(SoftRowsModel):
         projection: "softmax" of each column's numbers (RAP), or "sparsemax": the numbers are distributions, and
             after each step the nearest ones (RAP++).
     """
+
+    kind: ClassVar[str] = "relaxed_projection"
 
     n_rows: int = 1000
     iterations: int = 2000

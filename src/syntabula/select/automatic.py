@@ -14,6 +14,7 @@ from syntabula._extras import is_installed
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
+from syntabula.models.kinds import stored_kind
 from syntabula.models.neural import NeuralRows
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
@@ -114,6 +115,8 @@ class Automatic:
             if value is None and name == "max_seconds":
                 continue
             check_positive(name, value)
+        for model in (self.network, self.evolved):
+            stored_kind(model)  # raises for a model that could not be saved once the budget is spent
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the choice costs, and what the ways that are open may cost, one beside the other.

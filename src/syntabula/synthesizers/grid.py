@@ -34,7 +34,7 @@ class PartInfo:
 
 # A new selector or model takes one line in its table, and is then known to `--selector`, `--model` and
 # `syntabula methods`. Its class is a dataclass whose fields are the options and have defaults; a model needs
-# a line in `models/__init__._MODELS` as well, so that releases can be saved.
+# a `kind` and a line in `models/kinds.py` as well, so that releases can be saved.
 _SELECTORS = (
     PartInfo("one_way", "select.one_way:OneWay", "Every column on its own."),
     PartInfo("all_pairs", "select.given:AllPairs", "Every pair of columns at once."),

@@ -16,6 +16,7 @@ from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.base import MarginalModel
+from syntabula.models.kinds import stored_kind
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.curator import Curator
@@ -51,7 +52,8 @@ class Marginal(metaclass=TakesOptions):
 
     Attributes:
         selector: Decides which marginals are measured; a selector, or the key of one.
-        model: Is fitted to them, and sampled; a model, or the key of one.
+        model: Is fitted to them, and sampled; a model, or the key of one. One of your own class is registered by
+            `syntabula.register_model` first.
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
@@ -71,7 +73,8 @@ class Marginal(metaclass=TakesOptions):
 
     Raises:
         BudgetError: If epsilon or delta make no sense.
-        ArgumentError: If another argument is off, or the selector makes no sense with the model.
+        ArgumentError: If another argument is off, the selector makes no sense with the model, or the class of the
+            model is not registered (`syntabula.register_model`), so that its release could not be saved.
     """
 
     key: ClassVar[str] = "marginal"
@@ -114,6 +117,7 @@ class Marginal(metaclass=TakesOptions):
                 "progress must be a function of a step's name and the part that is done, or None"
             )
         check_pair(self.selector, self.model)
+        stored_kind(self.model)  # raises for a model that could not be saved once the budget is spent
 
     def plan(
         self,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class BayesianNetwork:
         max_memory_mb: No junction tree and no marginal may be larger.
         estimate_rows: Rows that marginals are counted on where they are not exact.
     """
+
+    kind: ClassVar[str] = "bayesian_network"
 
     max_memory_mb: float = 1000.0
     estimate_rows: int = 200_000

@@ -53,6 +53,8 @@ class Genetic(HardRows):
             stops only where noise moves a fifth of the records of a measured marginal or more on average.
     """
 
+    kind: ClassVar[str] = "genetic"
+
     _bytes_per_cell: ClassVar[int] = 40  # the goal, its error, and work space
     _bytes_per_row: ClassVar[int] = 64
 

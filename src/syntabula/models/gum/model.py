@@ -53,6 +53,8 @@ class GUM(HardRows):
         consistency_rounds: At most so many rounds make the marginals agree.
     """
 
+    kind: ClassVar[str] = "gum"
+
     _bytes_per_cell: ClassVar[int] = AGREEMENT_BYTES
     _bytes_per_row: ClassVar[int] = 48  # the cell of each row, their order, and work space
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class NeuralRows(SoftRowsModel):
         fixed_input: Whether that is drawn once, or anew at each step (MargNet, appendix D.4: once is as good).
         emphasis: How much more the newest marginals weigh; None for the number of columns.
     """
+
+    kind: ClassVar[str] = "neural"
 
     units: int = 256
     loss: Loss = "squared"

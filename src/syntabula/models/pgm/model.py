@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class PGM:
             Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
         max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
     """
+
+    kind: ClassVar[str] = "pgm"
 
     iterations: int = 2000
     tolerance: float = 1e-3
