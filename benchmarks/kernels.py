@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.models.pgm import factor as calibration, elimination_step, factor_graph, mirror_descent, pairs, queries
+from syntabula.models.pgm import calibration, elimination, factor_graph, mirror_descent, pairs, queries
 
 clock = time.thread_time
 LARGE = 2**18
@@ -42,7 +42,7 @@ class Kernel:
 @contextmanager
 def timed_kernels() -> Iterator[list[Kernel]]:
     """Time the inner functions while the block runs."""
-    step, group = elimination_step.Step, elimination_step.Group
+    step, group = elimination.Step, elimination.Group
     places: list[tuple[str, Any, str]] = [
         ("multiply the tables of a column", group, "multiply"),
         ("sum a column out (matrix products)", step, "contract"),

@@ -19,6 +19,17 @@ from syntabula.errors import ArgumentError
 _WORDS: dict[str, str] = {"synthesizer": "method"}
 """What messages call a kind where it is not its own name."""
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+_METHODS: dict[str, tuple[str, ...]] = {
+    "synthesizer": ("plan", "fit"),
+    "selector": ("plan", "select"),
+    "model": (
+        "over", "memory_mb", "fit", "marginals", "sample", "state", "from_state", "restricted", "memory_with_each_mb",
+    ),
+    "discretizer": ("fit",),
+}  # fmt: skip
+"""What a class must have to be of a kind."""
+
 PartT = TypeVar("PartT", bound=type)
 EntryT = TypeVar("EntryT", bound=Entry)
 
@@ -76,62 +87,69 @@ def load(kind: Kind, key: object) -> Any:
     return session[1] if session is not None and session[0] == found else found.load()
 
 
-def is_registered(kind: Kind, key: object, part: type) -> bool:
-    """Return whether a class is the one that a key stands for."""
-    if not isinstance(key, str) or key not in {e.key for e in entries(kind)}:
-        return False
-    return load(kind, key) is part
+def package_of(kind: Kind, key: str) -> str | None:
+    """Return where a part that is not of this package comes from, in words for who lacks it; None for ours."""
+    found = entry(kind, key)
+    if found in BUILT_IN or found.home.startswith("syntabula."):
+        return None
+    points = metadata.entry_points(group=group(kind), name=key)
+    packages = [point.dist.name for point in points if point.dist is not None]
+    return ", ".join([*packages, found.home])
 
 
-def register(kind: Kind, key: str) -> Callable[[PartT], PartT]:
+def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
     """Let a class of this session be found by a name, as a plug-in's entry point does for every session.
 
     Args:
-        kind: What sort of part it is.
-        key: Its lower-case name.
+        kind: What sort of part it is: "synthesizer", "selector", "model", "discretizer", "metric" or "attack".
+        key: Its name; by default the class's own attribute `kind` (of a model) or `key`.
 
     Returns:
-        A decorator of the class, which returns the class as it is.
+        A decorator of the class, which returns the class as it is. A class of the same name and module is replaced, so
+        that a notebook cell can run again.
 
     Raises:
-        ArgumentError: If the kind is unknown, or the name is malformed or taken by another class.
+        ArgumentError: If the kind is unknown, the class is no such part, or the name is malformed or taken.
 
     Examples:
+        >>> import syntabula
         >>> from syntabula.models.pgm import PGM
-        >>> @register("model", "cautious-pgm")
+        >>> @syntabula.register("model")
         ... class CautiousPGM(PGM):
         ...     kind = "cautious-pgm"
-        >>> load("model", "cautious-pgm") is CautiousPGM
-        True
+        >>> syntabula.Marginal(selector="one_way", model="cautious-pgm").name
+        'one_way+cautious-pgm'
     """
     if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {kind!r}; kinds are {', '.join(KINDS)}")
-    if not isinstance(key, str) or not re.fullmatch(r"[a-z][a-z0-9_+-]*", key):
-        raise ArgumentError(
-            "key must be lower-case letters, digits, '_', '+' or '-', beginning with a letter"
-        )
+    word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
 
     def decorate(part: PartT) -> PartT:
-        home = f"{part.__module__}:{part.__qualname__}"
-        # A cell of a notebook that runs again registers its class again.
-        if key in {e.key for e in entries(kind) if e.home != home}:
+        if not isinstance(part, type):
             raise ArgumentError(
-                f"the name {key!r} is taken by another {_WORDS.get(kind, kind)}; choose a new one"
+                f"register takes the class of a {word}, not an object of type {type(part).__name__}"
+            )
+        missing = [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
+        if missing:
+            raise ArgumentError(f"{part.__name__} lacks the methods of a {word}: {', '.join(missing)}")
+        name = part.__dict__.get(attribute) if key is None else key
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ArgumentError(
+                f"{part.__name__} needs an attribute `{attribute}` of its own: a text of letters, digits and any of _.+- "
+                "by which it is known"
+            )
+        home = f"{part.__module__}:{part.__qualname__}"
+        taken = next((e for e in entries(kind) if e.key == name and e.home != home), None)
+        if taken is not None:
+            raise ArgumentError(
+                f"the name {name!r} belongs to {taken.home}; give {part.__name__} another `{attribute}`"
             )
         summary = (part.__doc__ or "Of this session.").strip().splitlines()[0]
-        made = Entry(kind=kind, key=key, name=part.__name__, home=home, summary=summary)
-        _of_session[kind, key] = made, part
+        made = Entry(kind=kind, key=name, name=part.__name__, home=home, summary=summary)
+        _of_session[kind, name] = made, part
         return part
 
     return decorate
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
-
-
-def _words(summary: str) -> set[str]:
-    return {_plain(word) for word in re.findall(r"[\w+-]+", summary)}
 
 
 def list_synthesizers() -> list[Entry]:
@@ -157,3 +175,11 @@ def synthesizer(key: str) -> type[Any]:
     """
     found: type[Any] = load("synthesizer", key)
     return found
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _words(summary: str) -> set[str]:
+    return {_plain(word) for word in re.findall(r"[\w+-]+", summary)}

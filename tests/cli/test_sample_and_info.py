@@ -154,6 +154,15 @@ class TestInfo:
         assert facts["method"] == "mst"
         assert set(facts["schema"]["columns"]) == {"age", "sex", "job"}
 
+    def test_json_lists_the_draws_with_their_parameters(self, released, run):
+        statement = json.loads(run("info", released, "--json").out)["statement"]
+
+        assert statement["statement_version"] == 2
+        events = [event for step in statement["steps"] for event in step["events"]]
+        assert {"gaussian", "exponential"} <= {event["kind"] for event in events}
+        assert all(event["sigma"] > 0 for event in events if event["kind"] == "gaussian")
+        assert statement["composition"]["spent"] <= statement["composition"]["limit"]
+
     @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
     def test_a_truncated_file_is_exit_6(self, released, run, share):
         content = released.read_bytes()

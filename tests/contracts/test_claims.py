@@ -23,6 +23,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_neighbours_differ_only_within_the_declared_sensitivity",
             "contracts/test_preprocessing_replay.py::TestRecordAndReplay::test_domains_found_privately",
             "contracts/test_planted_bugs.py::TestPlantedBugs::test_each_is_found",
+            "privacy/test_doors.py::TestCharged"
+            "::test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it",
             "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
             "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
             "privacy/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
@@ -39,6 +41,9 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_ledger.py::TestSpend::test_a_refusal_names_the_step_and_changes_nothing",
             "privacy/test_ledger.py::TestThreads::test_eight_threads_never_overspend",
             "privacy/test_ledger.py::TestProperties::test_never_above_the_total",
+            "privacy/test_ledger.py::TestFailureProbabilities"
+            "::test_a_third_that_does_not_fit_is_refused_and_changes_nothing",
+            "contracts/test_planted_bugs.py::TestSums::test_a_ledger_that_keeps_the_largest_is_found",
             "privacy/test_ledger.py::TestJournalled::test_spend_is_on_disk_before_the_token",
             "privacy/test_curator.py::TestMeasure::test_a_refused_measurement_draws_nothing",
             "synthesizers/test_end_to_end.py::TestBudget::test_no_budget_is_overspent",
@@ -57,6 +62,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_statement.py::TestVerdict::test_what_breaks_the_guarantee_stands_first",
             "privacy/test_accounting.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
             "privacy/test_accounting.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
+            "contracts/test_recompose.py::TestEveryMethod::test_its_total_is_recomposed_from_the_json_alone",
         ),
     ),
     "P4": (

@@ -1,24 +1,32 @@
-"""Twenty bugs of the kinds that published code has had; the record-and-replay test must find each of them."""
+"""Twenty bugs of the kinds that published code has had; the record-and-replay test must find each of them.
+
+Two more are in the sums of the ledger, which only a run that asks for too much can show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from half_noise import HalfNoise
 from test_record_and_replay import compare
 
 import syntabula as st
-from syntabula.errors import DataError
+from syntabula.errors import BudgetExceededError, DataError
 from syntabula.marginals import recoding as recodings
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
+from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories
 from syntabula.privacy import curator as curators
+from syntabula.privacy.accounting.costs import delta_of
 from syntabula.privacy.curator import Curator
+from syntabula.privacy.ledger import Ledger, LedgerEntry
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.select import spanning_tree
 from syntabula.select.spanning_tree import SpanningTree
@@ -285,6 +293,61 @@ class TestPlantedBugs:
 
     def test_without_a_bug_nothing_is_found(self, tmp_path):
         assert compare("mst", "approximate", 1, tmp_path) >= 5
+
+
+def largest_counts(attribute: str, measure: Callable[[LedgerEntry], Fraction]) -> Plant:
+    """Plant a ledger that keeps the largest of some amounts, not their sum."""
+
+    def plant(patch):
+        right = Ledger._add
+
+        def add(self, entry):
+            before = getattr(self, attribute)
+            right(self, entry)
+            setattr(self, attribute, max(before, measure(entry)))
+
+        patch.setattr(Ledger, "_add", add)
+
+    return plant
+
+
+SUMS: dict[str, tuple[str, Plant]] = {
+    "failure probabilities do not add up": (
+        "delta",
+        largest_counts("_delta_spent", lambda entry: delta_of(entry.event)),
+    ),
+    "costs do not add up": ("share", largest_counts("_spent", lambda entry: entry.cost)),
+}
+
+
+def is_refused(asked: str, patch: pytest.MonkeyPatch) -> bool:
+    """Say whether three columns are refused that each ask for nearly half of what all of them may have."""
+    frame = pd.DataFrame({name: [f"{name} {i % 3}" for i in range(300)] for name in ("x", "y", "z")})
+    right = found_columns.extract_column
+
+    def greedy(name, raw, *, ledger, **options):
+        whole = ledger.selection_allowance if asked == "delta" else Fraction(1)
+        return right(name, raw, ledger=ledger, **(options | {asked: whole * Fraction(9, 20)}))
+
+    patch.setattr(found_columns, "extract_column", greedy)
+    try:
+        st.Independent(epsilon=3.0, preprocessing=st.Preprocessing(share=0.05), seed=1).fit(frame)
+    except BudgetExceededError:
+        return True
+    return False
+
+
+class TestSums:
+    @pytest.mark.parametrize("name", list(SUMS))
+    def test_a_ledger_that_keeps_the_largest_is_found(self, name, monkeypatch):
+        asked, plant = SUMS[name]
+        plant(monkeypatch)
+
+        assert not is_refused(asked, monkeypatch)
+
+    @pytest.mark.parametrize("asked", ["delta", "share"])
+    def test_ours_refuses_what_these_let_through(self, asked, monkeypatch):
+        assert is_refused(asked, monkeypatch)
 
 
 _ = (Release, SpanningTree, Sensitive, marginal)

@@ -110,6 +110,61 @@ class TestSpend:
         assert ledger.relation == "add or remove one record"
 
 
+class TestFailureProbabilities:
+    """What several thresholds may fail with adds up, as any of them may be the one that does."""
+
+    THRESHOLD = ThresholdEvent(sigma=10.0, threshold=60.0)
+    ONE = Fraction(THRESHOLD.delta)
+
+    def allowing(self, parts: Fraction | int) -> Ledger:
+        return Ledger(Budget(5.0, 1e-5).with_selection_delta(parts * self.ONE))
+
+    def test_four_need_four_times_the_delta_of_one(self) -> None:
+        ledger = self.allowing(4)
+
+        for spent in (1, 2, 3, 4):
+            ledger.spend(self.THRESHOLD, step="find")
+            assert ledger.delta_spent == spent * self.ONE
+        with pytest.raises(BudgetExceededError, match="may fail with probability"):
+            ledger.spend(self.THRESHOLD, step="find")
+
+    def test_a_third_that_does_not_fit_is_refused_and_changes_nothing(self) -> None:
+        ledger = self.allowing(Fraction(29, 10))
+        spend_all(ledger, [self.THRESHOLD] * 2)
+        before = (ledger.entries, ledger.spent, ledger.delta_spent)
+
+        with pytest.raises(BudgetExceededError, match=r"probability 2\.76e-08, but only 2\.49e-08"):
+            ledger.spend(self.THRESHOLD, step="find")
+
+        assert (ledger.entries, ledger.spent, ledger.delta_spent) == before
+        ledger.spend(GaussianEvent(10.0, 1, 1), step="measure")
+
+    def test_different_ones_add_up_too_in_whatever_order(self) -> None:
+        events = [ThresholdEvent(sigma=10.0, threshold=t) for t in (60.5, 60.0, 61.0)]
+
+        for order in (events, events[::-1], [events[1], events[2], events[0]]):
+            ledger = spend_all(self.allowing(4), order)
+            assert ledger.delta_spent == sum(Fraction(event.delta) for event in events)
+
+    def test_those_of_a_journal_add_up_with_those_of_this_run(self) -> None:
+        journal = MemoryJournal()
+        for _ in range(2):
+            journal.record_spend("find", self.THRESHOLD)
+        budget = Budget(5.0, 1e-5).with_selection_delta(4 * self.ONE)
+
+        ledger = Ledger(budget, journal)
+
+        assert ledger.selection_allowance == 2 * self.ONE
+        spend_all(ledger, [self.THRESHOLD] * 2)
+        with pytest.raises(BudgetExceededError, match="may fail"):
+            ledger.spend(self.THRESHOLD, step="find")
+
+    def test_what_needs_no_delta_takes_none(self) -> None:
+        ledger = spend_all(self.allowing(1), [GaussianEvent(10.0, 1, 1), ExponentialEvent(0.1, 3)])
+
+        assert ledger.delta_spent == 0
+
+
 class TestToken:
     def test_pays_once(self) -> None:
         event = GaussianEvent(10.0, 1, 1)

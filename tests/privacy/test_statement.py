@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syntabula.errors import PrivacyWarning
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
@@ -21,10 +23,18 @@ from syntabula.privacy.events import (
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
+    TreeEvent,
 )
 from syntabula.privacy.ledger import RELATION, Ledger
-from syntabula.privacy.statement import PrivacyStatement
-from syntabula.privacy.statement_lines import StatementLine, domain_step, folded, lines_of
+from syntabula.privacy.noise import SecureNoise
+from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
+from syntabula.privacy.statement_lines import (
+    StatedEvent,
+    StatementLine,
+    domain_step,
+    folded,
+    lines_of,
+)
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -254,6 +264,156 @@ class TestLines:
         printed = float(text.split("in all: epsilon = ")[1].split(",")[0])
         assert ledger.epsilon_spent <= printed <= ledger.epsilon_spent * (1 + 1e-5)
         assert math.isfinite(printed)
+
+
+def of_ledger(ledger: Ledger) -> PrivacyStatement:
+    return PrivacyStatement.of_run(
+        ledger,
+        SecureNoise(),
+        method="mst",
+        provenance={"age": "public"},
+        version="9.8.7",
+        choice=None,
+        types_read=False,
+    )
+
+
+class TestEvents:
+    GAUSS = GaussianEvent(sigma=4.0, l2_sensitivity_squared=Fraction(2, 3), cells=9)
+    PICK = ExponentialEvent(epsilon=0.25, candidates=3)
+
+    def test_equal_draws_in_a_row_are_one_and_all_are_numbered(self) -> None:
+        ledger = Ledger(Budget.zcdp(1.0, 1e-6))
+        for step, event in (
+            ("choose", self.PICK),
+            ("choose", self.PICK),
+            ("measure", self.GAUSS),
+            ("choose", self.PICK),
+            ("measure", self.GAUSS),
+            ("measure", self.PICK),
+        ):
+            ledger.spend(event, step=step)
+
+        choose, measure = lines_of(ledger)
+
+        assert [(e.event, e.number, e.repetitions) for e in choose.events or ()] == [
+            (self.PICK, 1, 2),
+            (self.PICK, 4, 1),
+        ]
+        assert [(e.event, e.number, e.repetitions) for e in measure.events or ()] == [
+            (self.GAUSS, 3, 1),
+            (self.GAUSS, 5, 1),
+            (self.PICK, 6, 1),
+        ]
+        assert (choose.events or ())[0].cost == 2 * 0.25**2 / 8
+
+    @pytest.mark.parametrize(
+        ("event", "derived"),
+        [
+            (GaussianEvent(sigma=4.0, l2_sensitivity_squared=Fraction(2, 3), cells=9), {}),
+            (ExponentialEvent(epsilon=0.25, candidates=3), {}),
+            (LaplaceEvent(scale=3.0, l1_sensitivity=1, cells=9), {"epsilon": math.nextafter(1 / 3, 1)}),
+            (TreeEvent(scale=4.0), {"epsilon": 0.75}),
+            (ThresholdEvent(sigma=10.0, threshold=60.0), {"delta": ThresholdEvent(10.0, 60.0).delta}),
+            (ExactEvent("counts"), {}),
+        ],
+    )
+    def test_each_kind_says_its_parameters_and_what_follows_and_comes_back_equal(
+        self, event: Any, derived: dict[str, float]
+    ) -> None:
+        stated = StatedEvent(event=event, number=3, repetitions=2, cost=0.1)
+
+        facts = json.loads(json.dumps(stated.to_json(), allow_nan=False))
+
+        assert facts == {"number": 3, "repetitions": 2, "cost": 0.1} | event.to_json() | derived
+        assert StatedEvent.from_json(facts) == stated
+
+    @pytest.mark.parametrize(
+        "budget", [Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-6), Budget.pure(1.0), Budget.none()]
+    )
+    def test_a_statement_with_events_comes_back_equal(self, budget: Budget) -> None:
+        ledger = Ledger(budget)
+        exact = budget.kind == "none"
+        ledger.spend(ExactEvent("choice") if exact else self.PICK, step="choose")
+        shown = of_ledger(ledger)
+
+        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+
+        assert facts["statement_version"] == STATEMENT_VERSION == 2
+        assert PrivacyStatement.from_json(facts) == shown
+        assert facts["composition"]["currency"] == budget.currency
+        assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
+
+    @pytest.mark.parametrize("damage", [{"number": None}, {"kind": "magic"}, {"sigma": -1.0}, {"more": 3}])
+    def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
+        ledger = Ledger(Budget(1.0, 1e-6))
+        ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
+        facts = of_ledger(ledger).to_json()
+        facts["steps"][0]["events"][0] |= damage
+
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            PrivacyStatement.from_json(facts)
+
+
+class TestComposition:
+    def test_it_says_the_limits_and_what_was_spent_of_them(self) -> None:
+        threshold = ThresholdEvent(sigma=90.0, threshold=600.0)
+        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        for _ in range(3):
+            ledger.spend(threshold, step="find")
+
+        composition = of_ledger(ledger).to_json()["composition"]
+
+        assert composition["currency"] == "mu_squared"
+        assert Fraction(composition["limit"]) >= ledger.budget.total  # type: ignore[operator]
+        assert composition["limit"] == pytest.approx(float(ledger.budget.total or 0), rel=1e-15)
+        assert ledger.spent <= Fraction(composition["spent"]) <= ledger.spent * (1 + Fraction(1, 2**50))
+        assert composition["delta_limit"] == float(ledger.budget.selection_delta)
+        assert ledger.delta_spent <= Fraction(composition["delta_spent"]) < 2 * ledger.delta_spent
+        assert composition["delta_spent"] == pytest.approx(3 * threshold.delta, rel=1e-15)
+        assert "before the first draw" in composition["rule"]
+        assert "Dong, Roth and Su" in composition["rule"]
+
+    def test_rounding_up_each_of_many_thirds_does_not_exceed_the_limit(self) -> None:
+        ledger = Ledger(Budget.zcdp(1.0, 1e-6))
+        for step in "abc":
+            ledger.spend(GaussianEvent(1.0, Fraction(2, 3), 1), step=step)
+
+        facts = of_ledger(ledger).to_json()
+
+        assert sum(Fraction(e["cost"]) for step in facts["steps"] for e in step["events"]) > 1
+        assert facts["composition"]["spent"] == facts["composition"]["limit"] == 1.0
+
+    @given(st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
+    def test_a_total_in_the_budget_is_never_rounded_down(self, epsilon: float, delta: float) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            for budget in (Budget(epsilon, delta), Budget(epsilon, delta, accounting="zcdp")):
+                assert Fraction(budget.to_json()[budget.currency]) >= (budget.total or 0)
+
+
+class TestOlderStatements:
+    """Those without a version did not record the parameters of draws."""
+
+    def test_they_say_that_their_total_cannot_be_recomputed(self) -> None:
+        facts = statement().to_json()
+        del facts["statement_version"], facts["composition"]
+        for step in facts["steps"]:
+            del step["events"]
+
+        old = PrivacyStatement.from_json(facts)
+
+        assert "cannot be recomputed from them" in " ".join(old.text().split())
+        assert [step["events"] for step in old.to_json()["steps"]] == [None, None]
+        assert old.to_json()["composition"]["spent"] is None
+        assert old.to_json()["composition"]["delta_spent"] is None
+        assert old.to_json()["composition"]["limit"] is not None
+
+    def test_newer_ones_do_not(self) -> None:
+        ledger = Ledger(Budget(1.0, 1e-6))
+        ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
+
+        assert "recomputed" not in of_ledger(ledger).text()
 
 
 class TestResumption:

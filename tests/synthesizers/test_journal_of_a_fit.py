@@ -10,6 +10,9 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import BudgetExceededError, ReleaseFileError
+from syntabula.prepare import found_columns
+from syntabula.privacy.accounting.costs import delta_of
+from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
@@ -89,6 +92,50 @@ class TestBrokenOff:
 
         with Journal(path) as journal:
             assert Ledger(st.Budget.zcdp(1.0, 1e-5), journal).spent <= 1
+
+
+class TestFailureProbabilities:
+    """Columns whose categories are found share the delta that is set aside, and so do runs of one journal."""
+
+    TEXTS = pd.DataFrame({name: [f"{name} {i % 3}" for i in range(600)] for name in ("x", "y", "z")})
+    BUDGET = st.Budget(epsilon=3.0, delta=1e-5)
+    ASIDE = Fraction(1, 10) * Fraction(1e-5)
+
+    def fit(self, path: Path, budget: st.Budget = BUDGET) -> st.Release:
+        return st.Independent(budget=budget, seed=1, journal=path).fit(self.TEXTS)
+
+    def deltas(self, path: Path) -> list[Fraction]:
+        return [delta_of(r.event) for r in Journal.replay(path) if isinstance(r.event, ThresholdEvent)]
+
+    def test_the_parts_of_all_columns_add_up_to_what_is_set_aside(self, tmp_path):
+        self.fit(tmp_path / "journal")
+
+        parts = self.deltas(tmp_path / "journal")
+        assert len(parts) == 3
+        assert self.ASIDE * (1 - Fraction(1, 10**6)) < sum(parts) <= self.ASIDE
+
+    def test_a_larger_epsilon_pays_for_no_second_search_as_delta_is_spent(self, tmp_path):
+        path = tmp_path / "journal"
+        self.fit(path)
+        before = path.read_bytes()
+
+        with pytest.raises(BudgetExceededError, match="new journal"):
+            self.fit(path, st.Budget(epsilon=9.0, delta=1e-5))
+
+        assert path.read_bytes() == before
+
+    def test_columns_that_ask_for_nearly_half_of_it_each_are_refused(self, tmp_path, monkeypatch):
+        right = found_columns.extract_column
+
+        def greedy(name, raw, **options):
+            return right(name, raw, **(options | {"delta": self.ASIDE * Fraction(9, 20)}))
+
+        monkeypatch.setattr(found_columns, "extract_column", greedy)
+
+        with pytest.raises(BudgetExceededError, match=r"domain of 'z'.* may fail with probability"):
+            self.fit(tmp_path / "journal")
+
+        assert len(self.deltas(tmp_path / "journal")) == 2
 
 
 class TestLock:

@@ -44,6 +44,16 @@ class TestFile:
         # Wording may get better, what was spent may not.
         assert math.isclose(release.privacy.epsilon_spent or 0.0, was["epsilon_spent"])
 
+    def test_it_says_that_the_parameters_of_its_draws_were_not_recorded(self, path: Path) -> None:
+        privacy = st.load(path).privacy
+        recorded_draws = [line.events is not None for line in privacy.lines]
+
+        if path.parent.name == "release_format_1":
+            assert not any(recorded_draws)
+        else:
+            assert all(recorded_draws)
+        assert ("did not record the parameters of each draw" in privacy.text()) == (not all(recorded_draws))
+
     def test_it_answers_and_draws_what_it_did(self, path: Path) -> None:
         release, was = st.load(path), recorded(path)
 

@@ -64,7 +64,7 @@ class TestRelationOfTheUser:
     ) -> None:
         import duckdb
 
-        from syntabula.table.frames import duckdb_columns
+        from syntabula.table.frames.frames import duckdb_columns
 
         def fail(*_: object) -> None:
             raise RuntimeError(text)
@@ -81,7 +81,7 @@ class TestWholeRead:
         """In a process of its own, with the handler that Python installs, interrupted while DuckDB works."""
         script = (
             "import sys\n"
-            "from syntabula.table.files import csv_reading, files\n"
+            "from syntabula.table.files.files import csv_reading, files\n"
             f"csv_reading._types = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
             ".fetchnumpy())\n"
             "try:\n"

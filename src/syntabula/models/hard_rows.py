@@ -42,6 +42,8 @@ class HardRows(MarginalModel, ABC):
         seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
     """
 
+    kind: ClassVar[str]
+
     _bytes_per_cell: ClassVar[int] = 0
     """What a fit takes for each cell and column of a marginal."""
     _bytes_per_row: ClassVar[int] = 0

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class SoftRowsModel(MarginalModel, ABC):
         seed: Of the first parameters. No privacy rests on it.
         max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
     """
+
+    kind: ClassVar[str]
 
     n_rows: int = 512
     iterations: int = 200

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from syntabula._entries import Entry
-from syntabula._register import entries, group, is_registered, load
+from syntabula._register import entries, group, load, package_of
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.models.base import Model
 
 # Made by a run, around the model that was asked for, so that nobody names it.
 _RECODED = Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel")
+_KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+_SHOWN = 200
+"""Most characters of what a file says of a plug-in that a message repeats."""
 
 
-def check_storable(model: Model) -> None:
+def check_storable(model: object) -> None:
     """Refuse a model that no release file could hold, before anything is spent on it.
 
     Raises:
-        ArgumentError: If its class is not the one that its `kind` stands for.
+        ArgumentError: If its class is not the one that its `kind` stands for; says how to register it.
     """
-    kind, name = getattr(model, "kind", None), type(model).__name__
-    if kind == _RECODED.key and type(model) is _RECODED.load():
+    kind, name = getattr(type(model), "kind", None), type(model).__name__
+    known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
+    if isinstance(kind, str) and kind in known and _class_of(known[kind]) is type(model):
         return
-    if is_registered("model", kind, type(model)):
-        return
-    if kind is None:
-        reason = "it has no `kind`, by which a file could name it"
-    elif kind == _RECODED.key or kind in {entry.key for entry in entries("model")}:
-        reason = f"its kind {kind!r} stands for another class"
-    else:
-        reason = f"no model of kind {kind!r} is registered"
     raise ArgumentError(
-        f"a release with model {name} could not be saved: {reason}. Give the class a kind of its own and register it, "
-        'by @syntabula.register("model", KIND) for this session or by an entry point in the group '
-        f"{group('model')!r}"
+        f"a model of class {name} cannot be stored in a release file, as the class is not registered: give it an "
+        'attribute `kind` of its own and decorate it with @syntabula.register("model"), or name it in the entry-point '
+        f"group {group('model')!r} of its package"
     )
 
 
@@ -44,27 +41,57 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return JSON-able facts, with the model's kind, and named arrays.
 
     Raises:
-        ArgumentError: If the model's class is not the one that its kind stands for.
+        ArgumentError: If the class of the model is not registered.
     """
     check_storable(model)
     facts, arrays = model.state()
-    return {"model": model.kind, **facts}, dict(arrays)
+    plug_in = package_of("model", model.kind)
+    if plug_in is None:
+        return {"model": model.kind, **facts}, dict(arrays)
+    # Apart, so that the facts of others may have any names.
+    return {"model": model.kind, "plug_in": plug_in, "state": dict(facts)}, dict(arrays)
 
 
 def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """Rebuild a model.
+    """Rebuild a model; raises ReleaseFileError for a kind that is not here, or parts that do not fit together.
 
     A file names its model by a kind, never by an import path: loading runs no code but that of registered parts.
+    """
+    kind, plug_in = facts.get("model"), facts.get("plug_in")
+    return model_class(kind, plug_in).from_state(facts if plug_in is None else facts["state"], arrays)
+
+
+def model_class(kind: object, plug_in: object = None) -> type[Any]:
+    """Return the class that a release file means by a kind.
+
+    Args:
+        kind: As the file has it.
+        plug_in: What the file says of its origin. It is only shown, and not imported.
 
     Raises:
-        ReleaseFileError: If the kind is unknown, or the parts do not fit together.
+        ReleaseFileError: If no class of that kind is here; names the plug-in.
     """
-    kind = facts.get("model")
-    if kind == _RECODED.key:
-        return _RECODED.load().from_state(facts, arrays)
-    if kind not in {entry.key for entry in entries("model")}:
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        raise ReleaseFileError("this file names no kind of model")
+    known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
+    if kind in known:
+        return _class_of(known[kind])
+    source = f" (saved with {plug_in[:_SHOWN]!r})" if isinstance(plug_in, str) and plug_in else ""
+    raise ReleaseFileError(
+        f"this file holds a model of kind {kind!r}{source}, which is not installed here; install that plug-in, or "
+        "import the module that registers the model, or upgrade syntabula if the kind is one of its own"
+    )
+
+
+def _class_of(entry: Entry) -> type[Any]:
+    if entry == _RECODED:
+        recoded: type[Any] = entry.load()
+        return recoded
+    try:
+        found: type[Any] = load("model", entry.key)
+    except ImportError as error:
         raise ReleaseFileError(
-            "this file holds a kind of model that this version of syntabula does not know; if a plug-in made it, "
-            "install that plug-in"
-        )
-    return load("model", kind).from_state(facts, arrays)
+            f"the plug-in {entry.home!r}, which makes models of kind {entry.key!r}, cannot be loaded "
+            f"({type(error).__name__}); repair its installation"
+        ) from None
+    return found

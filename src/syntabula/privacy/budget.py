@@ -12,7 +12,7 @@ from typing import Any, Literal
 from syntabula.errors import BudgetError, PrivacyWarning
 from syntabula.privacy.accounting.costs import Currency
 from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
+from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget_numbers import (
     Number,
     float_below,
@@ -196,7 +196,7 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as values that JSON can hold."""
-        total = float(self.total or 0)
+        total = float_above(self.total or Fraction(0))
         match self.kind:
             case "approximate" | "zcdp":
                 facts = {
@@ -265,11 +265,12 @@ class Budget:
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
-            text = f"epsilon {self.epsilon:g} is above {_HIGH_EPSILON:g}: the guarantee is weak"
+            text = f"epsilon {shown_above(self.epsilon)} is above {_HIGH_EPSILON:g}: the guarantee is weak"
             warnings.warn(text, PrivacyWarning, stacklevel=3)
         if self.delta > _HIGH_DELTA:
             text = (
-                f"delta {self.delta:g} is above {_HIGH_DELTA:g}: best is below one over the number of records"
+                f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: best is below one over the number of "
+                "records"
             )
             warnings.warn(text, PrivacyWarning, stacklevel=3)
 

@@ -180,6 +180,12 @@ class Ledger:
         """Delta that this ledger may spend on finding categories, likewise."""
         return self._budget.selection_delta - self._inherited_delta
 
+    @property
+    def delta_spent(self) -> Fraction:
+        """Exact sum of the probabilities with which the events may fail outright."""
+        with self._lock:
+            return self._delta_spent
+
     def require_allowance(self) -> None:
         """Refuse to begin where earlier spends of the journal leave next to nothing, before more is spent.
 

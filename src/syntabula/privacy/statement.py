@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from syntabula.privacy.accounting.costs import delta_of
+from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import StatementLine, lines_of
 from syntabula.privacy.statement_text import UNIT, statement_sections
+
+STATEMENT_VERSION = 2
+"""Of the JSON; see docs/recompose.md. Version 1, which was not written down, had no events and no composition."""
 
 _MOST_NAMED = 10
 """Columns that a warning names; all are listed below it."""
@@ -152,11 +158,13 @@ class PrivacyStatement:
     def to_json(self) -> dict[str, Any]:
         """Return the statement as JSON-able facts; `from_json` reads them back."""
         return {
+            "statement_version": STATEMENT_VERSION,
             "method": self.method,
             "budget": self.budget.to_json(),
             "epsilon_spent": self.epsilon_spent,
             "delta": self.budget.delta,
-            "steps": [{"step": x.step, "mechanism": x.mechanism, "share": x.share} for x in self.lines],
+            "composition": self._composition(),
+            "steps": [line.to_json() for line in self.lines],
             "unit": UNIT,
             "neighbouring_relation": self.relation,
             "noise": self.noise,
@@ -173,6 +181,24 @@ class PrivacyStatement:
             "made_anew": list(self.made_anew),
         }
 
+    def _composition(self) -> dict[str, Any]:
+        """Return the limit that was fixed before the first draw, and what all draws cost of it, rounded up."""
+        budget = self.budget
+        stated = [event for line in self.lines for event in line.events or ()]
+        recorded = budget.total is not None and all(line.events is not None for line in self.lines)
+        costs = sum((Fraction(event.cost or 0) for event in stated), Fraction(0))
+        deltas = sum((delta_of(s.event) * s.repetitions for s in stated), Fraction(0))
+        return {
+            "currency": budget.currency,
+            "limit": None if budget.total is None else float_above(budget.total),
+            # The ledger has held the exact sums within their limits; rounding up each term may not show that.
+            "spent": float_above(min(costs, budget.total or costs)) if recorded else None,
+            "delta_limit": float(budget.selection_delta),
+            "delta_spent": float_above(min(deltas, budget.selection_delta)) if recorded else None,
+            "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, also where "
+            "a later one was chosen by earlier answers",
+        }
+
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> PrivacyStatement:
         """Rebuild a statement; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
@@ -181,10 +207,7 @@ class PrivacyStatement:
             method=str(facts["method"]),
             budget=Budget.from_json(facts["budget"]),
             epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
-            lines=tuple(
-                StatementLine(step=str(x["step"]), mechanism=str(x["mechanism"]), share=x["share"])
-                for x in facts["steps"]
-            ),
+            lines=tuple(map(StatementLine.from_json, facts["steps"])),
             relation=str(facts["neighbouring_relation"]),
             noise=str(facts["noise"]),
             noise_is_private=bool(facts["noise_is_private"]),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
 
+from syntabula.privacy.accounting.costs import epsilon_of
+from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
     Event,
@@ -16,6 +21,7 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     ThresholdEvent,
     TreeEvent,
+    event_from_json,
 )
 from syntabula.privacy.ledger import Ledger
 
@@ -23,6 +29,53 @@ _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
 _DIGITS = 4
 _MOST_APART = 3
 """Steps for one column each, otherwise alike, that are still listed one by one."""
+
+
+_DERIVED = {"laplace": "epsilon", "tree": "epsilon", "threshold": "delta"}
+"""What follows from the parameters of an event, and is written beside them for readers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedEvent:
+    """Equal draws of one step, one right after the other.
+
+    Attributes:
+        event: What was drawn, with the mechanism's own parameters.
+        number: Position of the first of these draws among all that the budget pays for, counted from 1.
+        repetitions: Number of these draws.
+        cost: Their cost together in the budget's currency, rounded up; None where privacy was switched off.
+    """
+
+    event: Event
+    number: int
+    repetitions: int
+    cost: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parameters, and what follows from them, as values that JSON can hold."""
+        counted = {"number": self.number, "repetitions": self.repetitions, "cost": self.cost}
+        facts = counted | self.event.to_json()
+        match self.event:
+            case LaplaceEvent() | TreeEvent():
+                facts["epsilon"] = float_above(epsilon_of(self.event))
+            case ThresholdEvent():
+                facts["delta"] = self.event.delta
+        return facts
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> StatedEvent:
+        """Rebuild what `to_json` returned.
+
+        Raises:
+            BudgetError, KeyError, TypeError, ValueError: If facts are missing or malformed.
+        """
+        counted = ("number", "repetitions", "cost", _DERIVED.get(facts["kind"]))
+        return cls(
+            event=event_from_json({name: value for name, value in facts.items() if name not in counted}),
+            number=int(facts["number"]),
+            repetitions=int(facts["repetitions"]),
+            cost=None if facts["cost"] is None else float(facts["cost"]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +86,29 @@ class StatementLine:
         step: Name of the step.
         mechanism: What was run, with its parameters, in words.
         share: Part of the whole budget, 0 .. 1; None where privacy was switched off.
+        events: The draws of the step, in order; None in a release of a version that did not record them.
     """
 
     step: str
     mechanism: str
     share: float | None
+    events: tuple[StatedEvent, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as values that JSON can hold."""
+        events = None if self.events is None else [event.to_json() for event in self.events]
+        return {"step": self.step, "mechanism": self.mechanism, "share": self.share, "events": events}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> StatementLine:
+        """Rebuild what `to_json` returned, in this version or an earlier one; raises as `StatedEvent.from_json`."""
+        events = facts.get("events")
+        return cls(
+            step=str(facts["step"]),
+            mechanism=str(facts["mechanism"]),
+            share=facts["share"],
+            events=None if events is None else tuple(map(StatedEvent.from_json, events)),
+        )
 
 
 def domain_step(name: str) -> str:
@@ -71,11 +142,20 @@ def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]
 def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
     """Say what each step of a ledger ran and cost, in order of its first spend."""
     private = ledger.budget.total is not None
-    events: dict[str, list[Event]] = {}
-    for entry in ledger.entries:
-        events.setdefault(entry.step, []).append(entry.event)
+    stated: dict[str, list[StatedEvent]] = {}
+    numbered = enumerate(ledger.entries, start=1)
+    for (step, event), alike in groupby(numbered, key=lambda one: (one[1].step, one[1].event)):
+        draws = list(alike)
+        cost = float_above(sum((entry.cost for _, entry in draws), Fraction(0))) if private else None
+        group = StatedEvent(event=event, number=draws[0][0], repetitions=len(draws), cost=cost)
+        stated.setdefault(step, []).append(group)
     return tuple(
-        StatementLine(step=step, mechanism=_in_words(events[step]), share=share if private else None)
+        StatementLine(
+            step=step,
+            mechanism=_in_words([s.event for s in stated[step] for _ in range(s.repetitions)]),
+            share=share if private else None,
+            events=tuple(stated[step]),
+        )
         for step, _, share in ledger.by_step()
     )
 

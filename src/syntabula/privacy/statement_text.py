@@ -77,6 +77,11 @@ def _spending(statement: PrivacyStatement) -> list[str]:
     if statement.epsilon_spent is not None:
         total = sum(line.share or 0.0 for line in statement.lines)
         rows.append(f"  {total:6.1%}  in all: {_bounds(statement, statement.epsilon_spent)}")
+    if any(line.events is None for line in statement.lines):
+        rows += _wrapped(
+            "The version that made this release did not record the parameters of each draw, so that the total cannot be "
+            "recomputed from them."
+        )
     return rows + _resumption(statement)
 
 

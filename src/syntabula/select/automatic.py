@@ -16,6 +16,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
+from syntabula.models.storage import check_storable
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.statement import MethodChoice
@@ -117,6 +118,8 @@ class Automatic(Selector):
             if value is None and name == "max_seconds":
                 continue
             check_positive(name, value)
+        for model in (self.network, self.evolved):
+            check_storable(model)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the choice costs, and what the ways that are open may cost, one beside the other.

@@ -196,7 +196,12 @@ class Release:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to one file, whole or not at all; raises ReleaseFileError if that fails."""
+        """Write the release to one file, whole or not at all.
+
+        Raises:
+            ReleaseFileError: If the file cannot be written; an old file stays as it was.
+            ArgumentError: If the selector fitted a model whose class is not registered: register it, then save again.
+        """
         facts, arrays = model_state(self.model)
         content = {
             "method": self.method,

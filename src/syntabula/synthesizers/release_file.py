@@ -59,7 +59,10 @@ def write_release(
         },
         "content": facts,
     }
-    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1, default=_plain).encode()
+    try:
+        text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1, default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise ReleaseFileError(f"the release cannot be written as JSON: {error}") from None
     if len(text) > MAX_MANIFEST_BYTES:
         raise ReleaseFileError(
             f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -36,7 +37,7 @@ class Chain(Selector):
 
     def _pairs(self, domain: Domain) -> list[Clique]:
         columns = list(domain.columns)
-        pairs = list(zip(columns, columns[1:], strict=False))
+        pairs = list(pairwise(columns))
         if self.closed and len(columns) > 2:
             pairs.append((columns[-1], columns[0]))
         return pairs or [(columns[0],)]

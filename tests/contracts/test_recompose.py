@@ -1,0 +1,183 @@
+"""Anybody can compute the total of a release from its JSON: the code of docs/recompose.md, run on every method."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from small_settings import small_parts
+from small_tables import table
+
+import syntabula as st
+from syntabula.privacy.statement import STATEMENT_VERSION
+
+pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+PAGE = (Path(__file__).parents[2] / "docs" / "recompose.md").read_text(encoding="utf-8")
+METHODS = [info.key for info in st.list_synthesizers()]
+BUDGETS = {
+    "gdp": st.Budget(epsilon=1.0, delta=1e-6),
+    "zcdp": st.Budget(epsilon=1.0, delta=1e-6, accounting="zcdp"),
+    "pure": st.Budget.pure(1.0),
+}
+RHO = st.Budget.zcdp(0.1, 1e-6)
+LEAST_BY_LOSSES = {"mu_squared": 0.88, "rho": 0.85, "epsilon": 0.999}
+"""What numerical composition finds, as a part of what was spent; the page says why it is less."""
+
+# The parameters of an event, of which each was looked at: see the page for what they rest on.
+PUBLISHED = {
+    "gaussian": {"sigma", "l2_sensitivity_squared", "cells"},
+    "laplace": {"scale", "l1_sensitivity", "cells", "epsilon"},
+    "exponential": {"epsilon", "candidates"},
+    "tree": {"scale", "epsilon"},
+    "threshold": {"sigma", "threshold", "delta"},
+    "exact": {"what"},
+}
+
+
+@cache
+def page_code() -> Any:
+    """Return the functions of the page, which know nothing of this library."""
+    pytest.importorskip("dp_accounting", reason="the independent accountant is not installed")
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    assert "syntabula" not in code
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/recompose.md", "exec"), names)
+    return SimpleNamespace(**names)
+
+
+def published(release: st.Release) -> dict[str, Any]:
+    """Return the statement as a reader of its JSON has it."""
+    facts: dict[str, Any] = json.loads(json.dumps(release.privacy.to_json(), allow_nan=False))
+    return facts
+
+
+def events_of(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    return [event for step in facts["steps"] for event in step["events"]]
+
+
+def fitted(method: str, budget: st.Budget, **options: Any) -> dict[str, Any]:
+    frame, schema = table(1)
+    even = st.Preprocessing(discretizer="uniform")
+    usual = {"budget": budget, "seed": 1, "bins": 6, "preprocessing": even} | small_parts(method)
+    return published(st.synthesizer(method)(**(usual | options)).fit(frame, schema))
+
+
+def check(facts: dict[str, Any]) -> None:
+    """Assert that the totals which others compute agree with the stated ones."""
+    spent, composition = facts["epsilon_spent"], facts["composition"]
+    assert spent <= facts["budget"]["epsilon"]
+    assert spent >= facts["budget"]["epsilon"] * (1 - 1e-9)
+    assert composition["spent"] <= composition["limit"]
+    assert sum(event["cost"] for event in events_of(facts)) == pytest.approx(composition["spent"], rel=1e-12)
+    # The searches of the other library end a billionth from their roots; pi is rounded up in ours.
+    assert spent * (1 - 1e-6) <= page_code().recomposed(facts) <= spent * (1 + 1e-9)
+    by_losses = page_code().composed_losses(facts)
+    assert spent * LEAST_BY_LOSSES[composition["currency"]] <= by_losses <= spent
+
+
+class TestEveryMethod:
+    @pytest.mark.parametrize("budget", BUDGETS)
+    @pytest.mark.parametrize("method", METHODS)
+    def test_its_total_is_recomposed_from_the_json_alone(self, method: str, budget: str) -> None:
+        check(fitted(method, BUDGETS[budget]))
+
+    @pytest.mark.parametrize("method", ["independent", "private-gsd"])
+    def test_noise_without_choices_comes_within_a_hundredth_by_its_losses_too(self, method: str) -> None:
+        facts = fitted(method, BUDGETS["gdp"])
+
+        assert {event["kind"] for event in events_of(facts)} == {"gaussian"}
+        assert page_code().composed_losses(facts) >= 0.99 * facts["epsilon_spent"]
+
+    def test_a_budget_that_is_stated_in_rho(self) -> None:
+        check(fitted("aim", RHO))
+
+
+class TestPreprocessing:
+    """Domains, bins and values within bins draw in ways that no method does by itself."""
+
+    FRAME = st.datasets.census(n_rows=1500)[["region", "age", "education", "commute_minutes"]]
+
+    @pytest.mark.parametrize("within", ["even", "normal"])
+    @pytest.mark.parametrize("discretizer", ["uniform", "quantile", "kmeans", "privtree"])
+    @pytest.mark.parametrize("accounting", ["gdp", "zcdp"])
+    def test_domains_that_are_found(self, accounting: Any, discretizer: Any, within: Any) -> None:
+        settings = st.Preprocessing(discretizer=discretizer, within=within, share=0.3)
+        budget = st.Budget(epsilon=3.0, delta=1e-6, accounting=accounting)
+
+        facts = published(st.MST(budget=budget, seed=1, bins=8, preprocessing=settings).fit(self.FRAME))
+
+        check(facts)
+        kinds = [event["kind"] for event in events_of(facts)]
+        assert kinds.count("threshold") == 2
+        assert ("tree" in kinds) == (discretizer == "privtree")
+        composition = facts["composition"]
+        assert composition["delta_limit"] == facts["budget"]["selection_delta"]
+        assert (
+            composition["delta_limit"] * (1 - 1e-6)
+            <= composition["delta_spent"]
+            <= composition["delta_limit"]
+        )
+
+    @pytest.mark.parametrize("within", ["even", "normal"])
+    @pytest.mark.parametrize("discretizer", ["quantile", "kmeans", "privtree"])
+    def test_bins_under_a_pure_budget(self, discretizer: Any, within: Any) -> None:
+        settings = st.Preprocessing(discretizer=discretizer, within=within, share=0.3)
+
+        check(fitted("mst", BUDGETS["pure"], preprocessing=settings))
+
+    def test_a_second_run_of_a_journal_pays_for_both(self, tmp_path: Path) -> None:
+        frame, schema = table(1)
+        for budget in (BUDGETS["gdp"], st.Budget(epsilon=2.0, delta=1e-6)):
+            method = st.MST(budget=budget, seed=1, bins=6, journal=tmp_path / "journal")
+            facts = published(method.fit(frame, schema))
+
+        check(facts)
+        assert facts["budget"]["epsilon"] == 2.0
+
+
+class TestWhatCounts:
+    @pytest.mark.parametrize("budget", BUDGETS)
+    def test_a_total_without_any_one_of_the_draws_is_smaller(self, budget: str) -> None:
+        facts = fitted("mst", BUDGETS[budget])
+        whole = page_code().recomposed(facts)
+
+        for step in facts["steps"]:
+            kept = step["events"]
+            for position in range(len(kept)):
+                step["events"] = kept[:position] + kept[position + 1 :]
+                assert page_code().recomposed(facts) < whole * (1 - 1e-4)
+            step["events"] = kept
+
+    def test_the_order_of_the_draws_is_that_of_their_numbers(self) -> None:
+        facts = fitted("aim", BUDGETS["gdp"])
+
+        numbers = sorted(
+            number
+            for event in events_of(facts)
+            for number in range(event["number"], event["number"] + event["repetitions"])
+        )
+
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+class TestPublished:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_an_event_says_what_was_agreed_on_and_no_more(self, method: str) -> None:
+        for budget in (BUDGETS["gdp"], BUDGETS["pure"], st.Budget.none()):
+            for event in events_of(fitted(method, budget)):
+                assert event.keys() == {"number", "repetitions", "cost", "kind"} | PUBLISHED[event["kind"]]
+
+    def test_the_page_names_every_field(self) -> None:
+        facts = fitted("mst", BUDGETS["gdp"])
+        fields = {*facts, *facts["composition"], *facts["steps"][0], *facts["steps"][0]["events"][0]}
+        fields |= {"selection_delta", "mu_squared", "rho"}.union(*PUBLISHED.values())
+
+        missing = [field for field in sorted(fields) if f"`{field}`" not in PAGE]
+
+        assert not missing
+        assert f"This is version {STATEMENT_VERSION}" in PAGE
