@@ -48,7 +48,7 @@ def timed_kernels() -> Iterator[list[Kernel]]:
         ("sum a column out (matrix products)", step, "contract"),
         ("joint probabilities (matrix products)", step, "spread"),
         ("marginals into the order of their tables", group, "spread"),
-        ("sum marginals from joints", elimination_step, "sum_over"),
+        ("sum marginals from joints", elimination, "sum_over"),
         ("divide probabilities by messages", factor_graph, "_ratio"),
         ("message into the order of the next step", step, "arrange"),
         ("and back", step, "arrange_back"),
