@@ -24,9 +24,9 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories
 from syntabula.privacy import curator as curators
-from syntabula.privacy.accounting.costs import delta_of
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
+from syntabula.privacy.rules import failure_of
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.select import spanning_tree
 from syntabula.select.spanning_tree import SpanningTree
@@ -314,7 +314,7 @@ def largest_counts(attribute: str, measure: Callable[[LedgerEntry], Fraction]) -
 SUMS: dict[str, tuple[str, Plant]] = {
     "failure probabilities do not add up": (
         "delta",
-        largest_counts("_delta_spent", lambda entry: delta_of(entry.event)),
+        largest_counts("_delta_spent", lambda entry: failure_of(entry.event)),
     ),
     "costs do not add up": ("share", largest_counts("_spent", lambda entry: entry.cost)),
 }

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import epsilon_of
 from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.accounting.parameters import (
     exponential_epsilon,
@@ -35,6 +34,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.label_curator import threshold_event
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.rules import epsilon_of
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 DELTAS = (1e-12, 1e-9, 1e-6, 1e-5, 1e-3)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import cost_of, epsilon_of, rho_of
 from syntabula.privacy.accounting.parameters import (
     exponential_epsilon,
     gaussian_sigma,
@@ -25,6 +24,7 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     event_from_json,
 )
+from syntabula.privacy.rules import cost_of, epsilon_of, rho_of
 
 EVENTS: list[Event] = [
     GaussianEvent(10.5, 2, 100),

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtri_exp
 
 from syntabula.errors import BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.costs import mu_squared_of, mu_squared_together
 from syntabula.privacy.accounting.gaussian import delta_of_gaussian
 from syntabula.privacy.accounting.gdp import (
     gaussian_cost,
@@ -41,6 +40,7 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.rules import mu_squared_of, mu_squared_together
 from syntabula.privacy.spend_records import MemoryJournal
 
 ONE = Budget(1.0, 1e-5, accounting="gdp")

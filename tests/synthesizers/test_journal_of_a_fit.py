@@ -11,11 +11,11 @@ import pytest
 import syntabula as st
 from syntabula.errors import BudgetExceededError, ReleaseFileError
 from syntabula.prepare import found_columns
-from syntabula.privacy.accounting.costs import delta_of
 from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.rules import failure_of
 
 FRAME = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1] * 30, "c": [1, 1, 0, 0] * 15})
 SCHEMA = st.Schema({name: st.Numeric(0, 2, integer=True) for name in FRAME})
@@ -105,7 +105,7 @@ class TestFailureProbabilities:
         return st.Independent(budget=budget, seed=1, journal=path).fit(self.TEXTS)
 
     def deltas(self, path: Path) -> list[Fraction]:
-        return [delta_of(r.event) for r in Journal.replay(path) if isinstance(r.event, ThresholdEvent)]
+        return [failure_of(r.event) for r in Journal.replay(path) if isinstance(r.event, ThresholdEvent)]
 
     def test_the_parts_of_all_columns_add_up_to_what_is_set_aside(self, tmp_path):
         self.fit(tmp_path / "journal")

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.costs import Currency
 from syntabula.privacy.accounting.gaussian import mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget_numbers import (
@@ -21,6 +20,7 @@ from syntabula.privacy.budget_numbers import (
     require_positive,
     shown_above,
 )
+from syntabula.privacy.rules import Currency
 
 Kind = Literal["approximate", "zcdp", "pure", "none"]
 Accounting = Literal["gdp", "zcdp"]

@@ -1,6 +1,6 @@
 """Events: facts about what was drawn, in the mechanism's own parameters.
 
-An event says nothing about budgets; what it costs in a currency is worked out in `privacy.accounting.costs`.
+An event says nothing about budgets; what it costs in a currency is worked out in `privacy.rules`.
 The relation is always: add or remove one record.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -196,32 +196,33 @@ class ExactEvent:
 Event = GaussianEvent | LaplaceEvent | ExponentialEvent | TreeEvent | ThresholdEvent | ExactEvent
 
 
+_KINDS: dict[str, type[Event]] = {
+    "gaussian": GaussianEvent,
+    "laplace": LaplaceEvent,
+    "exponential": ExponentialEvent,
+    "tree": TreeEvent,
+    "threshold": ThresholdEvent,
+    "exact": ExactEvent,
+}
+
+
 def event_from_json(record: Mapping[str, Any]) -> Event:
-    """Rebuild an event from what its `to_json` returned.
+    """Rebuild an event from what its `to_json` returned; whatever else is recorded beside it is not looked at.
 
     Raises:
         BudgetError: If the kind is unknown, or a parameter is missing or outside its range.
     """
-    parameters = {name: value for name, value in record.items() if name != "kind"}
+    kind = _KINDS.get(record.get("kind", ""))
+    if kind is None:
+        raise BudgetError("a recorded event has a kind that this version does not know")
     try:
-        match record.get("kind"):
-            case "gaussian":
-                squared = Fraction(parameters.pop("l2_sensitivity_squared"))
-                exact = int(squared) if squared.denominator == 1 else squared
-                return GaussianEvent(l2_sensitivity_squared=exact, **parameters)
-            case "laplace":
-                return LaplaceEvent(**parameters)
-            case "exponential":
-                return ExponentialEvent(**parameters)
-            case "tree":
-                return TreeEvent(**parameters)
-            case "threshold":
-                return ThresholdEvent(**parameters)
-            case "exact":
-                return ExactEvent(**parameters)
+        parameters = {field.name: record[field.name] for field in fields(kind)}
+        if kind is GaussianEvent:
+            squared = Fraction(parameters["l2_sensitivity_squared"])
+            parameters["l2_sensitivity_squared"] = int(squared) if squared.denominator == 1 else squared
+        return kind(**parameters)
     except (TypeError, KeyError, ValueError) as error:
         raise BudgetError(f"a recorded {record['kind']} event cannot be read: {error}") from None
-    raise BudgetError("a recorded event has a kind that this version does not know")
 
 
 def _positive_float(name: str, value: object) -> float:

@@ -8,26 +8,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.errors import ArgumentError, BudgetExceededError, ResumeError
-from syntabula.privacy.accounting.costs import cost_of, delta_of, mu_above, mu_squared_together
 from syntabula.privacy.accounting.gaussian import epsilon_from_mu
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import (
     Event,
-    ExactEvent,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ThresholdEvent,
-    TreeEvent,
 )
 from syntabula.privacy.replay import REMEDY, Replay
+from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_above, mu_squared_together
 from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
 from syntabula.privacy.spend_token import Token
 
 RELATION = "add or remove one record"
-
-_EVENTS = (GaussianEvent, LaplaceEvent, ExponentialEvent, TreeEvent, ThresholdEvent, ExactEvent)
 
 
 @dataclass(frozen=True)
@@ -107,7 +99,7 @@ class Ledger:
             BudgetExceededError: If the budget does not cover the cost; nothing was changed.
             ResumeError: If the journal holds another spend here, or its answer is lost; nothing was changed.
         """
-        if not isinstance(event, _EVENTS):
+        if type(event) not in RULES:
             raise ArgumentError(
                 f"event is a {type(event).__name__}; it must be an event of syntabula.privacy.events"
             )
@@ -246,16 +238,16 @@ class Ledger:
                 f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
                 "nothing was drawn or spent. Raise the budget, or measure less."
             )
-        if total is not None and self._delta_spent + delta_of(event) > self._budget.selection_delta:
+        if total is not None and self._delta_spent + failure_of(event) > self._budget.selection_delta:
             raise BudgetExceededError(
-                f"step {step!r} may fail with probability {float(delta_of(event)):.3g}, but only "
+                f"step {step!r} may fail with probability {float(failure_of(event)):.3g}, but only "
                 f"{float(self._budget.selection_delta - self._delta_spent):.3g} of delta is set aside for that; "
                 "nothing was drawn or spent"
             )
         return LedgerEntry(step, event, cost)
 
     def _add(self, entry: LedgerEntry) -> None:
-        self._delta_spent += delta_of(entry.event)
+        self._delta_spent += failure_of(entry.event)
         self._entries.append(entry)
         self._spent += entry.cost
 

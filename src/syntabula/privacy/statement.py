@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from syntabula.privacy.accounting.costs import delta_of
 from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.rules import failure_of
 from syntabula.privacy.statement_lines import StatementLine, lines_of
 from syntabula.privacy.statement_text import UNIT, statement_sections
 
@@ -187,7 +187,7 @@ class PrivacyStatement:
         stated = [event for line in self.lines for event in line.events or ()]
         recorded = budget.total is not None and all(line.events is not None for line in self.lines)
         costs = sum((Fraction(event.cost or 0) for event in stated), Fraction(0))
-        deltas = sum((delta_of(s.event) * s.repetitions for s in stated), Fraction(0))
+        deltas = sum((failure_of(s.event) * s.repetitions for s in stated), Fraction(0))
         return {
             "currency": budget.currency,
             "limit": None if budget.total is None else float_above(budget.total),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,29 +9,14 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from syntabula.privacy.accounting.costs import epsilon_of
 from syntabula.privacy.accounting.zcdp import float_above
-from syntabula.privacy.budget_numbers import shown_above, shown_below
-from syntabula.privacy.events import (
-    Event,
-    ExactEvent,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ThresholdEvent,
-    TreeEvent,
-    event_from_json,
-)
+from syntabula.privacy.events import Event, event_from_json
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.rules import derived_facts, in_words, parameters_in_words
 
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
-_DIGITS = 4
 _MOST_APART = 3
 """Steps for one column each, otherwise alike, that are still listed one by one."""
-
-
-_DERIVED = {"laplace": "epsilon", "tree": "epsilon", "threshold": "delta"}
-"""What follows from the parameters of an event, and is written beside them for readers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +38,7 @@ class StatedEvent:
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, and what follows from them, as values that JSON can hold."""
         counted = {"number": self.number, "repetitions": self.repetitions, "cost": self.cost}
-        facts = counted | self.event.to_json()
-        match self.event:
-            case LaplaceEvent() | TreeEvent():
-                facts["epsilon"] = float_above(epsilon_of(self.event))
-            case ThresholdEvent():
-                facts["delta"] = self.event.delta
-        return facts
+        return counted | self.event.to_json() | derived_facts(self.event)
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> StatedEvent:
@@ -69,9 +47,8 @@ class StatedEvent:
         Raises:
             BudgetError, KeyError, TypeError, ValueError: If facts are missing or malformed.
         """
-        counted = ("number", "repetitions", "cost", _DERIVED.get(facts["kind"]))
         return cls(
-            event=event_from_json({name: value for name, value in facts.items() if name not in counted}),
+            event=event_from_json(facts),
             number=int(facts["number"]),
             repetitions=int(facts["repetitions"]),
             cost=None if facts["cost"] is None else float(facts["cost"]),
@@ -164,48 +141,9 @@ def _in_words(events: list[Event]) -> str:
     """Say what was run; where one mechanism ran with several parameters, their range."""
     alike: dict[str, list[Event]] = {}
     for event in events:
-        alike.setdefault(_mechanism(event), []).append(event)
-    return ", and ".join(_times(len(found)) + m + _range(found) for m, found in alike.items())
+        alike.setdefault(in_words(event), []).append(event)
+    return ", and ".join(_times(len(found)) + m + parameters_in_words(found) for m, found in alike.items())
 
 
 def _times(number: int) -> str:
     return "" if number == 1 else f"{number} times "
-
-
-def _range(events: list[Event]) -> str:
-    """Return the parameters of events of one kind, rounded so that they promise no more than there was."""
-    if isinstance(events[0], ExactEvent):
-        return ""
-    shown = shown_above if isinstance(events[0], ExponentialEvent) else shown_below
-    parameters = [_parameter(event) for event in events]
-    least, most = shown(min(parameters), _DIGITS), shown(max(parameters), _DIGITS)
-    return f" {least}" if least == most else f" {least} to {most}"
-
-
-def _parameter(event: Event) -> float:
-    match event:
-        case ExponentialEvent():
-            return event.epsilon
-        case GaussianEvent() | ThresholdEvent():
-            return event.sigma
-        case LaplaceEvent() | TreeEvent():
-            return event.scale
-    return math.nan
-
-
-def _mechanism(event: Event) -> str:
-    """Return a mechanism in words, to be followed by its parameter."""
-    match event:
-        case GaussianEvent():
-            return "discrete Gaussian noise, standard deviation"
-        case LaplaceEvent():
-            return "discrete Laplace noise, scale"
-        case ExponentialEvent():
-            return "exponential mechanism, epsilon"
-        case TreeEvent():
-            return "private tree, Laplace noise on each decision, scale"
-        case ThresholdEvent():
-            kept = f"kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}"
-            return f"noisy counts, {kept}; standard deviation"
-        case ExactEvent():
-            return f"exact {event.what}, no noise"

@@ -1,4 +1,4 @@
-"""The noise that a given cost buys: inverses of `accounting.costs`.
+"""The noise that a given cost buys: inverses of `privacy.rules`.
 
 Each returns a float next to the ideal parameter, whose exact cost is not above what was given.
 """
@@ -9,7 +9,6 @@ import math
 from fractions import Fraction
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.costs import Currency
 from syntabula.privacy.accounting.gdp import (
     gaussian_cost,
     gaussian_precision,
@@ -17,6 +16,7 @@ from syntabula.privacy.accounting.gdp import (
     ranged_cost,
 )
 from syntabula.privacy.accounting.roots import finite, nonzero, root_above, root_below
+from syntabula.privacy.rules import Currency
 
 
 def gaussian_sigma(

@@ -1,0 +1,235 @@
+"""The rule of each event: what it costs in every currency, its chance to fail, and what a statement calls it.
+
+Costs are `Fraction`s computed from the parameters as they are, so three thirds are a whole; those in mu^2 hold
+roots, which are rounded up at 128 bits. What noise a cost buys is worked out in `accounting.parameters`.
+
+A new mechanism is one dataclass in `events`, one rule here, and one draw in `mechanisms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from syntabula.errors import BudgetError
+from syntabula.privacy.accounting.gdp import gaussian_cost, ranged_cost, ranged_cost_before
+from syntabula.privacy.accounting.roots import root_above
+from syntabula.privacy.accounting.zcdp import float_above
+from syntabula.privacy.budget_numbers import shown_above, shown_below
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
+
+Currency = Literal["mu_squared", "rho", "epsilon", "none"]
+"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
+
+_DIGITS = 4
+_NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What is known of one kind of event; each function takes the event.
+
+    Attributes:
+        words: The mechanism in words, to be followed by its parameter.
+        parameter: Name of the parameter that the words are followed by; empty for none.
+        promises_more: Whether a larger parameter means less privacy, so that a shown one is rounded up.
+        rho: Cost in zCDP.
+        epsilon: Cost in pure differential privacy; None if there is none.
+        mu_squared: Cost in Gaussian privacy of noise that is priced by itself; None where `loss_range` prices it.
+        loss_range: Length of an interval that holds the privacy loss.
+        failure: Probability with which the event may fail outright, beyond its cost.
+        derived: What follows from the parameters and is written beside them for readers.
+    """
+
+    words: Callable[[Any], str]
+    parameter: str = ""
+    promises_more: bool = False
+    rho: Callable[[Any], Fraction] | None = None
+    epsilon: Callable[[Any], Fraction] | None = None
+    mu_squared: Callable[[Any], Fraction] | None = None
+    loss_range: Callable[[Any], Fraction] | None = None
+    failure: Callable[[Any], Fraction] = lambda event: Fraction(0)
+    derived: Literal["", "epsilon", "delta"] = ""
+
+    def in_pure_privacy(self, event: Event) -> Fraction:
+        """Return the exact cost of an event in pure differential privacy; raises BudgetError if it has none."""
+        if self.epsilon is None:
+            raise BudgetError(_NO_PURE_COST)
+        return self.epsilon(event)
+
+    def in_zcdp(self, event: Event) -> Fraction:
+        """Return the exact cost of an event in zCDP: of a pure epsilon its square over 2, if nothing less is known.
+
+        Bun and Steinke (2016), Proposition 1.4.
+        """
+        return self.in_pure_privacy(event) ** 2 / 2 if self.rho is None else self.rho(event)
+
+    def range_of_losses(self, event: Event) -> Fraction:
+        """Return the length of an interval that holds the privacy loss: twice a pure epsilon, or less."""
+        return 2 * self.in_pure_privacy(event) if self.loss_range is None else self.loss_range(event)
+
+
+RULES: dict[type[Event], Rule] = {
+    # Canonne, Kamath and Steinke (2020), Theorem 4; `accounting.gdp` for mu^2.
+    GaussianEvent: Rule(
+        words=lambda event: "discrete Gaussian noise, standard deviation",
+        parameter="sigma",
+        rho=lambda event: Fraction(event.l2_sensitivity_squared) / (2 * Fraction(event.sigma) ** 2),
+        mu_squared=lambda event: Fraction(event.l2_sensitivity_squared) * gaussian_cost(event.sigma),
+    ),
+    LaplaceEvent: Rule(
+        words=lambda event: "discrete Laplace noise, scale",
+        parameter="scale",
+        epsilon=lambda event: event.l1_sensitivity / Fraction(event.scale),
+        derived="epsilon",
+    ),
+    # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).
+    ExponentialEvent: Rule(
+        words=lambda event: "exponential mechanism, epsilon",
+        parameter="epsilon",
+        promises_more=True,
+        epsilon=lambda event: Fraction(event.epsilon),
+        rho=lambda event: Fraction(event.epsilon) ** 2 / 8,
+        loss_range=lambda event: Fraction(event.epsilon),
+    ),
+    # Zhang, Xiao and Xie (2016), for halves.
+    TreeEvent: Rule(
+        words=lambda event: "private tree, Laplace noise on each decision, scale",
+        parameter="scale",
+        epsilon=lambda event: 3 / Fraction(event.scale),
+        derived="epsilon",
+    ),
+    # As its Gaussian noise, and a chance that what a single record holds comes out.
+    ThresholdEvent: Rule(
+        words=lambda event: (
+            f"noisy counts, kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}; "
+            "standard deviation"
+        ),
+        parameter="sigma",
+        rho=lambda event: 1 / (2 * Fraction(event.sigma) ** 2),
+        mu_squared=lambda event: gaussian_cost(event.sigma),
+        failure=lambda event: Fraction(event.delta),
+        derived="delta",
+    ),
+    ExactEvent: Rule(words=lambda event: f"exact {event.what}, no noise"),
+}
+
+
+def cost_of(event: Event, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
+    """Compute the cost of an event in a currency; 0 under no privacy, where nothing is counted.
+
+    Args:
+        event: What was drawn.
+        currency: The unit.
+        left: What of the total is left before it; it only matters in mu^2.
+
+    Raises:
+        BudgetError: If the event has no cost in the currency.
+    """
+    match currency:
+        case "none":
+            return Fraction(0)
+        case "mu_squared":
+            return mu_squared_of(event, left)
+        case "rho":
+            return rho_of(event)
+    return epsilon_of(event)
+
+
+def rho_of(event: Event) -> Fraction:
+    """Compute the exact cost of an event in zCDP; raises BudgetError for an exact answer."""
+    return _counted(event, "zCDP").in_zcdp(event)
+
+
+def epsilon_of(event: Event) -> Fraction:
+    """Compute the exact cost of an event in pure differential privacy.
+
+    Raises:
+        BudgetError: If the event is Gaussian, which has no pure cost, or an exact answer.
+    """
+    return _counted(event, "pure differential privacy").in_pure_privacy(event)
+
+
+def mu_squared_of(event: Event, left: Fraction) -> Fraction:
+    """Compute the cost of an event in Gaussian privacy; `accounting.gdp` has the proofs.
+
+    Args:
+        event: What was drawn.
+        left: What of the total is left before it. Choices and Laplace noise cost a little less where more is.
+
+    Raises:
+        BudgetError: If the event is an exact answer.
+    """
+    rule = _counted(event, "Gaussian differential privacy")
+    if rule.mu_squared is not None:
+        return rule.mu_squared(event)
+    return ranged_cost(rule.range_of_losses(event), left)
+
+
+def mu_squared_together(events: Iterable[Event]) -> Fraction:
+    """Compute the smallest total in Gaussian privacy that would have covered these events in this order.
+
+    Raises:
+        BudgetError: If one of them is an exact answer.
+    """
+    total = Fraction(0)
+    for event in reversed(list(events)):
+        rule = _counted(event, "Gaussian differential privacy")
+        if rule.mu_squared is not None:
+            total += rule.mu_squared(event)
+        else:
+            total += ranged_cost_before(rule.range_of_losses(event), total)
+    return total
+
+
+def mu_above(mu_squared: Fraction) -> float:
+    """Return the smallest float mu whose square is at least this; raises BudgetError if it is beyond float64."""
+    return root_above(mu_squared)
+
+
+def failure_of(event: Event) -> Fraction:
+    """Return the probability with which an event may fail outright, beyond its cost; 0 for most."""
+    return RULES[type(event)].failure(event)
+
+
+def in_words(event: Event) -> str:
+    """Return a mechanism in words, to be followed by its parameter."""
+    return RULES[type(event)].words(event)
+
+
+def parameters_in_words(events: list[Event]) -> str:
+    """Return the parameters of events of one kind, rounded so that they promise no more than there was."""
+    rule = RULES[type(events[0])]
+    if not rule.parameter:
+        return ""
+    shown = shown_above if rule.promises_more else shown_below
+    values = [getattr(event, rule.parameter) for event in events]
+    least, most = shown(min(values), _DIGITS), shown(max(values), _DIGITS)
+    return f" {least}" if least == most else f" {least} to {most}"
+
+
+def derived_facts(event: Event) -> dict[str, float]:
+    """Return what follows from the parameters of an event and is written beside them for readers."""
+    match RULES[type(event)].derived:
+        case "epsilon":
+            return {"epsilon": float_above(epsilon_of(event))}
+        case "delta":
+            return {"delta": float_above(failure_of(event))}
+    return {}
+
+
+def _counted(event: Event, currency: str) -> Rule:
+    """Return the rule of an event that has a cost; raises BudgetError for an exact answer."""
+    if isinstance(event, ExactEvent):
+        raise BudgetError(f"{event.what!r} has no cost in {currency}; exact answers need Budget.none()")
+    return RULES[type(event)]
