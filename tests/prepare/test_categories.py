@@ -9,9 +9,10 @@ import pytest
 from syntabula.errors import BudgetError, BudgetExceededError
 from syntabula.prepare.categories import extract_categories
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.label_curator import LabelCurator, threshold_event
+from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.pricing import smallest_threshold as threshold_event
 
 DELTA = Fraction(1, 10**6)
 BUDGET = Budget(epsilon=1.0, delta=1e-5).with_selection_delta(DELTA)

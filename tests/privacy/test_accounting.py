@@ -32,8 +32,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.label_curator import threshold_event
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.pricing import smallest_threshold as threshold_event
 from syntabula.privacy.rules import epsilon_of
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)

@@ -22,7 +22,6 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.privacy import column_curator
-from syntabula.privacy.answers import counting_event
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.cell_curator import CellCurator
 from syntabula.privacy.column_curator import ColumnCurator
@@ -38,6 +37,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
+from syntabula.privacy.pricing import counting_event
 from syntabula.privacy.sorted_points import FRACTION_STEPS
 from syntabula.privacy.split_tree import STEPS, Node
 

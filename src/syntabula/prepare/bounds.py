@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.narrowing import cells_around, find_window
-from syntabula.privacy.answers import NoisyVector
 from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.pricing import NoisyVector
 
 INTEGER_EXPONENTS = range(65)
 REAL_EXPONENTS = range(-32, 63)

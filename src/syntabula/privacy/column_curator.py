@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.accounting.parameters import exponential_epsilon, laplace_epsilon, laplace_scale
-from syntabula.privacy.answers import NoisyVector, cost_of_share, counting_event
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
+from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.pricing import (
+    NoisyVector,
+    choice_event,
+    counting_event,
+    laplace_epsilon_of_share,
+    tree_event,
+)
 from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
 from syntabula.privacy.scores import quantile_scores, shortfall_scores
@@ -62,7 +67,7 @@ class ColumnCurator:
         """Return the epsilon that Laplace noise would have for this share; infinite without privacy. Free."""
         if not self.is_private:
             return math.inf
-        return float(self._pure_epsilon(share))
+        return float(laplace_epsilon_of_share(self._ledger, share))
 
     def split(self, share: Fraction, ratio: Sequence[float]) -> list[Fraction]:
         """Divide a share so that the epsilons of its parts are in a ratio. Free."""
@@ -223,11 +228,8 @@ class ColumnCurator:
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and by what a score of sensitivity one is divided in it."""
-        if not self.is_private:
-            return ExactEvent(what), 0.0
-        cost = cost_of_share(self._ledger, share)
-        epsilon = exponential_epsilon(cost, self._ledger.budget.currency, self._left())
-        return ExponentialEvent(epsilon=epsilon, candidates=candidates), 2 / epsilon
+        event = choice_event(self._ledger, share, candidates=candidates, what=what)
+        return event, 2 / event.epsilon if isinstance(event, ExponentialEvent) else 0.0
 
     def _quantile(
         self,
@@ -264,11 +266,7 @@ class ColumnCurator:
         Returns:
             The leaves, in ascending order.
         """
-        event: Event
-        if not self.is_private:
-            event = ExactEvent("tree")
-        else:
-            event = TreeEvent(scale=laplace_scale(self._pure_epsilon(share), TREE_SENSITIVITY))
+        event = tree_event(self._ledger, share, sensitivity=TREE_SENSITIVITY)
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
             ends = (
@@ -289,13 +287,6 @@ class ColumnCurator:
         self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]
     ) -> NoisyArray:
         return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
-
-    def _left(self) -> Fraction:
-        return self._ledger.remaining or Fraction(0)
-
-    def _pure_epsilon(self, share: Fraction | float) -> Fraction:
-        cost = cost_of_share(self._ledger, share)
-        return laplace_epsilon(cost, self._ledger.budget.currency, self._left())
 
     def _sorted(self) -> SortedPoints:
         return self._points.reveal_inside_privacy()

@@ -13,12 +13,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.accounting.parameters import exponential_epsilon, gaussian_sigma, laplace_scale
 from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.pricing import choice_event, standard_deviation, vector_event
 from syntabula.privacy.run import answer
 from syntabula.privacy.scores import Weighing, distance
 from syntabula.privacy.sensitive import Sensitive
@@ -221,12 +221,7 @@ class Curator:
 
     def _choice(self, candidates: int, share: Fraction | float) -> Event:
         """Return the event of one choice among so many candidates."""
-        currency = self._ledger.budget.currency
-        if currency == "none":
-            return ExactEvent("choice")
-        left = self._ledger.remaining or Fraction(0)
-        epsilon = exponential_epsilon(self._cost(share), currency, left)
-        return ExponentialEvent(epsilon=epsilon, candidates=candidates)
+        return choice_event(self._ledger, share, candidates=candidates)
 
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
@@ -235,15 +230,14 @@ class Curator:
             self._engine.check_memory(batch)
 
     def _dependence_noise(self, n_families: int, share: Fraction | float) -> Event:
-        currency = self._ledger.budget.currency
-        if currency == "none":
-            return ExactEvent("dependences")
-        if currency != "epsilon":
-            squared = n_families * SENSITIVITY_STEPS**2
-            sigma = gaussian_sigma(self._cost(share), squared, currency)
-            return GaussianEvent(sigma=sigma, l2_sensitivity_squared=squared, cells=n_families)
-        scale = laplace_scale(self._cost(share), n_families * SENSITIVITY_STEPS)
-        return LaplaceEvent(scale=scale, l1_sensitivity=n_families * SENSITIVITY_STEPS, cells=n_families)
+        return vector_event(
+            self._ledger,
+            share,
+            l1_sensitivity=n_families * SENSITIVITY_STEPS,
+            l2_sensitivity_squared=n_families * SENSITIVITY_STEPS**2,
+            cells=n_families,
+            what="dependences",
+        )
 
     def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
         """Return the dependence of each family in steps; a number each is kept, not the counts."""
@@ -256,23 +250,11 @@ class Curator:
 
     def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
         """Return the event and the standard deviation of the noise for cliques that are counted together."""
-        currency = self._ledger.budget.currency
-        if currency == "none":
-            return ExactEvent("counts"), 0.0
-        if currency != "epsilon":
-            sigma = gaussian_sigma(self._cost(share), n_cliques, currency)
-            return GaussianEvent(sigma=sigma, l2_sensitivity_squared=n_cliques, cells=cells), sigma
-        scale = laplace_scale(self._cost(share), n_cliques)
-        ratio = np.exp(-1 / scale)
-        sigma = float(np.sqrt(2 * ratio) / -np.expm1(-1 / scale))
-        return LaplaceEvent(scale=scale, l1_sensitivity=n_cliques, cells=cells), sigma
-
-    def _cost(self, share: Fraction | float) -> Fraction:
-        exact_share = Fraction(share)
-        if not 0 < exact_share <= 1:
-            raise ArgumentError("share is a part of the whole budget: above 0 and at most 1")
-        assert self._ledger.allowance is not None
-        return exact_share * self._ledger.allowance
+        # A record is in one cell of each.
+        event = vector_event(
+            self._ledger, share, l1_sensitivity=n_cliques, l2_sensitivity_squared=n_cliques, cells=cells
+        )
+        return event, standard_deviation(event)
 
     def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
         if clique not in self._cache:

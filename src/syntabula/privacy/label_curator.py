@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 
-from syntabula.privacy.accounting.parameters import gaussian_sigma
-from syntabula.privacy.answers import cost_of_share
-from syntabula.privacy.events import Event, ExactEvent, ThresholdEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.pricing import threshold_event
 from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
@@ -55,11 +52,7 @@ class LabelCurator:
         Raises:
             BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
         """
-        event: Event = ExactEvent("categories")
-        currency = self._ledger.budget.currency
-        if currency != "none":
-            sigma = gaussian_sigma(cost_of_share(self._ledger, share), 1, currency)
-            event = threshold_event(sigma, delta)
+        event = threshold_event(self._ledger, share, delta)
 
         def draw(token: Token) -> NoisyArray:
             counts = self._counts.reveal_inside_privacy()
@@ -83,13 +76,3 @@ def _as_bytes(released: list[tuple[Label, int]]) -> NoisyArray:
 
 def _from_bytes(text: NoisyArray) -> list[tuple[Label, int]]:
     return [(label, count) for label, count in json.loads(text.tobytes())]
-
-
-def threshold_event(sigma: float, delta: Fraction | float) -> ThresholdEvent:
-    """Return the smallest threshold of which a single record's label passes with at most this probability."""
-    threshold = 1 + sigma * math.sqrt(-2 * math.log(float(delta)))
-    event = ThresholdEvent(sigma=sigma, threshold=threshold)
-    while Fraction(event.delta) > Fraction(delta):
-        threshold = threshold * (1 + 1e-9)
-        event = ThresholdEvent(sigma=sigma, threshold=threshold)
-    return event
