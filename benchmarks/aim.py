@@ -38,7 +38,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.pgm import PGM
 from syntabula.models.pgm.junction_tree import junction_tree_memory_mb
 from syntabula.models.pgm.mirror_descent import estimate, join
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import Adaptive

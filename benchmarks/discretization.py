@@ -29,7 +29,7 @@ from discretization_tables import COUNTS, EPSILONS, KEY, TABLES, domains, read_r
 
 import syntabula as st
 from syntabula.bins.uniform import UniformBins
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise
 

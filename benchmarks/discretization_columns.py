@@ -24,7 +24,7 @@ from syntabula.datasets.controlled import LOWER, SIZES, UPPER, controlled
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 

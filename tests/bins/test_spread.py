@@ -13,7 +13,7 @@ from syntabula.bins.within_bin import normal_within
 from syntabula.errors import SchemaError
 from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 

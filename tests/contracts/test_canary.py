@@ -29,7 +29,7 @@ import syntabula as st
 from syntabula.cli.main import main
 from syntabula.errors import SyntabulaError
 from syntabula.marginals.engines.memory import MemoryEngine
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

@@ -27,8 +27,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it",
             "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
             "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
-            "privacy/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
-            "privacy/test_curator.py::TestChoose"
+            "privacy/statistics/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
+            "privacy/doors/test_tables.py::TestChoose"
             "::test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is",
             "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
             "privacy/test_sensitive.py::TestAccess::test_is_named_in_privacy_only",
@@ -45,7 +45,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_a_third_that_does_not_fit_is_refused_and_changes_nothing",
             "contracts/test_planted_bugs.py::TestSums::test_a_ledger_that_keeps_the_largest_is_found",
             "privacy/test_ledger.py::TestJournalled::test_spend_is_on_disk_before_the_token",
-            "privacy/test_curator.py::TestMeasure::test_a_refused_measurement_draws_nothing",
+            "privacy/doors/test_tables.py::TestMeasure::test_a_refused_measurement_draws_nothing",
             "synthesizers/test_end_to_end.py::TestBudget::test_no_budget_is_overspent",
             "synthesizers/test_journal_of_a_fit.py::TestBrokenOff"
             "::test_what_it_spent_counts_and_the_next_run_makes_do_with_the_rest",
@@ -89,7 +89,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "contracts/test_record_and_replay.py::TestRecordAndReplay"
             "::test_neighbours_differ_only_within_the_declared_sensitivity",
             "synthesizers/test_end_to_end.py::TestRelease::test_the_number_of_records_is_an_estimate",
-            "privacy/test_curator.py::TestSecrecy::test_its_repr_shows_no_count",
+            "privacy/doors/test_tables.py::TestSecrecy::test_its_repr_shows_no_count",
             "contracts/test_preprocessing_replay.py::TestRule::test_the_number_of_bins_rests_on_a_noisy_count",
             "contracts/test_canary.py::test_objects_on_the_way_show_no_cell",
         ),
@@ -161,9 +161,9 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_system_audit.py::TestAudits"
             "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
             "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
-            "privacy/test_split_tree.py::TestProof"
+            "privacy/statistics/test_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
-            "privacy/test_curator.py::TestMeasure"
+            "privacy/doors/test_tables.py::TestMeasure"
             "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",
         ),
     ),
@@ -205,7 +205,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "contracts/test_bad_input_by_command.py[too little memory]",
             "contracts/test_bad_input.py::TestMatrix[two columns too wide for a joint]",
-            "privacy/test_curator.py::TestMeasure::test_too_much_memory_is_refused_before_anything_is_spent",
+            "privacy/doors/test_tables.py::TestMeasure::test_too_much_memory_is_refused_before_anything_is_spent",
             "marginals/test_memory_engine.py::TestMemory"
             "::test_the_prediction_is_an_upper_bound_of_what_is_allocated",
             "models/test_pgm_brute_force.py::TestArguments::test_a_tree_that_is_too_large_names_its_largest_clique",

@@ -23,8 +23,8 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories
-from syntabula.privacy import curator as curators
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors import tables as curators
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
 from syntabula.privacy.rules import failure_of
 from syntabula.privacy.sensitive import Sensitive

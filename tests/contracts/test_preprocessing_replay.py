@@ -20,7 +20,7 @@ from small_tables import neighbours, table
 import syntabula as st
 from syntabula.bins.uniform import UniformBins
 from syntabula.errors import PrivacyWarning, PrivateDomainError, SyntabulaWarning
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -31,7 +31,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.split_tree import STEPS
+from syntabula.privacy.statistics.split_tree import STEPS
 
 # A loose budget, so that something is found in some dozens of records.
 with warnings.catch_warnings():
@@ -247,7 +247,7 @@ class TestPlantedBugs:
         assert self.found(tmp_path, **settings("privtree", "even"))
 
     def test_half_of_the_noise_that_was_paid_for(self, tmp_path, monkeypatch):
-        from syntabula.privacy import column_curator
+        from syntabula.privacy.doors import columns as column_curator
 
         right = column_curator.noisy_counts
 
@@ -256,7 +256,7 @@ class TestPlantedBugs:
         assert self.found(tmp_path, **settings("kmeans", "even"))
 
     def test_a_sum_whose_width_is_twice_what_its_noise_was_made_for(self, tmp_path, monkeypatch):
-        from syntabula.privacy import column_curator
+        from syntabula.privacy.doors import columns as column_curator
 
         right = column_curator.counting_event
 

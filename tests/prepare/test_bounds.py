@@ -11,7 +11,7 @@ import pytest
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.bounds import extract_bounds, power_edges
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 

@@ -9,7 +9,7 @@ import pytest
 from syntabula.errors import BudgetError, BudgetExceededError
 from syntabula.prepare.categories import extract_categories
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.label_curator import LabelCurator
+from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.pricing import smallest_threshold as threshold_event

@@ -13,7 +13,7 @@ from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins, candidate_edges
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 

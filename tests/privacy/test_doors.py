@@ -16,16 +16,17 @@ import pytest
 from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
-from syntabula.bins.spread import fit_spread
 from syntabula.bins.uniform import Bins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
-from syntabula.privacy import column_curator
+from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.cell_curator import CellCurator
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors import columns as column_curator
+from syntabula.privacy.doors.cells import CellCurator
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -34,12 +35,11 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
-from syntabula.privacy.sorted_points import FRACTION_STEPS
-from syntabula.privacy.split_tree import STEPS, Node
+from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS
+from syntabula.privacy.statistics.split_tree import STEPS, Node
 
 BUDGETS = {
     "gdp": Budget(epsilon=1.0, delta=1e-5),

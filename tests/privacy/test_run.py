@@ -7,16 +7,16 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.events import GaussianEvent
-from syntabula.privacy.label_curator import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer, open_ledger
 from syntabula.privacy.spend_records import MemoryJournal
 from syntabula.privacy.spend_token import Token
-from syntabula.privacy.split_tree import Node, leaves_of
+from syntabula.privacy.statistics.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
 EVENT = GaussianEvent(4.0, 1, 3)

@@ -19,7 +19,7 @@ from syntabula.marginals.workload import Workload
 from syntabula.models.pgm import PGM, junction_tree_memory_mb
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

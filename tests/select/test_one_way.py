@@ -12,7 +12,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

@@ -15,7 +15,7 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.privbayes import CHOOSE, MEASURE, TOTAL, ParentSets

@@ -16,7 +16,7 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

@@ -15,15 +15,14 @@ from syntabula.marginals.threshold import LinearThreshold, random_thresholds
 from syntabula.models.pgm import PGM
 from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.threshold_curator import with_thresholds
 from syntabula.select.top_q import CHOOSE, MEASURE, ONE_WAY, TopQ
 
 pytest.importorskip("torch")
 
-DOMAIN = Domain.from_sizes({"x": 8, "y": 8, "c": 3, "d": 2})
+DOMAIN = Domain.from_sizes({"x": 8, "y": 8, "c": 3, "d": 2}, ("x", "y"))
 SMALL = RelaxedProjection(n_rows=50, iterations=30, device="cpu")
 
 
@@ -43,7 +42,7 @@ class TestThresholdColumns:
         rows = table()
         threshold = LinearThreshold(("x", "y"), np.array([1.0, 0.5]), 0.8)
 
-        wider = with_thresholds(curator(NO_PRIVACY, rows), {"t": threshold})
+        wider = curator(NO_PRIVACY, rows).with_thresholds({"t": threshold})
 
         (found,) = wider.measure([("t", "c")], share=0.5, step="measure")
         assert found.values.sum() == 2000
@@ -51,7 +50,7 @@ class TestThresholdColumns:
 
     def test_are_paid_for_on_the_same_ledger(self) -> None:
         first = curator(Budget.zcdp(1.0, 1e-6))
-        wider = with_thresholds(first, random_thresholds(["x"], 2, np.random.default_rng(0)))
+        wider = first.with_thresholds(random_thresholds(["x"], 2, np.random.default_rng(0)))
 
         wider.measure([("threshold 0",)], share=0.5, step="measure")
 
@@ -59,7 +58,7 @@ class TestThresholdColumns:
 
     def test_cannot_have_the_name_of_a_column(self) -> None:
         with pytest.raises(ArgumentError, match="name"):
-            with_thresholds(curator(NO_PRIVACY), {"x": LinearThreshold(("y",), np.array([1.0]), 0.0)})
+            curator(NO_PRIVACY).with_thresholds({"x": LinearThreshold(("y",), np.array([1.0]), 0.0)})
 
 
 class TestBudget:
@@ -68,7 +67,7 @@ class TestBudget:
     def test_all_of_it_is_spent_and_no_more(self, budget: Budget, ordered: tuple[str, ...]) -> None:
         asked = curator(budget)
 
-        TopQ(ordered=ordered, n_thresholds=10, chosen_per_round=2).select(asked, SMALL)
+        TopQ(n_thresholds=10 if ordered else 0, chosen_per_round=2).select(asked, SMALL)
 
         assert asked.ledger.spent <= budget.total
         assert float(asked.ledger.spent / budget.total) == pytest.approx(1.0, abs=1e-9)
@@ -85,7 +84,7 @@ class TestBudget:
         # Six pairs, two a round: three rounds. Ten thresholds with two columns: four rounds, one per column.
         asked = curator(Budget.zcdp(1.0, 1e-6))
 
-        TopQ(ordered=("x", "y"), n_thresholds=10, chosen_per_round=2).select(asked, SMALL)
+        TopQ(n_thresholds=10, chosen_per_round=2).select(asked, SMALL)
 
         choices = [e.event.candidates for e in asked.ledger.entries if e.step == CHOOSE]
         assert choices == [6, 5, 20, 19, 18, 17, 4, 3, 16, 15, 2, 1, 14, 13]
@@ -94,7 +93,7 @@ class TestBudget:
     def test_one_column_gets_the_whole_budget(self) -> None:
         asked = curator(Budget.zcdp(1.0, 1e-6), table().project(["x"]))
 
-        TopQ(ordered=("x",)).select(asked, SMALL)
+        TopQ(n_thresholds=10).select(asked, SMALL)
 
         assert [e.step for e in asked.ledger.entries] == [ONE_WAY]
 
@@ -120,8 +119,8 @@ class TestModels:
         assert float(asked.ledger.spent) == pytest.approx(1.0, abs=1e-9)
 
     def test_thresholds_need_free_soft_rows(self) -> None:
-        with pytest.raises(ArgumentError, match="ordered"):
-            TopQ(ordered=("x",)).select(curator(Budget.zcdp(1.0, 1e-6)), PGM())
+        with pytest.raises(ArgumentError, match="cannot hold thresholds"):
+            TopQ(n_thresholds=5).select(curator(Budget.zcdp(1.0, 1e-6)), PGM())
 
 
 class TestArguments:
@@ -135,7 +134,6 @@ class TestArguments:
             {"measure_share": 1},
             {"one_way_share": 0},
             {"max_model_mb": 0},
-            {"ordered": "x"},
         ],
     )
     def test_senseless_options_are_refused(self, options: dict[str, object]) -> None:

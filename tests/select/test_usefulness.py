@@ -13,7 +13,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.narrowing import cells_around, find_window
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
 
 INTEGER_EXPONENTS = range(65)

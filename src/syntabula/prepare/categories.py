@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.privacy.label_curator import LabelCurator
+from syntabula.privacy.doors.labels import LabelCurator
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.files.untyped_file import CELL_KINDS

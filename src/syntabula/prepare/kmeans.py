@@ -10,7 +10,7 @@ import numpy as np
 
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.prepare.discretizer import bins_through
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 
 SPREAD = 0.225
 LEAST_ROUNDS, MOST_ROUNDS = 2, 7

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.prepare.bounds import LEAST_FAILURE
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 
 
 def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:

@@ -23,8 +23,8 @@ from syntabula.prepare.private_domain import check_extractable
 from syntabula.prepare.rare import RareCategories
 from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import domain_step

@@ -16,8 +16,8 @@ from syntabula.errors import SchemaError
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.categories import FoundCategories, extract_categories
 from syntabula.prepare.precision import extract_level
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.label_curator import Label, LabelCurator
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.doors.labels import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_lines import domain_step

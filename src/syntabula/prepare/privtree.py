@@ -8,8 +8,8 @@ from typing import Literal
 
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import bins_through
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.statistics.split_tree import TREE_SENSITIVITY, Node
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class PrivTreeBins:
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
     dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 a level, whatever the depth.
-    The proof is with the mechanism, `syntabula.privacy.split_tree`; it holds for any threshold of at least 0 that
+    The proof is with the mechanism, `syntabula.privacy.statistics.split_tree`; it holds for any threshold of at least 0 that
     rests on public or released numbers alone.
 
     The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the

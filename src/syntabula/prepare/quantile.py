@@ -9,7 +9,7 @@ import numpy as np
 
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import bins_through
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 
 CANDIDATES = 512
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.recoding import Recoding, merge_rare
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 
 
 @dataclass(frozen=True, kw_only=True)

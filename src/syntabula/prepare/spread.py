@@ -8,7 +8,7 @@ import numpy as np
 
 from syntabula.bins.spread import LEAST_COUNT, LEAST_DEVIATION, MOST_DEVIATION, Spread
 from syntabula.bins.uniform import Bins
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 
 
 def fit_spread(column: ColumnCurator, bins: Bins, *, share: Fraction, step: str) -> Spread:

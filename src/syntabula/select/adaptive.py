@@ -20,7 +20,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, mean_noise
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 
 
 class Selector(Protocol):

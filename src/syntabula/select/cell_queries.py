@@ -11,8 +11,8 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.cell_curator import Cell, CellCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.cells import Cell, CellCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds
 

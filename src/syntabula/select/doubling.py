@@ -15,8 +15,8 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.cell_curator import Cell, CellCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.cells import Cell, CellCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 

@@ -12,7 +12,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 
 ALL_PAIRS = "measure all pairs"

@@ -9,7 +9,7 @@ from typing import ClassVar
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 
 

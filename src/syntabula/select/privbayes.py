@@ -13,7 +13,7 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets

@@ -16,8 +16,8 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
-from syntabula.privacy.dependence import batches
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.usefulness import Limit, largest_useful, maximal_sets, useful_sets

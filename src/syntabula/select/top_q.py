@@ -14,8 +14,7 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.curator import Curator
-from syntabula.privacy.threshold_curator import with_thresholds
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
@@ -116,7 +115,7 @@ class TopQ(Selector):
         if ordered:
             rng = np.random.default_rng(self.threshold_seed)
             thresholds = random_thresholds(ordered, self.n_thresholds, rng)
-            curator, model = with_thresholds(curator, thresholds), model.with_thresholds(thresholds)
+            curator, model = curator.with_thresholds(thresholds), model.with_thresholds(thresholds)
             others = [c for c in domain.columns if c not in ordered]
             kinds.append([(t, c) for t in thresholds for c in others] or [(t,) for t in thresholds])
 

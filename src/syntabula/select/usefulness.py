@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.rounds import mean_noise
 
 _LARGEST_POOL = 50_000

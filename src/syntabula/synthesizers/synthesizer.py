@@ -21,8 +21,8 @@ from syntabula.prepare.preparation import Preparation, prepare
 from syntabula.prepare.preprocessing import BinCount, Preprocessing
 from syntabula.prepare.rare import RareCategories
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.curator import Curator
 from syntabula.privacy.doors import Doors
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise

@@ -10,7 +10,7 @@ import numpy as np
 
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.column_curator import ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.testing.replay import check_alike, recorded

@@ -21,7 +21,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
 from syntabula.models.storage import check_storable, model_from_state, model_state
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.select.base import Selector

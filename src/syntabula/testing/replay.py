@@ -16,7 +16,7 @@ import numpy as np
 from syntabula.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.split_tree import STEPS
+from syntabula.privacy.statistics.split_tree import STEPS
 
 Spend = tuple[str, Event, str | None]
 """Step, event and question."""

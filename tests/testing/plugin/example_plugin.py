@@ -18,8 +18,8 @@ from syntabula.metrics.metric import MetricInfo
 from syntabula.metrics.score import Score
 from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
-from syntabula.privacy.column_curator import ColumnCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 
 

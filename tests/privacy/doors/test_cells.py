@@ -12,8 +12,8 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.cell_curator import CellCurator
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.cells import CellCurator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

@@ -1,4 +1,4 @@
-"""The doors to a sensitive table that a learner is given."""
+"""The doors to sensitive records: whatever comes through one of them is noisy and paid for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 
 
 @dataclass(frozen=True, eq=False)

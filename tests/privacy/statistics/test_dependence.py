@@ -14,11 +14,16 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.curator import Curator
-from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.statistics.dependence import (
+    SENSITIVITY_STEPS,
+    STEPS_PER_RECORD,
+    batches,
+    dependence_steps,
+)
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 FAMILIES = [("a", "b"), ("a", "c"), ("b", "c"), ("a", "c", "b")]

@@ -10,13 +10,13 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.privacy.curator import Curator
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.run import answer
-from syntabula.privacy.scores import differences
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
+from syntabula.privacy.statistics.scores import differences
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""

@@ -25,12 +25,12 @@ from syntabula.privacy.pricing import (
 )
 from syntabula.privacy.replay import fingerprint
 from syntabula.privacy.run import answer
-from syntabula.privacy.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
-from syntabula.privacy.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
+from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
+from syntabula.privacy.statistics.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
 
 
 class ColumnCurator:

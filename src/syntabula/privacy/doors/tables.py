@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -10,20 +10,27 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches, dependence_steps
+from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import choice_event, standard_deviation, vector_event
 from syntabula.privacy.run import answer
-from syntabula.privacy.scores import Weighing, distance
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
+from syntabula.privacy.statistics.dependence import (
+    SENSITIVITY_STEPS,
+    STEPS_PER_RECORD,
+    batches,
+    dependence_steps,
+)
+from syntabula.privacy.statistics.scores import Weighing, distance
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -75,6 +82,30 @@ class Curator:
         other = Curator(self._engine, self._ledger, self._source)
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
+
+    def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Curator:
+        """Return a curator of the same table with a column for each threshold, on the same ledger.
+
+        A threshold maps each record on its own, so neighbours stay neighbours and a marginal of such columns has
+        the sensitivity of any other; the thresholds themselves must come from public facts.
+
+        Args:
+            thresholds: By the name of their column, over columns of the domain.
+
+        Raises:
+            ArgumentError: If a name is taken.
+            SchemaError: If a threshold is over an unknown column.
+        """
+        if set(thresholds) & set(self.domain.columns):
+            raise ArgumentError("a threshold has the name of a column; rename the column")
+        recoding, domain = self._recoding, with_threshold_columns(self.domain, thresholds)
+
+        def wider(table: EncodedTable) -> EncodedTable:
+            coded = table if recoding is None else recoding.encode(table)
+            further = tuple(threshold.codes(coded) for threshold in thresholds.values())
+            return EncodedTable(domain, (*coded.codes, *further))
+
+        return Curator(self._engine.mapped(domain, wider), self._ledger, self._source)
 
     def measure(self, cliques: Sequence[Clique], *, share: Fraction | float, step: str) -> list[Measurement]:
         """Release noisy counts of some marginals, all with the same noise.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.privacy.events import TreeEvent
-from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, TREE_SENSITIVITY, Node
+from syntabula.privacy.statistics.split_tree import MOST_DEPTH, STEPS, TREE_SENSITIVITY, Node
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.privacy.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
 
 SCALES = [1.0, 1e6, 1e14, 1e17, 1e30, 1e300]  # twice the sensitivity over epsilon, up to the tiniest budgets
 
