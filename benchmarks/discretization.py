@@ -242,12 +242,13 @@ def main() -> None:
             for row in us3(chosen.results, **wanted, seeds=repeats, total=chosen.total):
                 print(json.dumps(row), flush=True)
         every = read_rows(chosen.results)
-        rows = in_order(complete(every))
+        whole = complete(every)
+        rows = in_order(whole or [row for row in every if row["method"] in DISCRETIZERS])
     else:
         rows = study.rows(repeats)
     for down, across, value in study.tables:
         print(f"\n{value}, by {across}\n\n{pivot(rows, down, across, value)}")
-    if chosen.experiment == "us3":
+    if chosen.experiment == "us3" and whole:
         print(f"\n{summary(rows)}\n\nPrivTree by its threshold\n\n{thresholds(every)}")
     print(f"\nThe paper: {study.paper}")
     if chosen.out is not None:
