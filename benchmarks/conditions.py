@@ -55,6 +55,12 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     adult = datasets.load("adult").frame
+    columns = {
+        "exact": "conditions | probability | part of 3,000,000 rows | rows compared | TVD | of its halves",
+        "speed": "what | rows per second",
+    }[asked.what]
+    print(f"| method | {columns} |")
+    print("|---" * (columns.count("|") + 2) + "|")
     for method in asked.methods:
         release = st.synthesizer(method)(epsilon=1.0, delta=1e-5, seed=1).fit(
             adult, datasets.schema_of("adult")

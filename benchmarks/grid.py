@@ -2,7 +2,7 @@
 
     python benchmarks/grid.py --tables bank --methods aim privmrf adaptive+pgm --epsilons 0.2 1 5 --repeats 5
     python benchmarks/grid.py --tables bank --selectors independent_difference --models gum pgm genetic neural
-    python benchmarks/grid_report.py --reported reported-results.json > benchmarks/results/grid.md
+    python benchmarks/grid_report.py
 
 The set-up is that of Chen, Li, Gong, McKenna, Wang, tab_bench (figures 3 and 4, tables 17 and 18), and, for the
 Gaussian tables and MargNet's Adult, of Chen, Gong, Wang, MargNet: see `grid_tables.prepared`. Each run is a process of

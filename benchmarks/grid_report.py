@@ -1,6 +1,6 @@
 """Write the runs of grid.py as tables of Markdown, with the papers' figures beside ours.
 
-    python benchmarks/grid_report.py --reported reported-results.json
+    python benchmarks/grid_report.py
 
 Keeps what results/grid.md says above its tables, and writes these anew from results/grid.jsonl.
 """
@@ -56,7 +56,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reported", type=Path, required=True, help="JSON file of published figures")
+    parser.add_argument(
+        "--reported", type=Path, default=HERE / "grid_reported.json", help="JSON file of published figures"
+    )
     parser.add_argument("--runs", type=Path, default=HERE / "results" / "grid.jsonl")
     parser.add_argument("--page", type=Path, default=HERE / "results" / "grid.md")
     options = parser.parse_args()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def prepared(name: str, folder: Path) -> Prepared:
     """
     unseen: pd.DataFrame | None = None
     if name == "adult_margnet":
-        train, schema = _adult_of_margnet(Path(os.environ["MARGNET"]) / "data" / "adult")
+        train, schema = adult_of_margnet()
     elif name.startswith("gauss"):
         train = syntabula.datasets.gauss(int(name.removeprefix("gauss")))
         schema, _ = syntabula.draft_schema(train)
@@ -134,7 +135,11 @@ def _few_values_ranked(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**ranked)
 
 
-def _adult_of_margnet(folder: Path) -> tuple[pd.DataFrame, syntabula.Schema]:
+def adult_of_margnet() -> tuple[pd.DataFrame, syntabula.Schema]:
+    """Return the coded Adult of MargNet's public code and its schema."""
+    if "MARGNET" not in os.environ:
+        sys.exit("adult_margnet: MARGNET must name a checkout of https://github.com/KaiChen9909/margnet")
+    folder = Path(os.environ["MARGNET"]) / "data" / "adult"
     names = json.loads((folder / "domain.json").read_text())
     parts = [np.load(folder / f"{part}_train.npy", allow_pickle=True) for part in ("X_num", "X_cat", "y")]
     frame = pd.DataFrame(np.column_stack(parts).astype(float).astype(np.int64), columns=list(names))

@@ -70,18 +70,29 @@ class Outcome:
 
 
 def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
-    """Return a coded table: `NAME_coded` of SYNTABULA_DATA, or another dataset coded with uniform bins."""
-    data = Path(os.environ["SYNTABULA_DATA"])
+    """Return a table of codes: one that is stored as codes, or another dataset coded with uniform bins.
+
+    Stored are `NAME.parquet` beside `NAME.domain.json` in the folder SYNTABULA_DATA, such as `adult_coded`, and
+    `adult_margnet` in the checkout of KaiChen9909/margnet that the environment variable MARGNET names.
+    """
+    data = Path(os.environ.get("SYNTABULA_DATA", "no folder"))
     if (data / f"{name}.domain.json").exists():
         return CodedTable(name, data / f"{name}.parquet", data / f"{name}.domain.json")
+    if name == "adult_coded":
+        sys.exit("adult_coded: SYNTABULA_DATA must name the folder that holds it; gauss10 needs no file")
     import pandas as pd
+    from grid_tables import adult_of_margnet
 
     import syntabula
     from syntabula.table.coding.codec import Codec
     from syntabula.table.read import read
 
-    table = read(syntabula.datasets.load(name).frame)
-    schema, _ = syntabula.draft_schema(table)
+    if name == "adult_margnet":
+        frame, schema = adult_of_margnet()
+    else:
+        frame = syntabula.datasets.load(name).frame
+        schema, _ = syntabula.draft_schema(frame)
+    table = read(frame)
     encoded, _ = Codec.plan(schema, bins=bins).encode(table, strict=False)
     coded = CodedTable(name, folder / f"{name}.parquet", folder / f"{name}.domain.json")
     pd.DataFrame(dict(zip(encoded.domain.columns, encoded.codes, strict=True))).to_parquet(coded.path)

@@ -8,8 +8,8 @@ the columns of the real one, each resampled on its own. With --rows, all are res
 it for the holdout, with a little noise on numbers, so that they stay as finely resolved as a table of that length
 would be. Each metric runs in a process of its own, forked after the tables are read, so that peak memory is what
 it takes beyond the tables and imported libraries. Seconds are the processor's. A metric that takes --limit of them
-is given up. Each measurement is a line of results/metrics.jsonl and is not made again, unless it was given up
-under a smaller limit; --show prints them as tables in Markdown.
+is given up. Each measurement is a line of --results and is not made again, unless it was given up under a smaller
+limit. Prints the whole file as tables in Markdown in the end; --show does nothing else.
 
 Metrics that train models are measured model by model, and shown as the sum. "efficacy-rmse" predicts age, as the
 target of adult is no number. "affinity-tuned" tries 2 settings of each model instead of 50, and reads no cache. "mds",
@@ -78,13 +78,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--metrics", nargs="+", choices=known, default=known, metavar="METRIC")
     parser.add_argument("--limit", type=int, default=600)
-    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--results", type=Path, default=FOUND, help="file of JSON lines")
+    parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
     options = parser.parse_args()
-    if options.show:
-        show(known)
-        return
+    if not options.show:
+        measure(options)
+    show(known, found(options.results))
 
-    done = {line["metric"]: line for line in found() if is_of(line, options.table, options.rows)}
+
+def measure(options: argparse.Namespace) -> None:
+    """Append to the file what it does not hold yet."""
+    done = {
+        line["metric"]: line for line in found(options.results) if is_of(line, options.table, options.rows)
+    }
     missing = [
         part
         for key in options.metrics
@@ -99,7 +105,7 @@ def main() -> None:
     for key in missing:
         line = {"table": options.table, "rows": options.rows, "metric": key, "limit": options.limit}
         line |= apart(job_of(key, frame, tables), options.limit)
-        with FOUND.open("a", encoding="utf-8") as lines:
+        with options.results.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(line) + "\n")
         print(line, flush=True)
 
@@ -193,11 +199,11 @@ def resident(what: str) -> float:
     raise RuntimeError(f"this system does not say {what}")
 
 
-def found() -> list[Line]:
-    """Return all measurements; a later one of the same thing follows an earlier one."""
-    if not FOUND.exists():
+def found(results: Path) -> list[Line]:
+    """Return all measurements of a file; a later one of the same thing follows an earlier one."""
+    if not results.exists():
         return []
-    return [json.loads(line) for line in FOUND.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
 
 
 def is_of(line: Line, table: str, n_rows: int | None) -> bool:
@@ -205,10 +211,10 @@ def is_of(line: Line, table: str, n_rows: int | None) -> bool:
     return bool(line["table"] == table and line["rows"] == n_rows)
 
 
-def show(known: list[str]) -> None:
+def show(known: list[str], measured: list[Line]) -> None:
     """Print a table in Markdown for each table that was measured."""
-    for table, n_rows in dict.fromkeys((line["table"], line["rows"]) for line in found()):
-        done = {line["metric"]: line for line in found() if is_of(line, table, n_rows)}
+    for table, n_rows in dict.fromkeys((line["table"], line["rows"]) for line in measured):
+        done = {line["metric"]: line for line in measured if is_of(line, table, n_rows)}
         print(f"\n{table}, {'as it is' if n_rows is None else f'{n_rows:,} rows'}\n")
         print("| metric | value | processor seconds | peak MB |\n|---|---|---|---|")
         for key in known:

@@ -1,7 +1,8 @@
 """One run of dpmm's MST, AIM or PrivBayes on a coded table, in an environment of its own.
 
-dpmm pins old versions of numpy and pandas, so it cannot share ours:
-    python -m venv peers && peers/bin/pip install dpmm pyarrow
+dpmm pins old versions of numpy and pandas, so it cannot share ours, and needs an older pyarrow:
+    python3 -m venv ../peers/dpmm
+    ../peers/dpmm/bin/pip install dpmm "pyarrow<20"
 """
 
 from __future__ import annotations

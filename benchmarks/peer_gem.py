@@ -3,9 +3,9 @@
     git clone https://github.com/KaiChen9909/margnet
     MARGNET=margnet python benchmarks/peer_gem.py TABLE DOMAIN OUT EPSILON SEED [ITERATIONS]
 
-It needs torch, tqdm and scikit-learn. Settings are the repository's own for Adult, those of tab_bench's table 8: all
-pairs, five rounds a column, 1,024 rows, two blocks of 512 units, 500 iterations a round unless ITERATIONS says
-otherwise. The files that it writes in every round are left out.
+It needs torch, tomli, tomli-w, tqdm, scikit-learn and category-encoders. Settings are the repository's own for Adult,
+those of tab_bench's table 8: all pairs, five rounds a column, 1,024 rows, two blocks of 512 units, 500 iterations a
+round unless ITERATIONS says otherwise. The files that it writes in every round are left out.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/synmeter.py fidelity|queries|disclosure|affinity [--tables ...] [--methods ...] [--seconds S]
     python benchmarks/synmeter.py table
 
-Needs SYNTABULA_DATA. Each finished cell is a line of results/synmeter.jsonl, with the commit whose library made it,
+Needs SYNTABULA_DATA. Each finished cell is a line of --results, with the commit whose library made it,
 and a cell that is there is not run again, so that a run may be broken off at any time, or told to begin no cell after
-S seconds; with --again, cells of another commit are run again and replaced. `table` writes results/synmeter.md from
-that file and the figures of synmeter_reported.json.
+S seconds; with --again, cells of another commit are run again and replaced. `table` writes the tables of
+results/synmeter.md anew, from that file and the figures of synmeter_reported.json.
 
 As the authors: rows are split 8:2 and the larger part 8:2 again (stratified by a class, seed 0, as their code does);
 models learn both larger parts; the largest part ("train") or the fifth ("test") is the real table of a score; tables
@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 from synmeter_bins import Binned, rounded
-from synmeter_table import write_table
+from synmeter_table import write_tables
 
 import syntabula as st
 from syntabula import attacks
@@ -241,16 +241,19 @@ def main() -> None:
         "--trials", type=int, default=50, help="settings tried for each evaluator; 50 in the paper"
     )
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after this time")
+    parser.add_argument("--results", type=Path, default=FOUND, help="file of JSON lines")
     parser.add_argument("--again", action="store_true", help="replace cells of another commit")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
     if chosen.what == "table":
-        write_table(finished(), HERE)
+        write_tables(finished(chosen.results), HERE)
         return
     if "SYNTABULA_DATA" not in os.environ:
         parser.error("this needs the folder SYNTABULA_DATA")
     here = commit()
-    done = [line["cell"] for line in finished() if not chosen.again or line.get("commit") == here]
+    done = [
+        line["cell"] for line in finished(chosen.results) if not chosen.again or line.get("commit") == here
+    ]
     began = time.perf_counter()
     for cell in cells(chosen):
         if cell in done or time.perf_counter() - began > chosen.seconds:
@@ -262,14 +265,14 @@ def main() -> None:
             else {"queries": queries, "disclosure": disclosure, "affinity": affinity}[chosen.what](cell)
         )
         line = {"cell": cell, **found, "processor_seconds": time.process_time() - started, "commit": here}
-        lines = [*(known for known in finished() if known["cell"] != cell), line]
-        FOUND.write_text("".join(json.dumps(known) + "\n" for known in lines), encoding="utf-8")
+        lines = [*(known for known in finished(chosen.results) if known["cell"] != cell), line]
+        chosen.results.write_text("".join(json.dumps(known) + "\n" for known in lines), encoding="utf-8")
         print(json.dumps(line), flush=True)
 
 
-def finished() -> list[Cell]:
-    """Return the finished cells."""
-    text = FOUND.read_text(encoding="utf-8") if FOUND.exists() else ""
+def finished(results: Path) -> list[Cell]:
+    """Return the finished cells of a file."""
+    text = results.read_text(encoding="utf-8") if results.exists() else ""
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, variance
@@ -48,10 +49,14 @@ ORDER = (
 ORDER += ("insurance", "wine")
 
 
-def write_table(lines: Sequence[Line], folder: Path) -> None:
-    """Write results/synmeter.md from the finished cells; prose comes from synmeter_template.md."""
+def write_tables(lines: Sequence[Line], folder: Path) -> None:
+    """Write the tables of results/synmeter.md anew from the finished cells; its prose stays.
+
+    The table that follows the comment `<!-- NAME -->`, and the empty line after it, is that of this name.
+    """
     reported = json.loads((folder / "synmeter_reported.json").read_text(encoding="utf-8"))
-    notes = (folder / "synmeter_template.md").read_text(encoding="utf-8")
+    path = folder / "results" / "synmeter.md"
+    page = path.read_text(encoding="utf-8")
     sections: dict[str, tuple[str, Callable[[Line], tuple[float, float]]]] = {
         "fidelity train": ("fidelity", lambda line: (line["train"]["value"], line["train"]["error"])),
         "fidelity test": ("fidelity", lambda line: (line["test"]["value"], line["test"]["error"])),
@@ -71,12 +76,19 @@ def write_table(lines: Sequence[Line], folder: Path) -> None:
             _baselines(chosen),
             with_settings=kind == "disclosure",
         )
-        notes = notes.replace(f"<!-- {title} -->", table)
+        page = _with_table(page, title, table)
     in_bins = {column[0] for column in IN_BINS}
     binned = [line for line in lines if line["cell"]["method"] in in_bins]
     table = _table(binned, reported["disclosure"], sections["disclosure"][1], IN_BINS, (), with_settings=True)
-    notes = notes.replace("<!-- disclosure in bins -->", table)
-    (folder / "results" / "synmeter.md").write_text(notes, encoding="utf-8")
+    path.write_text(_with_table(page, "disclosure in bins", table), encoding="utf-8")
+
+
+def _with_table(page: str, title: str, table: str) -> str:
+    mark = f"<!-- {title} -->\n\n"
+    written, places = re.subn(re.escape(mark) + r"(\|.*\n)*", lambda _: f"{mark}{table}\n", page)
+    if places != 1:
+        raise SystemExit(f"results/synmeter.md must say {mark.strip()} once, followed by an empty line")
+    return written
 
 
 def _fullest(lines: Iterable[Line]) -> list[Line]:

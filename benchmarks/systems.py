@@ -1,6 +1,6 @@
 """Whole systems of ours against their peers on the same coded tables, in the same run.
 
-    python benchmarks/systems.py --methods independent mst aim --peers dpmm:mst --dpmm-python peers/bin/python
+    python benchmarks/systems.py --methods independent mst aim --peers dpmm:mst --dpmm-python ../peers/dpmm/bin/python
     python benchmarks/systems.py --tables adult_coded --methods aim --peers mbi:aim dpmm:aim --epsilons 1
 
 Each run is a process of its own, from reading the Parquet file to the written Parquet file, so that seconds
