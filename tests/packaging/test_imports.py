@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},
     # table: only to refuse an unknown format of the output before any budget is spent.
-    "cli": {"", "report", "demo", "table"},
+    # privacy: only to find in a journal which files a run wrote itself.
+    "cli": {"", "report", "demo", "table", "privacy"},
     "__main__": {"cli"},
     "_registry": set(),
     "_version": set(),
