@@ -116,7 +116,7 @@ class TestFile:
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
-            with pytest.raises(OSError, match="space"):
+            with pytest.raises(ReleaseFileError, match="space"):
                 journal.record_spend("b", EVENT)
         assert journal.record_spend("c", EVENT) == 1
         assert [record.step for record in Journal.replay(path)] == ["a", "c"]
@@ -161,7 +161,7 @@ class TestAnswersWithoutAFixedLength:
             answer = np.zeros(size, dtype=np.uint8)
             try:
                 journal.record_outcome(number, answer, longest=self.LONGEST)
-            except OSError:
+            except ReleaseFileError:
                 assert path.read_bytes() == before
         (record,) = Journal.replay(path)
         if record.outcome is not None:

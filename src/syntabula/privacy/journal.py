@@ -41,7 +41,8 @@ class Journal(MemoryJournal):
         must_exist: Whether a missing file is refused instead.
 
     Raises:
-        ReleaseFileError: If the file cannot be opened, another run holds it, or it is no journal or a damaged one.
+        ReleaseFileError: If the file cannot be opened, another run holds it, or it is no journal or a damaged one;
+            later, if it cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
@@ -149,10 +150,13 @@ class Journal(MemoryJournal):
                 self._write(text[:-1] + padding, self._end)
                 self._write(b"\n", end - 1)
                 os.ftruncate(self._descriptor, end)
-        except OSError:
+        except OSError as error:
             # Half a line in the middle would make the file unreadable; the caller counts the spend anyway.
             os.ftruncate(self._descriptor, self._end)
-            raise
+            raise ReleaseFileError(
+                f"the journal {str(self.path)!r} cannot be written: {error.strerror}; what it holds counts. Make room "
+                "for some megabytes beside it, and go on with resume"
+            ) from None
         self._end, self._last = end, last
 
     def _write(self, text: bytes, place: int) -> None:
