@@ -11,7 +11,7 @@ SyntabulaError
 ├── PrivateDomainError             noise hides the domain of a column at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
 ├── MissingExtraError(ImportError) an optional library is needed
-├── ReleaseFileError(ValueError)   a release file is truncated, altered, foreign or newer
+├── ReleaseFileError(ValueError)   a release file or a journal is truncated, altered, foreign or newer
 └── DatasetError(LookupError)      a named dataset cannot be had
 
 No message carries a cell's value: errors are kept by log collectors for ever.
@@ -43,7 +43,7 @@ class BudgetExceededError(SyntabulaError):
 
 
 class ResumeError(SyntabulaError):
-    """A run cannot go on from its journal: the spends there are another run's, or an answer is lost."""
+    """A run cannot go on from its journal: the spends there are another run's."""
 
 
 class ObservedDomainError(SyntabulaError):
@@ -63,7 +63,7 @@ class MissingExtraError(SyntabulaError, ImportError):
 
 
 class ReleaseFileError(SyntabulaError, ValueError):
-    """A release file cannot be trusted or understood."""
+    """A release file or a journal cannot be trusted, understood or written."""
 
 
 class DatasetError(SyntabulaError, LookupError):

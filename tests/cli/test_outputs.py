@@ -1,38 +1,74 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from syntabula.cli.exits import CommandError
-from syntabula.cli.outputs import check_outputs, whole_file, write_text
+from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.outputs import check_outputs, output, sample_command, write_text
+from syntabula.errors import DataError
 
 
-class TestWholeFile:
-    def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path):
-        target = tmp_path / "out.csv"
-        target.write_text("old")
+class TestOutput:
+    def test_what_another_program_wrote_in_the_meantime_stays(self, tmp_path):
+        def both() -> None:
+            with output(tmp_path / "out.csv", force=False) as temporary:
+                temporary.write_text("mine")
+                (tmp_path / "out.csv").write_text("theirs")
 
-        def interrupted() -> None:
-            with whole_file(target) as temporary:
-                temporary.write_text("half")
-                raise KeyboardInterrupt
+        with pytest.raises(CommandError, match="written by another program") as caught:
+            both()
 
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-
-        assert target.read_text() == "old"
+        assert caught.value.code == Exit.FILE
+        assert (tmp_path / "out.csv").read_text() == "theirs"
         assert os.listdir(tmp_path) == ["out.csv"]
 
-    def test_success_replaces_the_file(self, tmp_path):
-        write_text(tmp_path / "out.txt", "whole")
+    @pytest.mark.parametrize("force", [True, False])
+    def test_force_or_a_file_of_its_own_is_replaced(self, tmp_path, force):
+        path = tmp_path / "out.csv"
+        path.write_text("old")
 
-        assert (tmp_path / "out.txt").read_text() == "whole"
-        assert os.listdir(tmp_path) == ["out.txt"]
+        with output(path, force=force, own=() if force else {path}) as temporary:
+            temporary.write_text("new")
+
+        assert path.read_text() == "new"
+
+    def test_the_finished_file_is_shown_before_it_takes_its_name(self, tmp_path):
+        path, seen = tmp_path / "out.csv", []
+
+        def look(file: Path) -> None:
+            seen.append((file.read_text(), path.exists()))
+
+        with output(path, force=False, before_naming=look) as temporary:
+            temporary.write_text("whole")
+
+        assert seen == [("whole", False)]
+        assert path.read_text() == "whole"
+
+    def test_a_failure_names_the_output_and_not_where_it_was_being_written(self, tmp_path):
+        path = tmp_path / "out.csv"
+
+        def fail() -> None:
+            with output(path, force=False) as temporary:
+                raise DataError(f"cannot write {str(temporary)!r}: No space left on device")
+
+        with pytest.raises(CommandError) as caught:
+            fail()
+
+        assert str(caught.value) == f"cannot write {str(path)!r}: No space left on device"
+        assert caught.value.code == Exit.FILE
+        assert os.listdir(tmp_path) == []
 
     def test_a_missing_folder_is_a_clear_error(self, tmp_path):
         with pytest.raises(CommandError, match="cannot write"):
-            write_text(tmp_path / "nowhere" / "out.txt", "text")
+            write_text(tmp_path / "nowhere" / "out.txt", "text", force=False)
+
+
+def test_the_command_that_draws_is_quoted_for_a_shell():
+    command = sample_command(Path("my release.syn"), Path("x.csv"), rows=3, seed=None)
+
+    assert command == "syntabula sample 'my release.syn' -o x.csv --rows 3"
 
 
 class TestCheckOutputs:
@@ -53,3 +89,17 @@ class TestCheckOutputs:
 
         with pytest.raises(CommandError, match="cannot be written to"):
             check_outputs({"--out": tmp_path / "a.csv"}, force=False)
+
+    @pytest.mark.skipif(os.name != "posix", reason="makes links and pipes")
+    @pytest.mark.parametrize("force", [True, False])
+    @pytest.mark.parametrize("target", ["/dev/null", "/dev/stdout", "pipe"])
+    def test_devices_pipes_and_links_to_them_are_refused(self, tmp_path, target, force):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to(target)
+
+        places = [tmp_path / "link", tmp_path / "pipe", Path("/dev/stdout")]
+        # What standard output is depends on who runs this test; a link to a file is a file.
+        for place in places if target != "/dev/stdout" else places[1:]:
+            with pytest.raises(CommandError, match="device or a pipe") as caught:
+                check_outputs({"--out": place}, force=force)
+            assert caught.value.code == Exit.FILE

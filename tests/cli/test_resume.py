@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from syntabula.cli import main
 from syntabula.privacy.journal import Journal
+from syntabula.synthesizers.marginal import Marginal
 
 SYNTH = ("synth", "people.csv", "--schema", "schema.yaml", "--seed", 3, "--journal", "journal")
 
@@ -22,16 +27,21 @@ from syntabula.privacy.journal import Journal
 
 write, count = Journal._append, 0
 
-def append(journal, line):
+def append(journal, line, **room):
     global count
     count += 1
     if count > int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
-    write(journal, line)
+    write(journal, line, **room)
 
 Journal._append = append
 main(sys.argv[2:])
 """
+
+
+def spends_of(journal: str) -> bytes:
+    """Return the lines of a journal that come before those of files."""
+    return Path(journal).read_bytes().partition(b'{"file"')[0]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed")
@@ -50,9 +60,188 @@ def test_a_killed_command_is_gone_on_with(folder, run) -> None:
     assert "1 of the noisy answers came from its journal" in resumed.out
     assert json.loads(Path("statement.json").read_text())["replayed"] == 1
     assert Path("out.csv").read_bytes() == Path("whole.csv").read_bytes()
-    assert Path("resumed").read_bytes() == Path("journal").read_bytes()
+    assert spends_of("resumed") == spends_of("journal")
     shown = run("info", "out.syn", "--json")
     assert json.loads(shown.out)["statement"]["replayed"] == 1
+
+
+OUTPUTS = ("-o", "out.csv", "--save", "out.syn", "--statement", "statement.txt")
+FAST = (*SYNTH, "--method", "independent", "--rows", 40)
+
+
+def killed_at(moment: int, *words: object) -> bool:
+    """Say whether a command got as far as the moment, when it is killed: around each name that a file takes."""
+
+    def work() -> None:
+        left = iter(range(moment))
+
+        def dying(real):
+            def call(*given, **named):
+                if next(left, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                done = real(*given, **named)
+                if next(left, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return done
+
+            return call
+
+        os.link, os.replace = dying(os.link), dying(os.replace)
+        Journal.record_file = dying(Journal.record_file)
+        os._exit(main([str(word) for word in words]))
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(60)
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed")
+class TestKilledWhileItWrites:
+    # A release is written by itself and then named: two names, and a table likewise; the statement takes one.
+    MOMENTS = 2 * (3 + 3 + 2)
+
+    @pytest.fixture
+    def whole(self, folder, run) -> dict[str, bytes]:
+        """What the command writes if nothing ends it."""
+        assert run(*FAST, *OUTPUTS, "--quiet").code == 0
+        files = {name: Path(name).read_bytes() for name in OUTPUTS[1::2]}
+        for name in (*files, "journal"):
+            os.rename(name, f"whole {name}")
+        return files
+
+    @pytest.mark.parametrize("moment", range(MOMENTS))
+    def test_the_same_command_with_resume_ends_as_if_it_had_not_been(self, whole, run, moment: int) -> None:
+        assert killed_at(moment, *FAST, *OUTPUTS, "--quiet")
+        there = {name: Path(name).read_bytes() for name in whole if Path(name).exists()}
+        assert there == {name: whole[name] for name in there}
+
+        resumed = run(*FAST, *OUTPUTS, "--resume")
+
+        assert resumed.code == 0, resumed.err
+        assert spends_of("journal") == spends_of("whole journal")
+        assert Path("out.csv").read_bytes() == whole["out.csv"]
+        if "out.syn" in there:
+            assert "this run had saved its release in out.syn; nothing was drawn or charged" in resumed.err
+            assert {name: Path(name).read_bytes() for name in whole} == whole
+        else:
+            assert "3 of the noisy answers came from journal" in resumed.err
+
+    def test_the_last_moment_is_the_end(self, whole, run) -> None:
+        assert not killed_at(self.MOMENTS, *FAST, *OUTPUTS, "--quiet")
+
+    def test_killed_again_and_again_it_ends(self, whole, run) -> None:
+        assert killed_at(0, *FAST, *OUTPUTS, "--quiet")
+        moments = 0
+        while killed_at(moments, *FAST, *OUTPUTS, "--quiet", "--resume"):
+            moments += 1
+        assert moments >= 3
+        assert Path("out.csv").read_bytes() == whole["out.csv"]
+        assert spends_of("journal") == spends_of("whole journal")
+
+    @pytest.mark.parametrize("outputs", [OUTPUTS[:2], (*OUTPUTS[:2], *OUTPUTS[4:])])
+    def test_without_a_saved_release_it_ends_as_well(self, whole, run, outputs) -> None:
+        moment = 0
+        while killed_at(moment, *FAST, *outputs, "--quiet"):
+            assert run(*FAST, *outputs, "--resume").code == 0
+            assert Path("out.csv").read_bytes() == whole["out.csv"]
+            for name in (*outputs[1::2], "journal"):
+                os.unlink(name)
+            moment += 1
+        assert moment == 2 * (3 + (len(outputs) > 2) * 2)
+
+
+class TestOwnFiles:
+    @pytest.fixture
+    def finished(self, folder, run) -> None:
+        """A command that was killed when its release was saved and its table was not."""
+        assert run(*FAST, *OUTPUTS, "--quiet").code == 0
+        os.unlink("out.csv")
+        os.unlink("statement.txt")
+
+    def test_nothing_is_fitted(self, finished, run, monkeypatch) -> None:
+        def fit(*_, **__):
+            raise AssertionError("it was fitted again")
+
+        monkeypatch.setattr(Marginal, "fit", fit)
+
+        assert run(*FAST, *OUTPUTS, "--resume").code == 0
+
+    def test_other_rows_of_the_same_run_may_be_asked_for(self, finished, run) -> None:
+        assert run(*FAST, *OUTPUTS, "--resume", "--rows", 7).code == 0
+        assert len(Path("out.csv").read_text().splitlines()) == 8
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--method", "mst"),
+            ("--epsilon", 2),
+            ("--seed", 4),
+            ("--bins", 7),
+            ("--strict",),
+            ("--schema", "o.yaml"),
+        ],
+    )
+    def test_those_of_another_command_are_in_the_way(self, finished, run, words) -> None:
+        schema = Path("schema.yaml").read_text()
+        Path("o.yaml").write_text(schema.replace("upper: 90", "upper: 91"))
+
+        ran = run(*FAST, *OUTPUTS, "--resume", *words)
+
+        assert ran.code == 6
+        assert "--save 'out.syn' exists already" in ran.err
+        assert not Path("out.csv").exists()
+
+    @pytest.mark.parametrize("name", ["out.syn", "out.csv", "statement.txt"])
+    def test_what_somebody_changed_is_no_longer_the_runs_own(self, folder, run, name: str) -> None:
+        assert run(*FAST, *OUTPUTS, "--quiet").code == 0
+        with Path(name).open("ab") as file:
+            file.write(b"!")
+        before = {n: Path(n).read_bytes() for n in OUTPUTS[1::2]}
+
+        ran = run(*FAST, *OUTPUTS, "--resume")
+
+        assert ran.code == 6
+        assert f"{name!r} exists already" in ran.err
+        assert {n: Path(n).read_bytes() for n in OUTPUTS[1::2]} == before
+
+    def test_those_of_an_earlier_run_of_the_journal_are_in_the_way(self, finished, run) -> None:
+        assert run(*FAST, "-o", "later.csv", "--epsilon", 3, "--quiet").code == 0
+
+        ran = run(*FAST, *OUTPUTS, "--resume")
+
+        assert ran.code == 6
+        assert "exists already" in ran.err
+
+    def test_without_resume_the_way_on_is_said(self, finished, run) -> None:
+        ran = run(*FAST, *OUTPUTS)
+
+        assert ran.code == 6
+        assert "holds the release of this very command" in ran.err
+        assert "--resume" in ran.err
+        assert run(*drawing(ran.err)).code == 0
+
+    def test_without_a_journal_the_way_on_is_said(self, folder, run) -> None:
+        words = (*FAST[:6], *FAST[8:], *OUTPUTS)
+        assert "--journal" not in words
+        assert run(*words, "--quiet").code == 0
+        table = Path("out.csv").read_bytes()
+        os.unlink("out.csv")
+
+        ran = run(*words)
+
+        assert ran.code == 6
+        assert "holds a release (method 'independent')" in ran.err
+        assert run(*drawing(ran.err)).code == 0
+        assert Path("out.csv").read_bytes() == table
+
+
+def drawing(error: str) -> list[str]:
+    """Return the words of the command that an error names."""
+    command = re.search(r"syntabula (sample .*?)(\.? Else|$)", error.strip())
+    assert command is not None, error
+    return shlex.split(command[1])
 
 
 class TestRefusals:
@@ -83,6 +272,19 @@ class TestRefusals:
         assert "nothing was drawn" in ran.err
         assert journal.read_bytes() == before
         assert not Path("out.csv").exists()
+
+    def test_a_journal_with_a_gap_or_a_number_that_is_none_is_exit_6(self, journal, run) -> None:
+        lines = journal.read_bytes().splitlines(keepends=True)
+        outcome = lines[2].replace(json.loads(lines[2])["outcome"].encode(), b"AAAAAAAA+H8=")
+        for damaged in (lines[:1] + lines[3:], [*lines[:2], outcome, *lines[3:]]):
+            journal.write_bytes(b"".join(damaged))
+
+            ran = run(*SYNTH, "-o", "out.csv", "--resume")
+
+            assert ran.code == 6
+            assert "error: the journal 'journal' cannot be used: line" in ran.err
+            assert journal.read_bytes() == b"".join(damaged)
+            assert not Path("out.csv").exists()
 
     def test_it_needs_a_journal(self, folder, run) -> None:
         unnamed = run(*SYNTH[:4], "-o", "out.csv", "--resume")

@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
 import os
 import re
+import shlex
 
 import pandas
 import pytest
 
+import syntabula
+from syntabula.cli import main
+from syntabula.errors import DataError
+from syntabula.synthesizers.marginal import Marginal
 from syntabula.synthesizers.release import Release
 
 SYNTH = ("synth", "people.csv", "-o", "out.csv")
@@ -258,6 +264,44 @@ class TestOutputs:
         assert ran.code == 6
         assert place in ran.err
 
+    @pytest.mark.skipif(os.name != "posix", reason="makes links")
+    def test_force_replaces_a_link_and_not_what_it_points_at(self, folder, run):
+        outputs = {"-o": "out.csv", "--save": "x.syn", "--statement": "x.txt"}
+        for name in outputs.values():
+            (folder / f"precious {name}").write_text("precious")
+            (folder / name).symlink_to(f"precious {name}")
+
+        ran = run(*WITH_SCHEMA, *(word for pair in outputs.items() for word in pair), "--force")
+
+        assert ran.code == 0, ran.err
+        for name in outputs.values():
+            assert (folder / f"precious {name}").read_text() == "precious"
+            assert not (folder / name).is_symlink()
+
+    @pytest.mark.skipif(os.name != "posix", reason="makes links")
+    @pytest.mark.parametrize("option", ["-o", "--save", "--statement"])
+    def test_a_link_to_a_device_is_exit_6_before_any_spending(self, folder, run, no_fit, option):
+        (folder / "link.csv").symlink_to("/dev/null")
+
+        ran = run(*WITH_SCHEMA, option, "link.csv", "--force")
+
+        assert ran.code == 6
+        assert "device" in ran.err
+        assert os.readlink(folder / "link.csv") == "/dev/null"
+
+    @pytest.mark.skipif(os.name != "posix", reason="makes links")
+    @pytest.mark.parametrize("target", ["/dev/null", "nowhere", "people.csv"])
+    def test_a_link_as_journal_is_exit_6(self, folder, run, target):
+        (folder / "link").symlink_to(target)
+        before = (folder / "people.csv").read_bytes()
+
+        ran = run(*WITH_SCHEMA, "--journal", "link", "--force")
+
+        assert ran.code == 6
+        assert not (folder / "out.csv").exists()
+        assert not (folder / "nowhere").exists()
+        assert (folder / "people.csv").read_bytes() == before
+
     def test_a_folder_as_output_is_exit_6(self, folder, run, no_fit):
         (folder / "results.csv").mkdir()
 
@@ -339,6 +383,95 @@ class TestNothingPaidForIsLost:
 
         assert run(*WITH_SCHEMA, "--save", "people.syn").code == 130
         assert set(os.listdir(folder)) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are forked")
+class TestTwoCommandsWithOneOutput:
+    """Neither replaces what the other wrote, and what either paid for is there in the end."""
+
+    def both(self, *words: tuple[object, ...], full_disk: bool = False) -> list[int]:
+        """Run two commands that write their outputs at the same time, after both found them free."""
+        context = multiprocessing.get_context("fork")
+        ready = context.Barrier(2)
+
+        def work(given: tuple[object, ...]) -> None:
+            fit = Marginal.fit
+
+            def together(*args, **named):
+                release = fit(*args, **named)
+                ready.wait(60)
+                return release
+
+            def full(*_, **__):
+                raise DataError("cannot write it: No space left on device")
+
+            Marginal.fit = together
+            if full_disk:
+                Release.sample_to = full
+            os._exit(main([str(word) for word in given]))
+
+        processes = [context.Process(target=work, args=(given,)) for given in words]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(60)
+        return sorted(process.exitcode for process in processes)
+
+    def test_the_later_table_is_refused_and_its_release_is_kept(self, folder):
+        commands = [(*WITH_SCHEMA, "--rows", rows, "--quiet") for rows in (7, 8)]
+
+        assert self.both(*commands) == [0, 6]
+
+        (rescued,) = folder.glob("*.syn")
+        assert len(rows_of(folder / "out.csv")) in (8, 9)
+        assert syntabula.load(rescued).n_estimated > 0
+
+    def test_the_later_release_is_refused_and_kept_elsewhere(self, folder):
+        commands = [
+            ("synth", "people.csv", "-s", "schema.yaml", "-o", out, "--save", "one.syn", "--quiet")
+            for out in ("a.csv", "b.csv")
+        ]
+
+        assert self.both(*commands) == [0, 6]
+
+        assert len(list(folder.glob("?.csv"))) == 1
+        assert len(list(folder.glob("*.syn"))) == 2
+        assert all(syntabula.load(path).n_estimated > 0 for path in folder.glob("*.syn"))
+
+    def test_with_force_one_of_them_is_whole(self, folder):
+        commands = [(*WITH_SCHEMA, "--rows", rows, "--force", "--quiet") for rows in (7, 8)]
+
+        assert self.both(*commands) == [0, 0]
+
+        assert len(rows_of(folder / "out.csv")) in (8, 9)
+        assert not list(folder.glob("*.syn"))
+
+    def test_two_rescues_are_both_there(self, folder):
+        assert self.both(WITH_SCHEMA, WITH_SCHEMA, full_disk=True) == [6, 6]
+
+        assert sorted(path.name for path in folder.glob("*.syn")) == [
+            "out-2.csv.recovered.syn",
+            "out.csv.recovered.syn",
+        ]
+
+    def test_the_way_on_names_a_free_output(self, folder, run, monkeypatch):
+        sample_to = Release.sample_to
+
+        def slowly(release, path, *given, **named):
+            (folder / "out.csv").write_text("theirs")
+            return sample_to(release, path, *given, **named)
+
+        monkeypatch.setattr(Release, "sample_to", slowly)
+        ran = run(*WITH_SCHEMA, "--rows", 9)
+        monkeypatch.undo()
+
+        assert ran.code == 6
+        assert "error: 'out.csv' was written by another program in the meantime and stays as it is" in ran.err
+        assert (folder / "out.csv").read_text() == "theirs"
+        command = shlex.split(ran.err.split("no further cost: syntabula ")[1].splitlines()[0])
+        monkeypatch.chdir(folder)
+        assert run(*command).code == 0
+        assert len(rows_of(folder / "out-2.csv")) == 10
 
 
 class TestErrorsHideCells:

@@ -21,6 +21,7 @@ EVERYWHERE = {
     "_register",
     "_version",
     "_warnings",
+    "_whole_file",
 }
 _ENCODED = {"marginals", "privacy", "bins", "table"}
 _LEARNING = {*_ENCODED, "models", "select"}
@@ -42,7 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},
     # table: only to refuse an unknown format of the output before any budget is spent.
-    "cli": {"", "report", "demo", "table"},
+    # privacy: only to find in a journal which files a run wrote itself.
+    "cli": {"", "report", "demo", "table", "privacy"},
     "__main__": {"cli"},
     "_register": {"_entries"},
     "_entries": set(),
@@ -52,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_extras": set(),
     "_planning": set(),
     "_warnings": set(),
+    "_whole_file": set(),
     "errors": set(),
 }
 HEAVY = {

@@ -1,28 +1,25 @@
 from __future__ import annotations
 
+import math
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.privacy.events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ThresholdEvent,
-    TreeEvent,
-)
+from syntabula.privacy import journal_lines
+from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
 from syntabula.privacy.journal import Journal
+from syntabula.privacy.journal_lines import START, written
 from syntabula.privacy.spend_records import JournalProtocol, MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
-MARK = len('{"drawn": 0}\n')
 ARRAYS = [
     np.array([[1, -2], [3, 2**62]]),
     np.array([0.1, -1e300, 5e-324]),
@@ -77,7 +74,8 @@ class TestFile:
         assert [record.step for record in records] == ["a", "b", "c"]
         assert [record.outcome is None for record in records] == [False, True, True]
 
-    def test_every_cut_is_survived(self, path: Path, tmp_path: Path) -> None:
+    def test_every_cut_is_survived(self, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "fsync", lambda _: None)  # cuts stand for what did not get to the disk
         with Journal(path) as journal:
             for step in ("a", "b"):
                 journal.record_outcome(journal.record_spend(step, EVENT), np.array([1, 2]))
@@ -118,40 +116,10 @@ class TestFile:
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
-            with pytest.raises(OSError, match="space"):
+            with pytest.raises(ReleaseFileError, match="space"):
                 journal.record_spend("b", EVENT)
         assert journal.record_spend("c", EVENT) == 1
         assert [record.step for record in Journal.replay(path)] == ["a", "c"]
-
-    @pytest.mark.parametrize(
-        "event", [EVENT, TreeEvent(3.0), ThresholdEvent(10.0, 60.0)], ids=lambda e: type(e).__name__
-    )
-    def test_on_a_full_disk_an_answer_of_no_fixed_length_is_lost_if_its_mark_fits(
-        self, path: Path, event: Event, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        real = os.write
-        left = 0
-
-        def full(descriptor: int, data: memoryview) -> int:
-            if os.fstat(descriptor).st_size >= left:
-                raise OSError(28, "No space left on device")
-            return real(descriptor, data[: left - os.fstat(descriptor).st_size])
-
-        for spare in range(0, 200, 7):
-            path.unlink(missing_ok=True)
-            with Journal(path) as journal, monkeypatch.context() as patch:
-                number = journal.record_spend("x", event)
-                left = path.stat().st_size + spare
-                patch.setattr(os, "write", full)
-                with pytest.raises(OSError, match="space"):
-                    journal.record_outcome(number, np.zeros(1000, dtype=np.uint8))
-                lost = event != EVENT and spare >= MARK
-                with pytest.raises(ArgumentError) if lost else pytest.raises(OSError, match="space"):
-                    journal.record_outcome(number, np.zeros(1000, dtype=np.uint8))
-            (record,) = Journal.replay(path)
-            assert record.outcome is None
-            # Whether its mark fits does not depend on the answer; where it does not, the draw may be made again.
-            assert record.lost == (event != EVENT and spare >= MARK)
 
     def test_runs_are_read_back(self, path: Path) -> None:
         with Journal(path) as journal:
@@ -167,6 +135,260 @@ class TestFile:
         journal.close()
         with pytest.raises(ArgumentError, match="closed"):
             journal.record_spend("x", EVENT)
+
+
+class TestAnswersWithoutAFixedLength:
+    """Whether one can be written must not depend on it: else a draw that is repeated until it fits is biased."""
+
+    LONGEST = 900
+
+    def after(self, path: Path, size: int, spare: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+        """Say whether an answer of some bytes was written where so much was left on the disk."""
+        real = os.write
+
+        def full(descriptor: int, data: memoryview) -> int:
+            room = left - os.lseek(descriptor, 0, os.SEEK_CUR)
+            if room <= 0:
+                raise OSError(28, "No space left on device")
+            return real(descriptor, data[:room])
+
+        path.unlink(missing_ok=True)
+        with Journal(path) as journal, monkeypatch.context() as patch:
+            number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
+            before = path.read_bytes()
+            left = len(before) + spare
+            patch.setattr(os, "write", full)
+            answer = np.zeros(size, dtype=np.uint8)
+            try:
+                journal.record_outcome(number, answer, longest=self.LONGEST)
+            except ReleaseFileError:
+                assert path.read_bytes() == before
+        (record,) = Journal.replay(path)
+        if record.outcome is not None:
+            assert np.array_equal(record.outcome, answer)
+            assert path.read_bytes().endswith(b"\n")
+        return record.outcome is not None
+
+    def test_they_fit_where_the_longest_would(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        fits = {
+            spare: {self.after(path, size, spare, monkeypatch) for size in (0, 7, 450, self.LONGEST)}
+            for spare in range(0, 2000, 125)
+        }
+
+        assert all(len(outcomes) == 1 for outcomes in fits.values())
+        assert (fits[0], fits[1875]) == ({False}, {True})
+
+    def test_what_follows_them_is_read_back(self, path: Path) -> None:
+        with Journal(path) as journal:
+            for size in (3, 0, 800):
+                number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
+                journal.record_outcome(number, np.full(size, 7, dtype=np.uint8), longest=self.LONGEST)
+            journal.record_spend("y", EVENT)
+        assert [None if x.outcome is None else x.outcome.size for x in Journal.replay(path)] == [
+            3,
+            0,
+            800,
+            None,
+        ]
+
+    def test_one_that_is_longer_is_refused_and_nothing_of_it_is_written(self, path: Path) -> None:
+        with Journal(path) as journal:
+            number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
+            before = path.read_bytes()
+            with pytest.raises(ArgumentError, match="longest"):
+                journal.record_outcome(number, np.zeros(9000, dtype=np.uint8), longest=self.LONGEST)
+            assert path.read_bytes() == before
+
+    def test_a_kill_leaves_all_of_one_or_none(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        answer = np.ones(5, dtype=np.uint8)
+        found = []
+        for calls in range(5):
+            path.unlink(missing_ok=True)
+            with Journal(path) as journal, monkeypatch.context() as patch:
+                number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
+                kill_after(calls, patch)
+                with pytest.raises(Killed):
+                    journal.record_outcome(number, answer, longest=self.LONGEST)
+            found.append(Journal.replay(path)[0].outcome is not None)
+            with Journal(path) as journal:
+                if journal.records[0].outcome is None:
+                    journal.record_outcome(0, answer, longest=self.LONGEST)
+                journal.record_spend("y", EVENT)
+            assert Journal.replay(path)[0].outcome.tolist() == [1] * 5
+
+        # The answer and its padding, forced to disk; the end of its line, forced to disk; the padding cut off.
+        assert found == [False, False, False, True, True]
+
+
+class Killed(BaseException):
+    """What a process that is killed cannot catch."""
+
+
+def kill_after(calls: int, patch: pytest.MonkeyPatch) -> None:
+    """Let only so many more calls change a file."""
+    left = iter(range(calls))
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            if next(left, None) is None:
+                raise Killed
+            return real(*given)
+
+        return call
+
+    for name in ("write", "fsync", "ftruncate"):
+        patch.setattr(os, name, counted(getattr(os, name)))
+
+
+class TestDamage:
+    @pytest.fixture
+    def lines(self, path: Path) -> list[bytes]:
+        """The lines of two runs, of which the first two spends are alike."""
+        with Journal(path) as journal:
+            for run in ("a", "b"):
+                journal.record_run({"method": run})
+                for step in ("x", "x", "y"):
+                    journal.record_outcome(journal.record_spend(step, EVENT, "q"), np.array([1, 2]))
+            journal.record_file("table")
+        return path.read_bytes().splitlines(keepends=True)
+
+    def refused(self, path: Path, lines: list[bytes], line: int) -> None:
+        path.write_bytes(b"".join(lines))
+        for opened in (Journal.replay, Journal):
+            with pytest.raises(ReleaseFileError, match=rf"journal '.*' cannot be used: line {line} of"):
+                opened(path)
+        assert path.read_bytes() == b"".join(lines)
+
+    def test_a_line_that_was_taken_out_is_missed(self, path: Path, lines: list[bytes]) -> None:
+        for i in range(len(lines) - 1):
+            self.refused(path, lines[:i] + lines[i + 1 :], i + 1)
+
+    def test_a_spend_that_was_taken_out_with_its_outcome_is_missed(
+        self, path: Path, lines: list[bytes]
+    ) -> None:
+        self.refused(path, lines[:1] + lines[3:], 2)
+
+    def test_lines_in_another_order_are_refused(self, path: Path, lines: list[bytes]) -> None:
+        for i in range(len(lines) - 1):
+            self.refused(path, [*lines[:i], lines[i + 1], lines[i], *lines[i + 2 :]], i + 1)
+
+    def test_a_line_that_is_there_twice_is_refused(self, path: Path, lines: list[bytes]) -> None:
+        for i in range(len(lines)):
+            self.refused(path, [*lines[: i + 1], *lines[i:]], i + 2)
+
+    def test_a_changed_letter_anywhere_is_noticed(self, path: Path, lines: list[bytes]) -> None:
+        for i, line in enumerate(lines):
+            for place in range(0, len(line) - 1, 7):
+                changed = line[:place] + bytes([line[place] ^ 1]) + line[place + 1 :]
+                self.refused(path, [*lines[:i], changed, *lines[i + 1 :]], i + 1)
+
+    def test_lines_of_another_journal_are_refused(
+        self, path: Path, lines: list[bytes], tmp_path: Path
+    ) -> None:
+        with Journal(tmp_path / "other") as journal:
+            journal.record_run({"method": "c"})
+        other = (tmp_path / "other").read_bytes().splitlines(keepends=True)
+        self.refused(path, other + lines[1:], 2)
+        self.refused(path, lines + other, len(lines) + 1)
+
+    def test_lines_of_an_earlier_version_are_refused(self, path: Path) -> None:
+        self.refused(path, [b'{"run": {"method": "mst"}}\n', b'{"drawn": 0}\n'], 1)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            {"outcome": "AAAAAAAA+H8=", "of": 0, "dtype": "<f8", "shape": [1]},  # not a number
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<f8", "shape": [1]},  # infinite
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "|O", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<U2", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<c8", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": 8, "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<i8", "shape": [2]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<i8", "shape": [10**30]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<i8", "shape": "x"},
+            {"outcome": "AAAAAAAA8H8=", "of": "0", "dtype": "<i8", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 0.5, "dtype": "<i8", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8=", "of": 1, "dtype": "<i8", "shape": [1]},
+            {"outcome": "?", "of": 0, "dtype": "<i8", "shape": [1]},
+            {"outcome": None, "of": 0, "dtype": "<i8", "shape": [1]},
+            {"outcome": "AAAAAAAA8H8="},
+            {
+                "spend": "x",
+                "event": {"kind": "gaussian", "sigma": math.nan, "l2_sensitivity_squared": 1, "cells": 1},
+            },
+            {
+                "spend": "x",
+                "event": {"kind": "gaussian", "sigma": 1.0, "l2_sensitivity_squared": "1/0", "cells": 1},
+            },
+            {
+                "spend": "x",
+                "event": {"kind": "gaussian", "sigma": "1", "l2_sensitivity_squared": 1, "cells": 1},
+            },
+            {"spend": "x", "event": {"kind": "unknown"}},
+            {"spend": "x", "event": []},
+            {"run": ["method"]},
+            {"unknown": 1},
+            {},
+            [[]],
+            None,
+        ],
+        ids=repr,
+    )
+    def test_what_no_run_writes_is_refused_though_its_hash_is_right(self, path: Path, line: Any) -> None:
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
+            text, _ = written(line, journal._last)
+        self.refused(path, [path.read_bytes(), text], 2)
+
+    def test_deep_nesting_is_refused(self, path: Path) -> None:
+        body = b'{"run": ' + b"[" * 100_000
+        self.refused(path, [body + b', "chain": "' + journal_lines._hash(body, START).encode() + b'"}\n'], 1)
+
+
+class TestPlace:
+    @pytest.mark.parametrize("content", [b"my notes", b"x", b"\0\1\2", b'{"release": 1}'])
+    def test_a_file_that_is_no_journal_stays_as_it_is(self, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        with pytest.raises(ReleaseFileError, match="not a journal"):
+            Journal(path)
+        assert path.read_bytes() == content
+
+    @pytest.mark.skipif(os.name != "posix", reason="makes links and pipes")
+    @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder", "link to a device"])
+    def test_anything_but_a_file_is_refused_without_opening_it(
+        self, path: Path, kind: str, tmp_path: Path
+    ) -> None:
+        target = tmp_path / "target"
+        if kind == "link":
+            with Journal(target) as journal:
+                journal.record_spend("x", EVENT)
+        before = target.read_bytes() if target.exists() else None
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "folder":
+                path.mkdir()
+            case "link to a device":
+                path.symlink_to("/dev/null")
+            case _:
+                path.symlink_to(target)
+
+        with pytest.raises(ReleaseFileError, match="symbolic link, a folder or a device"):
+            Journal(path)
+
+        assert (target.read_bytes() if target.exists() else None) == before
+
+
+class TestFiles:
+    def test_they_belong_to_the_last_run(self, path: Path) -> None:
+        with Journal(path) as journal:
+            with pytest.raises(ArgumentError, match="no run"):
+                journal.record_file("a")
+            for name in ("a", "b"):
+                journal.record_run({"method": name})
+                journal.record_file(name)
+                journal.record_file(name + name)
+        assert [run.files for run in Journal.read(path).runs] == [("a", "aa"), ("b", "bb")]
 
 
 class TestLock:

@@ -1,15 +1,29 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
-from syntabula.privacy.budget import Budget
+from syntabula.errors import (
+    ArgumentError,
+    BudgetError,
+    BudgetExceededError,
+    ReleaseFileError,
+    ResumeError,
+)
+from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
-from syntabula.privacy.events import GaussianEvent
+from syntabula.privacy.events import (
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.replay import fingerprint
@@ -19,7 +33,7 @@ from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
-EVENT = GaussianEvent(4.0, 1, 3)
+EVENT = GaussianEvent(4.0, 1, 1)
 FACTS = {"method": "mst"}
 
 
@@ -99,11 +113,71 @@ class TestAnswer:
 
     def test_a_failed_write_of_the_outcome_hands_nothing_on(self) -> None:
         class Full(MemoryJournal):
-            def record_outcome(self, number: int, values: np.ndarray) -> None:
+            def record_outcome(self, number: int, values: np.ndarray, **room: object) -> None:
                 raise OSError(28, "No space left on device")
 
         with pytest.raises(OSError, match="space"):
             ask(Ledger(BUDGET, Full()))
+
+
+class TestDamagedAnswers:
+    """What a journal holds is refused where no draw can have come to it, before anything is made of it."""
+
+    DAMAGED = (
+        (GaussianEvent(4.0, 1, 2), np.array([1.0, 2.0])),
+        (GaussianEvent(4.0, 1, 2), np.array([1])),
+        (LaplaceEvent(4.0, 1, 2), np.array([1, 2], dtype=np.uint8)),
+        (ExponentialEvent(0.01, 3), np.array([3])),
+        (ExponentialEvent(0.01, 3), np.array([-1])),
+        (ExponentialEvent(0.01, 3), np.array(1)),
+        (TreeEvent(600.0), np.array([1, 0, 2])),
+        (TreeEvent(600.0), np.array([[1, 0, 0]])),
+        (ThresholdEvent(40.0, 300.0), np.array([1, 2])),
+        (ThresholdEvent(40.0, 300.0), np.zeros((2, 2), dtype=np.uint8)),
+        (ExactEvent("counts"), np.array([0.5])),
+    )
+
+    @pytest.mark.parametrize(("event", "values"), DAMAGED, ids=lambda x: type(x).__name__)
+    def test_type_length_and_range_must_be_those_of_the_event(self, event, values: np.ndarray) -> None:
+        budget = (
+            NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_selection_delta(Fraction(1, 10**6))
+        )
+        journal = MemoryJournal()
+        ledger = open_ledger(budget, journal, FACTS, resume=False)
+        journal.record_outcome(ledger.spend(event, step="x", query=fingerprint("q")).number, values)
+
+        with pytest.raises(ReleaseFileError, match=r"journal is damaged.*step 'x'"):
+            ask(open_ledger(budget, journal, FACTS, resume=True), event=event)
+
+    @pytest.mark.parametrize("decisions", [[], [1, 0], [0, 0], [1, 0, 0, 0]])
+    def test_a_tree_has_as_many_decisions_as_it_needs(self, decisions: list[int]) -> None:
+        def ask_of(ledger: Ledger) -> list[Node]:
+            curator = ColumnCurator(np.arange(9), ledger, SeededNoise(0))
+            return curator.tree(Node(0, 8), threshold=500.0, most_leaves=8, share=1, step="t")
+
+        journal = MemoryJournal()
+        ask_of(open_ledger(BUDGET, journal, FACTS, resume=False))
+        journal._records[0] = replace(journal._records[0], outcome=np.array(decisions, dtype=np.int64))
+
+        with pytest.raises(ReleaseFileError, match="journal is damaged"):
+            ask_of(open_ledger(BUDGET, journal, FACTS, resume=True))
+
+    @pytest.mark.parametrize(
+        "text", ["", "[", "{}x", "[1]", '[["a"]]', '[["a", "b"]]', '[["a", 0.5]]', "[" * 10_000, "[[1, 2]]"]
+    )
+    def test_labels_are_pairs_of_a_text_and_a_count(self, text: str) -> None:
+        def ask_of(ledger: Ledger) -> dict:
+            curator = LabelCurator({"a": 900}, ledger, SeededNoise(0))
+            return curator.frequent(share=1, delta=Fraction(1, 10**6), step="s")
+
+        budget = BUDGET.with_selection_delta(Fraction(1, 10**6))
+        journal = MemoryJournal()
+        ask_of(open_ledger(budget, journal, FACTS, resume=False))
+        written = np.frombuffer(text.encode(), dtype=np.uint8)
+        journal._records[0] = replace(journal._records[0], outcome=written)
+
+        with pytest.raises(ReleaseFileError, match="journal is damaged"):
+            ask_of(open_ledger(budget, journal, FACTS, resume=True))
 
 
 class TestOpenLedger:

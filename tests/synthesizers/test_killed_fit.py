@@ -6,18 +6,21 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import syntabula as st
 from syntabula.errors import BudgetExceededError
+from syntabula.privacy.events import ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.spend_records import JournalRecord
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
 
@@ -78,16 +81,17 @@ class TestWhileSpending:
         def work() -> None:
             original, count = Journal._append, 0
 
-            def append(journal: Journal, line: dict[str, object]) -> None:
+            def append(journal: Journal, line: dict[str, object], **room: object) -> None:
                 nonlocal count
                 count += 1
                 if count <= write:
-                    return original(journal, line)
+                    return original(journal, line, **room)
                 if moment == "half":
                     text = json.dumps(line).encode()
+                    os.lseek(journal._descriptor, journal._end, os.SEEK_SET)
                     os.write(journal._descriptor, text[: len(text) // 2])
                 if moment == "after":
-                    original(journal, line)
+                    original(journal, line, **room)
                 die()
 
             Journal._append = append
@@ -150,6 +154,113 @@ class TestWhileSpending:
         assert release.privacy.epsilon_spent <= BUDGET.epsilon
         release.save(folder / "x.syn")
         assert st.load(folder / "x.syn").sample(9, seed=0).equals(release.sample(9, seed=0))
+
+
+class Killed(BaseException):
+    """Stands for the end of a process, where one for each would take long."""
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+class TestEveryKindOfSpend:
+    """A fit that asks for all there is, killed in each line of its journal in turn and gone on with each time."""
+
+    TOWNS = tuple("abcdefgh")
+    PARTIAL = st.Schema({"town": st.Categorical(TOWNS)}, others="find")
+    KINDS = frozenset({"GaussianEvent", "ExponentialEvent", "TreeEvent", "ThresholdEvent"})
+    STEPS = (
+        "find the type of",
+        "count the records",
+        "find the domain of",
+        "fit the bins of",
+        "merge rare",
+        "choose",
+    )
+
+    @pytest.fixture
+    def table(self, tmp_path: Path) -> Path:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {
+                "age": rng.integers(18, 60, 400),
+                "pay": np.round(rng.random(400) * 99, 2),
+                "job": rng.choice(["cook", "judge", "nurse"], 400, p=[0.6, 0.3, 0.1]),
+                "town": rng.choice(self.TOWNS, 400, p=[0.4, 0.3, 0.2, 0.05, 0.02, 0.01, 0.01, 0.01]),
+            }
+        )
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        return tmp_path / "t.csv"
+
+    def fit(self, table: Path, journal: Path, **options: object) -> st.Release:
+        method = st.AIM(
+            epsilon=40.0,
+            seed=3,
+            bins=6,
+            rare=st.RareCategories(least_categories=4),
+            max_rounds=1,
+            iterations=10,
+            journal=journal,
+            **options,
+        )
+        return method.fit(table, self.PARTIAL)
+
+    def moments(self, whole: list[bytes], spends: Sequence[JournalRecord]) -> Iterator[tuple[int, int]]:
+        """Yield each line of a journal, and after how many changes of the file the fit is killed in it."""
+        for number, text in enumerate(whole):
+            line = json.loads(text)
+            padded = "outcome" in line and isinstance(spends[line["of"]].event, TreeEvent | ThresholdEvent)
+            # The end of a padded line is its third change, which the last two kills come after.
+            yield from ((number, changes) for changes in ((0, 1, 2, 3 + number % 2) if padded else (0,)))
+
+    def killed_in(self, number: int, changes: int, patch: pytest.MonkeyPatch) -> None:
+        """Kill whoever writes this line; in the middle of the next change to the file, if that is a write."""
+        original, write = Journal._append, os.write
+
+        def append(journal: Journal, line: dict[str, object], **room: object) -> None:
+            if journal.path.read_bytes()[: journal._end].count(b"\n") < number:
+                return original(journal, line, **room)
+            left = iter(range(changes))
+
+            def counted(real: Callable[..., object]) -> Callable[..., object]:
+                def call(descriptor: int, *given: object) -> object:
+                    if next(left, None) is None:
+                        if real is write:
+                            write(descriptor, given[0][: len(given[0]) // 2])
+                        raise Killed
+                    return real(descriptor, *given)
+
+                return call
+
+            for name in ("write", "fsync", "ftruncate"):
+                patch.setattr(os, name, counted(getattr(os, name)))
+            original(journal, line, **room)
+
+        patch.setattr(Journal, "_append", append)
+
+    def test_killed_in_each_line_it_ends_as_if_it_had_never_been(
+        self, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release = self.fit(table, tmp_path / "whole")
+        whole = (tmp_path / "whole").read_bytes()
+        spends = Journal.replay(tmp_path / "whole")
+        assert {type(spend.event).__name__ for spend in spends} == self.KINDS
+        assert all(any(spend.step.startswith(step) for spend in spends) for step in self.STEPS)
+        budget, path = release.privacy.budget, tmp_path / "journal"
+        path.touch()
+
+        for number, changes in self.moments(whole.splitlines(), spends):
+            with monkeypatch.context() as patch:
+                self.killed_in(number, changes, patch)
+                with pytest.raises(Killed):
+                    self.fit(table, path, resume=True)
+            left = path.read_bytes()
+            assert whole.startswith(left[: left.rfind(b"\n") + 1])
+            spent = Ledger(budget, Journal.read(path)).spent
+            assert spent <= budget.total
+        resumed = self.fit(table, path, resume=True)
+
+        assert path.read_bytes() == whole
+        assert resumed.privacy == replace(release.privacy, replayed=len(spends) - 1)
+        assert saved(replace(resumed, privacy=release.privacy), tmp_path) == saved(release, tmp_path)
 
 
 @pytest.mark.parametrize("old", [True, False])

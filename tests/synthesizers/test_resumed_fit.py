@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,7 @@ def beginnings(whole: bytes) -> list[tuple[bytes, int]]:
     for n in range(len(lines) + 1):
         answers = sum(line.startswith(b'{"outcome"') for line in lines[:n])
         left = lines[n][: len(lines[n]) // 2] if n < len(lines) and n % 3 == 1 else b""
-        # What was drawn there is lost (see TestLostAnswers).
-        if not n or b'{"drawn"' not in lines[n - 1]:
-            found.append((b"".join(lines[:n]) + left, answers))
+        found.append((b"".join(lines[:n]) + left, answers))
     return found
 
 
@@ -290,10 +289,11 @@ class TestAnotherRun:
         wider = SCHEMA.with_column("pay", st.Numeric(0.0, 999.0, decimals=2))
         self.refused(path, "another declaration of column 'pay'; nothing", schema=wider)
 
-    def test_a_journal_of_another_version_without_runs(self, path: Path) -> None:
+    def test_a_journal_without_its_beginning(self, path: Path) -> None:
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[1:]))
-        self.refused(path, "did not record")
+        with pytest.raises(ReleaseFileError, match="line 1 of the journal is damaged"):
+            fit("mst", path, resume=True)
 
     def test_spends_that_were_not_asked_for_again(self, path: Path) -> None:
         whole = path.with_name("whole")
@@ -330,35 +330,39 @@ def test_a_source_that_cannot_turn_to_the_next_spend_is_refused_at_once() -> Non
         st.MST(noise=Old())
 
 
-class TestLostAnswers:
-    def test_an_answer_that_could_not_be_written_is_never_drawn_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class TestFullDisk:
+    @pytest.mark.parametrize("kind", ["gaussian", "exponential", "threshold", "tree"])
+    def test_an_answer_that_could_not_be_written_is_drawn_when_there_is_room(
+        self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "journal"
+        release = fit("found domains", path)
+        whole, file = path.read_bytes(), saved(release, tmp_path)
+        path.unlink()
+        real, size = os.write, 0
+
+        def full(descriptor: int, data: memoryview) -> int:
+            if os.lseek(descriptor, 0, os.SEEK_CUR) >= size > 0:
+                raise OSError(28, "No space left on device")
+            return real(descriptor, data)
+
         original = Journal._append
 
-        def full(journal: Journal, line: dict[str, Any]) -> None:
-            if "outcome" in line and journal.records[line["of"]].event.to_json()["kind"] == "tree":
-                raise OSError(28, "No space left on device")
-            original(journal, line)
+        def append(journal: Journal, line: dict[str, Any], **room: Any) -> None:
+            nonlocal size
+            if "outcome" in line and journal.records[line["of"]].event.to_json()["kind"] == kind:
+                size = journal._end
+            original(journal, line, **room)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Journal, "_append", full)
-            with pytest.raises(OSError, match="space"):
-                fit("private trees", path)
+            patch.setattr(Journal, "_append", append)
+            patch.setattr(os, "write", full)
+            with pytest.raises(ReleaseFileError, match=r"space.*go on with resume"):
+                fit("found domains", path)
+        assert path.read_bytes() == whole[: len(path.read_bytes())]
+        assert Journal.replay(path)[-1].outcome is None
 
-        self.refused(path)
+        resumed = fit("found domains", path, resume=True)
 
-    def test_a_run_that_ends_before_it_is_written_has_lost_it(self, tmp_path: Path) -> None:
-        path = tmp_path / "journal"
-        fit("private trees", path)
-        lines = path.read_bytes().splitlines(keepends=True)
-        at = next(i for i, line in enumerate(lines) if line.startswith(b'{"drawn"'))
-        path.write_bytes(b"".join(lines[: at + 1]))
-
-        self.refused(path)
-
-    def refused(self, path: Path) -> None:
-        assert Journal.replay(path)[-1].lost
-        with pytest.raises(ResumeError, match="no second one"):
-            fit("private trees", path, resume=True)
+        assert path.read_bytes() == whole
+        assert saved(resumed, tmp_path) == file

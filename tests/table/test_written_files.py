@@ -118,14 +118,6 @@ class TestAtomicity:
 
         assert os.listdir(tmp_path) == []
 
-    def test_a_link_keeps_pointing_at_its_file(self, tmp_path: Path) -> None:
-        (tmp_path / "real.csv").write_text("old")
-        (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-        write_table({"x": texts("a")}, tmp_path / "link.csv")
-
-        assert (tmp_path / "link.csv").is_symlink()
-        assert (tmp_path / "real.csv").read_text() == "x\na\n"
-
     def test_columns_that_cannot_be_written_leave_nothing(self, tmp_path: Path) -> None:
         values = np.array([CANARY, 1], dtype=object)
         column = RawColumn(values, np.zeros(2, dtype=bool), PhysicalType("other", "object"))

@@ -110,4 +110,7 @@ Rows = Annotated[
         "--rows", "-n", help="Rows to draw; the noisy estimate of the original's if nothing is said."
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace files that exist, and links themselves, not what they point at."),
+]

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from syntabula._whole_file import check_is_file, whole_file
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.errors import ReleaseFileError
+from syntabula.errors import DataError, ReleaseFileError
 
 if TYPE_CHECKING:
     from syntabula import Release
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], *, inputs: Sequence[Path | None] = (), force: bool
+    outputs: Mapping[str, Path | None],
+    *,
+    inputs: Sequence[Path | None] = (),
+    force: bool,
+    own: Collection[Path] = (),
 ) -> None:
     """Make sure that every output can be written, before anything is read or spent.
 
@@ -29,9 +35,11 @@ def check_outputs(
         outputs: Path of each output by the name of its option; None where it was not asked for.
         inputs: Files that are read, which no output may replace.
         force: Whether existing files may be replaced.
+        own: Existing files that may be replaced in any case.
 
     Raises:
-        CommandError: If two paths are the same, a file exists, or its folder cannot be written to.
+        CommandError: If two paths are the same, a file exists or is a device or pipe, or its folder cannot be
+            written to.
     """
     taken = {_identity(path): "a file that is read" for path in inputs if path is not None}
     for option, path in outputs.items():
@@ -43,13 +51,15 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
-        _check_output(option, path, force)
+        _check_output(option, path, force or path in own)
 
 
 def _check_output(option: str, path: Path, force: bool) -> None:
     shown = f"{option} {str(path)!r}"
-    if path.is_dir():
-        raise CommandError(f"{shown} is a folder; name a file in it", Exit.FILE)
+    try:
+        check_is_file(path)
+    except OSError as error:
+        raise CommandError(f"{shown} cannot be written: {error.strerror}; name a file", Exit.FILE) from None
     if os.path.lexists(path) and not force:
         raise CommandError(
             f"{shown} exists already; choose another name, or replace it with --force", Exit.FILE
@@ -70,36 +80,49 @@ def _identity(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all; raises CommandError if that fails."""
-    with whole_file(path) as temporary, failures_of(path):
+def write_text(path: Path, text: str, *, force: bool) -> None:
+    """Write a text file as `output` does."""
+    with output(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the target; it takes the target's name only if all went well.
+def output(
+    path: Path,
+    *,
+    force: bool,
+    own: Collection[Path] = (),
+    before_naming: Callable[[Path], None] | None = None,
+) -> Iterator[Path]:
+    """Give a temporary file for an output, which takes its name at the end, whole or not at all.
+
+    Args:
+        path: The output. Where it is a symbolic link, the link is replaced and not what it points at.
+        force: Whether a file that is there by then is replaced. Of two commands with one output, the second to end
+            would replace the work of the first.
+        own: Existing files that may be replaced in any case.
+        before_naming: Is given the finished file just before it takes its name.
 
     Yields:
-        A path with the target's suffix, for whoever goes by suffixes; no file is there yet.
+        An empty file of the same name in a folder of its own.
+
+    Raises:
+        CommandError: With exit code 6, if there is a file by then or it cannot be written.
     """
-    with failures_of(path):
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    temporary = folder / path.name
+    temporary: Path | None = None
     try:
-        yield temporary
-        with failures_of(path):
-            os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-@contextmanager
-def failures_of(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about a file into one line with exit code 6."""
-    try:
-        yield
+        with whole_file(path, replace=force or path in own) as temporary:
+            yield temporary
+            if before_naming is not None:
+                before_naming(temporary)
+    except FileExistsError:
+        raise CommandError(
+            f"{str(path)!r} was written by another program in the meantime and stays as it is; choose another name",
+            Exit.FILE,
+        ) from None
+    except (DataError, ReleaseFileError) as error:
+        # What could not be written is for the user the output, wherever it was being written.
+        raise CommandError(str(error).replace(repr(str(temporary)), repr(str(path))), Exit.FILE) from None
     except OSError as error:
         reason = error.strerror or "the disk refused it"
         raise CommandError(f"cannot write {str(path)!r}: {reason}; choose another place", Exit.FILE) from None
@@ -137,30 +160,38 @@ class Keeper:
                 "warning: the budget was spent, and the release could not be saved anywhere", file=sys.stderr
             )
             return
-        again = ["syntabula", "sample", str(place), "-o", str(self.out)]
-        again += [] if self.rows is None else ["--rows", str(self.rows)]
-        again += [] if self.seed is None else ["--seed", str(self.seed)]
         print(
-            f"note: the budget was spent, and the release is safe in {str(place)!r}; when there is room, "
-            f"draw the table from it at no further cost: {shlex.join(again)}",
+            f"note: the budget was spent, and the release is safe in {str(place)!r}; draw the table "
+            f"from it at no further cost: {sample_command(place, self.out, rows=self.rows, seed=self.seed)}",
             file=sys.stderr,
         )
 
     def _recovered(self) -> Path | None:
         for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-            place = _free_name(folder / f"{self.out.name}.recovered.syn")
-            try:
-                self.release.save(place)
-            except (ReleaseFileError, OSError):
-                continue
-            return place
+            for place in _names(folder / f"{self.out.name}.recovered.syn"):
+                try:
+                    # Another command may be rescuing the release of a table of the same name.
+                    with whole_file(place, replace=False) as temporary:
+                        self.release.save(temporary)
+                except FileExistsError:
+                    continue
+                except (ReleaseFileError, OSError):
+                    break
+                return place
         return None
 
 
-def _free_name(path: Path) -> Path:
-    """Return the path, numbered if needed, so that an earlier rescue is not replaced by a later one."""
-    candidate, number = path, 1
-    while os.path.lexists(candidate):
-        number += 1
-        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return candidate
+def sample_command(release: Path, out: Path, *, rows: int | None, seed: int | None) -> str:
+    """Return the command that draws a table from a release file, to a name like the output's that is free."""
+    free = next(name for name in _names(out) if not os.path.lexists(name))
+    words = ["syntabula", "sample", str(release), "-o", str(free)]
+    words += [] if rows is None else ["--rows", str(rows)]
+    words += [] if seed is None else ["--seed", str(seed)]
+    return shlex.join(words)
+
+
+def _names(path: Path) -> Iterator[Path]:
+    """Yield a path, and then the same with a number before its suffixes, without end."""
+    yield path
+    stem, dot, suffixes = path.name.partition(".")
+    yield from (path.with_name(f"{stem}-{number}{dot}{suffixes}") for number in itertools.count(2))

@@ -1,89 +1,84 @@
 """The journal: what was spent, on disk before the noise is drawn, and what came of it.
 
-A file of JSON lines. A run line begins a run. A spend line is written and forced to disk before its token
-exists, an outcome line before the noisy answer is handed on. After a crash a spend without an outcome stays
-spent, and an answered one is read back and never drawn again: two draws under one charge could be averaged.
-All values are noisy, so the file tells no more than the release does; it is readable by its owner only all the
-same. Where privacy was switched off the values are exact, and the file is as sensitive as the table.
+A file of lines (`privacy.journal_lines`). A run line begins a run. A spend line is written and forced to disk
+before its token exists, an outcome line before the noisy answer is handed on. After a crash a spend without an
+outcome stays spent, and an answered one is read back and never drawn again: two draws under one charge could be
+averaged. All values are noisy, so the file tells no more than the release does; it is readable by its owner only
+all the same. Where privacy was switched off the values are exact, and the file is as sensitive as the table.
 
-A spend without an outcome was never answered: its one draw may still be made (`privacy.replay`), unless a drawn
-line follows. That is forced to disk before an outcome whose length the event does not fix, that of a tree say.
-Whether such an outcome fits on the disk tells of the answer, and a draw that is repeated until it fits is
-another mechanism than the one that was paid for. Whether the drawn line fits tells nothing: its length is fixed.
+A spend without an outcome was never answered, and its one draw may still be made (`privacy.replay`). That rests on
+this: whether an outcome can be written does not depend on it. A draw that is repeated until its answer fits on
+the disk would be another mechanism than the one that was paid for. The event fixes the length of most answers. Those
+of a tree or of categories have none, and are written together with padding, up to the longest answer that there
+could have been: they fit where that one would. The end of the line is written when all of this lies on the disk, and
+then the padding is cut off.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError
-from syntabula.privacy.events import Event, ThresholdEvent, TreeEvent, event_from_json
+from syntabula._whole_file import sync_folder
+from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.privacy.events import Event
 from syntabula.privacy.file_lock import lock_exclusively
+from syntabula.privacy.journal_lines import longest_outcome_line, outcome_line, read_lines, written
 from syntabula.privacy.spend_records import JournalRecord, MemoryJournal, NoisyArray, plain_numbers
 
 
 class Journal(MemoryJournal):
-    """A journal in an append-only file, locked while it is open: two runs at once could overspend together.
+    """A journal in a file that grows, locked while it is open: two runs at once could overspend together.
 
     Opening an existing file reads it back, drops a last line that was cut short, and goes on after it.
 
     Args:
-        path: File to append to; made with mode 0600 if it does not exist.
+        path: File to append to; made with mode 0600 if it does not exist. It may not be a symbolic link, which
+            would let one journal go by two names.
         must_exist: Whether a missing file is refused instead.
 
     Raises:
-        ReleaseFileError: If the file cannot be opened, another run holds it, or it is damaged before its last
-            line.
+        ReleaseFileError: If the file cannot be opened, another run holds it, or it is no journal or a damaged one;
+            later, if it cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
         self.path = Path(path)
-        flags = os.O_RDWR | os.O_APPEND | (0 if must_exist else os.O_CREAT)
-        try:
-            self._descriptor = os.open(self.path, flags, 0o600)
-        except OSError as error:
-            if must_exist and isinstance(error, FileNotFoundError):
-                raise ReleaseFileError(
-                    f"there is no journal {str(self.path)!r} to resume; check its name, or begin without resume"
-                ) from None
-            raise ReleaseFileError(
-                f"the journal {str(self.path)!r} cannot be opened: {error.strerror}; choose another place"
-            ) from None
+        self._descriptor = _opened(self.path, must_exist)
         try:
             if not lock_exclusively(self._descriptor):
                 raise ReleaseFileError(
                     f"the journal {str(self.path)!r} is in use by another run; wait for its end, or name "
                     "another file"
                 )
-            content = self.path.read_bytes()
             super().__init__()
-            _read_into(self, content)
-            # The writer of a line without its end never returned, so nothing was drawn or released for it.
-            self._end = content.rfind(b"\n") + 1
+            with open(self._descriptor, "rb", closefd=False) as file:
+                self._end, self._last = _read_into(self, file.read(), self.path)
             os.ftruncate(self._descriptor, self._end)
             os.fsync(self._descriptor)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         except BaseException:
             os.close(self._descriptor)
             raise
 
     @staticmethod
-    def replay(path: str | os.PathLike[str]) -> tuple[JournalRecord, ...]:
-        """Read the spends of a file and their outcomes, without opening it for writing.
+    def read(path: str | os.PathLike[str]) -> MemoryJournal:
+        """Read a file without opening it for writing.
 
         Raises:
-            ReleaseFileError: If the file is damaged before its last line.
+            ReleaseFileError: If it is no journal or a damaged one.
         """
         memory = MemoryJournal()
-        _read_into(memory, Path(path).read_bytes())
-        return memory.records
+        _read_into(memory, Path(path).read_bytes(), Path(path))
+        return memory
+
+    @staticmethod
+    def replay(path: str | os.PathLike[str]) -> tuple[JournalRecord, ...]:
+        """Read the spends of a file and their outcomes; see `read`."""
+        return Journal.read(path).records
 
     def record_run(self, facts: Mapping[str, str]) -> None:
         """Write that a run begins with the next spend, and force it to disk."""
@@ -98,25 +93,32 @@ class Journal(MemoryJournal):
             self._append({"spend": step, "event": event.to_json(), **asked})
             return super().record_spend(step, event, query)
 
-    def record_outcome(self, number: int, values: NoisyArray) -> None:
+    def record_outcome(self, number: int, values: NoisyArray, *, longest: int | None = None) -> None:
         """Write what was drawn for a spend and force it to disk.
+
+        Args:
+            number: Of the spend.
+            values: The answer.
+            longest: Bytes of the longest answer that there could have been; None where all have one length.
 
         Raises:
             ArgumentError: If there is no such spend, it already has an outcome, or the values are no plain
-                numbers.
+                finite numbers.
         """
         with self._lock:
             self._require_open(number)
             plain = plain_numbers(values)
-            encoded = base64.b64encode(plain.tobytes()).decode("ascii")
-            line = {"outcome": encoded, "of": number, "dtype": plain.dtype.str, "shape": list(plain.shape)}
-            if self._records[number].drawn:
-                raise ArgumentError(f"the answer of spend {number} is lost; each spend pays for one draw")
-            if isinstance(self._records[number].event, TreeEvent | ThresholdEvent):
-                self._append({"drawn": number})
-                self._record_drawn(number)
-            self._append(line)
+            self._append(
+                outcome_line(number, plain), room=None if longest is None else longest_outcome_line(longest)
+            )
             super().record_outcome(number, plain)
+
+    def record_file(self, identity: str) -> None:
+        """Write that the last run is about to give a file its name, and force it to disk."""
+        with self._lock:
+            self._require_run()
+            self._append({"file": identity})
+            super().record_file(identity)
 
     def close(self) -> None:
         """Close the file; a closed journal refuses to be written."""
@@ -131,54 +133,63 @@ class Journal(MemoryJournal):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _append(self, line: dict[str, Any], *, room: int | None = None) -> None:
+        """Write a line and force it to disk; with room, where so many bytes fit and only there."""
         if self._descriptor < 0:
             raise ArgumentError("the journal is closed; open it again to go on")
-        text = json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n"
-        data = memoryview(text)
+        text, last = written(line, self._last)
+        end = self._end + len(text)
         try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
-            os.fsync(self._descriptor)
-        except OSError:
+            if room is None:
+                self._write(text, self._end)
+            else:
+                if len(text) > room:
+                    raise ArgumentError("an answer is longer than the longest that there could have been")
+                # Random, as some file systems compress; without a line end, as this is no whole line yet.
+                padding = os.urandom(room - len(text) + 1).replace(b"\n", b"\0")
+                self._write(text[:-1] + padding, self._end)
+                self._write(b"\n", end - 1)
+                os.ftruncate(self._descriptor, end)
+        except OSError as error:
             # Half a line in the middle would make the file unreadable; the caller counts the spend anyway.
             os.ftruncate(self._descriptor, self._end)
-            raise
-        self._end += len(text)
+            raise ReleaseFileError(
+                f"the journal {str(self.path)!r} cannot be written: {error.strerror}; what it holds counts. Make room "
+                "for some megabytes beside it, and go on with resume"
+            ) from None
+        self._end, self._last = end, last
+
+    def _write(self, text: bytes, place: int) -> None:
+        data = memoryview(text)
+        os.lseek(self._descriptor, place, os.SEEK_SET)
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        os.fsync(self._descriptor)
 
 
-def _read_into(memory: MemoryJournal, content: bytes) -> None:
-    lines = content.split(b"\n")[:-1]  # what follows the last line end is a line cut short, or nothing
-    for position, line in enumerate(lines, start=1):
-        try:
-            _read_line(memory, json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError, ArgumentError, BudgetError):
-            text = f"line {position} of the journal is damaged; what was spent cannot be known from it"
-            raise ReleaseFileError(text) from None
-
-
-def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
-    # By the class that keeps them only: the lines of a file are not to be written again.
-    if "run" in line:
-        MemoryJournal.record_run(memory, {str(name): str(fact) for name, fact in line["run"].items()})
-    elif "spend" in line:
-        MemoryJournal.record_spend(
-            memory, str(line["spend"]), event_from_json(line["event"]), line.get("query")
-        )
-    elif "drawn" in line:
-        memory._record_drawn(line["drawn"])
-    else:
-        raw = base64.b64decode(line["outcome"], validate=True)
-        values = np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])
-        MemoryJournal.record_outcome(memory, line["of"], values)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the folder entry of a new file to disk, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def _opened(path: Path, must_exist: bool) -> int:
+    """Return the descriptor of a file that is open for reading and writing; anything else is refused."""
+    flags = os.O_RDWR | (0 if must_exist else os.O_CREAT)
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        # Opening some pipes and devices would wait, or do something.
+        if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+            raise ReleaseFileError(
+                f"the journal {str(path)!r} is a symbolic link, a folder or a device; name the file itself"
+            )
+        return os.open(path, flags, 0o600)
+    except OSError as error:
+        if must_exist and isinstance(error, FileNotFoundError):
+            raise ReleaseFileError(
+                f"there is no journal {str(path)!r} to resume; check its name, or begin without resume"
+            ) from None
+        raise ReleaseFileError(
+            f"the journal {str(path)!r} cannot be opened: {error.strerror}; choose another place"
+        ) from None
+
+
+def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, str]:
+    try:
+        return read_lines(memory, content)
+    except ReleaseFileError as error:
+        raise ReleaseFileError(f"the journal {str(path)!r} cannot be used: {error}") from None

@@ -97,7 +97,7 @@ class Ledger:
             ArgumentError: If the event or the step is of the wrong type.
             BudgetError: If the event has no cost in the budget's currency.
             BudgetExceededError: If the budget does not cover the cost; nothing was changed.
-            ResumeError: If the journal holds another spend here, or its answer is lost; nothing was changed.
+            ResumeError: If the journal holds another spend here; nothing was changed.
         """
         if type(event) not in RULES:
             raise ArgumentError(
@@ -116,10 +116,16 @@ class Ledger:
                 number = self._journal.record_spend(step, event, query)
             return Token(step, event, number)
 
-    def record_outcome(self, token: Token, values: NoisyArray) -> None:
-        """Write a noisy answer into the journal, if there is one, before it is handed on."""
+    def record_outcome(self, token: Token, values: NoisyArray, *, longest: int | None = None) -> None:
+        """Write a noisy answer into the journal, if there is one, before it is handed on.
+
+        Args:
+            token: Of the spend.
+            values: The answer.
+            longest: Bytes of the longest answer that there could have been; None where all have one length.
+        """
         if self._journal is not None:
-            self._journal.record_outcome(token.number, values)
+            self._journal.record_outcome(token.number, values, longest=longest)
 
     @property
     def replayed(self) -> int:

@@ -6,10 +6,20 @@ with the same answers asks the same queries. A recorded answer is handed on as i
 post-processing and costs nothing; what is left to draw is charged as in the first run. In all, each charge
 pays for one answer that anyone sees.
 
-A spend without an outcome was drawn by a process that ended before the answer was handed on, or not at all.
-Nobody saw that answer, and whether the process ended does not depend on it, but for the time that a draw takes
-(not covered here or elsewhere) and for writing an answer of no fixed length (see `privacy.journal`). So the
-one draw that was paid for may be made.
+A spend without an outcome was drawn by a process that ended before the answer was handed on, or not at all. Its
+draw is made again, by the same mechanism with fresh noise, and charged once. That is sound for every event:
+
+- The first answer had no influence. `privacy.run.answer` hands an answer on when its outcome is on the disk, and not
+  before: nothing was printed, written, chosen or computed from it but the answer itself, which went with the
+  process. Trees and categories draw many times for one spend, and hand on nothing in between. What was written of
+  an outcome line is taken out of the journal when it is opened, before another draw.
+- That it was lost says nothing about it. A process is killed, or a disk fails, at moments that do not depend on the
+  answer, but for the time and memory that a draw takes (not covered here or elsewhere). A full disk refuses all
+  answers of a spend or none (`privacy.journal`).
+
+So, whatever the number of tries, the answer that is handed on is distributed as a single draw: with probability
+p(lost)^k (1 - p(lost)) p(answer) it is the one of try k + 1, and the sum over k is p(answer). One answer is released
+for one charge.
 
 The second run may be given another table, as no mark of a table is kept: it would tell of the records. Then
 earlier answers are about the first table and later ones about the second, and each record of either has lost
@@ -30,8 +40,15 @@ from typing import Any
 import numpy as np
 
 from syntabula.errors import ResumeError
-from syntabula.privacy.events import Event
-from syntabula.privacy.spend_records import JournalRecord
+from syntabula.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TreeEvent,
+)
+from syntabula.privacy.spend_records import JournalRecord, NoisyArray
 
 REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
@@ -65,7 +82,7 @@ class Replay:
         """Return the next recorded spend, which must be this one; None if all were taken.
 
         Raises:
-            ResumeError: If it is another spend, or its answer is lost. It is not taken.
+            ResumeError: If it is another spend. It is not taken.
         """
         if not self.left:
             return None
@@ -76,14 +93,22 @@ class Replay:
                 f"the journal belongs to another run: its spend {self._next + 1} is for step {record.step!r}, and "
                 f"this run asks for {differs} in step {step!r}; {REMEDY}"
             )
-        if record.lost:
-            raise ResumeError(
-                f"the answer of step {step!r} was drawn but could not be written down, and its charge pays for no "
-                "second one; nothing was drawn. Begin without resume, which makes do with what is left of the "
-                "budget"
-            )
         self._next += 1
         return record
+
+
+def may_answer(event: Event, values: NoisyArray) -> bool:
+    """Say whether a recorded answer has the type, length and range that the event fixes."""
+    match event:
+        case GaussianEvent() | LaplaceEvent():
+            return values.dtype == np.int64 and values.size == event.cells
+        case ExponentialEvent():
+            return values.dtype == np.int64 and values.shape == (1,) and 0 <= values[0] < event.candidates
+        case TreeEvent():
+            return values.dtype == np.int64 and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
+        case ThresholdEvent():
+            return values.dtype == np.uint8 and values.ndim == 1
+    return values.dtype.kind in "iu"
 
 
 def fingerprint(query: Any) -> str:

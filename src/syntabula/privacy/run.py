@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from syntabula.errors import ResumeError
+from syntabula.errors import ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.replay import REMEDY, fingerprint, is_fingerprint
+from syntabula.privacy.replay import REMEDY, fingerprint, is_fingerprint, may_answer
 from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
 from syntabula.privacy.spend_token import Token
 
@@ -76,6 +76,8 @@ def answer(
     step: str,
     query: Any = None,
     draw: Callable[[Token], NoisyArray],
+    longest: int | None = None,
+    is_readable: Callable[[NoisyArray], bool] | None = None,
 ) -> NoisyArray:
     """Return the answer of one spend: the recorded one, or else what is drawn now and recorded first.
 
@@ -86,16 +88,25 @@ def answer(
         step: What the ledger calls this spend.
         query: What is asked, of public facts and released values, as JSON holds it. Step, event and query
             together tell the spends of a run apart.
-        draw: Draws with the token, which must pay for all noise in what it returns.
+        draw: Draws with the token, which must pay for all noise in what it returns. Nothing else may come of it.
+        longest: Bytes of the longest answer that there can be, from public facts and released values; None where
+            the event fixes its length.
+        is_readable: Says whether a recorded answer can be one of this query, beyond what its event says.
 
     Raises:
         BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        ReleaseFileError: If the recorded answer cannot be one of this query.
         ResumeError: If the run that is gone on with asked for something else here; nothing was drawn.
     """
     token = ledger.spend(event, step=step, query=fingerprint(query))
     noise.begin_draw()
-    if token.outcome is not None:
-        return token.outcome
-    values = draw(token)
-    ledger.record_outcome(token, values)
-    return values
+    if token.outcome is None:
+        values = draw(token)
+        ledger.record_outcome(token, values, longest=longest)
+        return values
+    if not may_answer(event, token.outcome) or (is_readable and not is_readable(token.outcome)):
+        raise ReleaseFileError(
+            f"the journal is damaged: what it holds for step {step!r} cannot be an answer to it; put back the file "
+            "as the run left it"
+        )
+    return token.outcome

@@ -25,33 +25,28 @@ class JournalRecord:
         event: What was drawn.
         outcome: The noisy answer, or None if none was written; the spend counts either way.
         query: What was asked, as `privacy.replay.fingerprint` writes it; None if that was not said.
-        drawn: Whether an answer of no fixed length was drawn, so that another must not be.
     """
 
     step: str
     event: Event
     outcome: NoisyArray | None = None
     query: str | None = None
-    drawn: bool = False
-
-    @property
-    def lost(self) -> bool:
-        """Whether an answer was drawn and not written."""
-        return self.drawn and self.outcome is None
 
 
 @dataclass(frozen=True)
 class JournalRun:
-    """The beginning of a run.
+    """The beginning of a run, and the files that came of it.
 
     Attributes:
         facts: What the run is, in words by name; nothing that depends on a table, but for a hash of the domains
             where these were read off it.
         first: Number of its first spend.
+        files: Identities of the files to which it gave their names, or was about to.
     """
 
     facts: Mapping[str, str]
     first: int
+    files: tuple[str, ...] = ()
 
 
 class JournalProtocol(Protocol):
@@ -71,8 +66,8 @@ class JournalProtocol(Protocol):
     def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
         """Write down a spend before its noise is drawn; return its number."""
 
-    def record_outcome(self, number: int, values: NoisyArray) -> None:
-        """Write down what was drawn for the spend of this number."""
+    def record_outcome(self, number: int, values: NoisyArray, *, longest: int | None = None) -> None:
+        """Write down what was drawn for the spend of this number, of at most so many bytes."""
 
 
 class MemoryJournal:
@@ -106,21 +101,27 @@ class MemoryJournal:
             self._records.append(JournalRecord(step, event, query=query))
             return len(self._records) - 1
 
-    def record_outcome(self, number: int, values: NoisyArray) -> None:
-        """Keep a copy of what was drawn for a spend.
+    def record_outcome(self, number: int, values: NoisyArray, *, longest: int | None = None) -> None:
+        """Keep a copy of what was drawn for a spend; memory has room for the longest.
 
         Raises:
             ArgumentError: If there is no such spend, it already has an outcome, or the values are no plain
-                numbers.
+                finite numbers.
         """
+        del longest
         with self._lock:
             self._require_open(number)
             self._records[number] = replace(self._records[number], outcome=plain_numbers(values).copy())
 
-    def _record_drawn(self, number: int) -> None:
-        """Keep that a spend's answer was drawn, before it is known whether it can be written."""
-        self._require_open(number)
-        self._records[number] = replace(self._records[number], drawn=True)
+    def record_file(self, identity: str) -> None:
+        """Keep that the last run is about to give a file its name; raises ArgumentError if no run has begun."""
+        with self._lock:
+            self._require_run()
+            self._runs[-1] = replace(self._runs[-1], files=(*self._runs[-1].files, identity))
+
+    def _require_run(self) -> None:
+        if not self._runs:
+            raise ArgumentError("the journal holds no run that a file could come from")
 
     def _require_open(self, number: int) -> None:
         if not 0 <= number < len(self._records):
@@ -132,8 +133,8 @@ class MemoryJournal:
 def plain_numbers(values: NoisyArray) -> NoisyArray:
     """Return an answer as an array laid out alike on every machine; raises ArgumentError if it is no numbers."""
     array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ArgumentError(
-            f"an outcome of dtype {array.dtype} cannot be recorded; it must hold plain numbers"
+            f"an outcome of dtype {array.dtype} cannot be recorded; it must hold plain numbers, all finite"
         )
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")

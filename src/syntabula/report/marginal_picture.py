@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
+from syntabula._whole_file import whole_file
 from syntabula.errors import DataError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -143,7 +144,8 @@ def draw_marginals(
         )
     _draw_heat_map(figure, figure.add_subplot(right), distances, len(shown))
     _draw_heading(figure, title, distances, len(shown))
-    figure.savefig(path, format="png", metadata={"Software": None}, facecolor="white")
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None}, facecolor="white")
     return distances
 
 

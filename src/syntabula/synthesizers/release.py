@@ -125,7 +125,7 @@ class Release:
         """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
 
         More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them. See
-        `sample` for all but the path.
+        `sample` for all but the path. An existing file is replaced at the very end; of a symbolic link the link itself.
 
         Raises:
             ArgumentError: As `sample`, or if the suffix is unknown.
@@ -197,6 +197,8 @@ class Release:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file, whole or not at all.
+
+        An existing file is replaced at the very end; of a symbolic link the link itself, not what it points at.
 
         Raises:
             ReleaseFileError: If the file cannot be written; an old file stays as it was.

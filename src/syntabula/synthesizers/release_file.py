@@ -10,15 +10,14 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from syntabula._version import __version__
+from syntabula._whole_file import whole_file
 from syntabula.errors import ReleaseFileError
 
 FORMAT = "syntabula release"
@@ -43,7 +42,6 @@ def write_release(
     Raises:
         ReleaseFileError: If the file cannot be written; an old file stays as it was.
     """
-    target = Path(path)
     members: dict[str, bytes] = {}
     for position, (_, array) in enumerate(sorted(arrays.items())):
         buffer = io.BytesIO()
@@ -68,7 +66,13 @@ def write_release(
             f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
-    _write_atomically(target, _zipped(content))
+    try:
+        with whole_file(path, mode=0o600) as temporary:
+            temporary.write_bytes(_zipped(content))
+    except OSError as error:
+        raise ReleaseFileError(
+            f"cannot write {str(path)!r}: {error.strerror}; choose another place"
+        ) from None
 
 
 def _plain(value: object) -> object:
@@ -87,25 +91,6 @@ def _zipped(content: Mapping[str, bytes]) -> bytes:
             info.external_attr = 0o600 << 16
             archive.writestr(info, data)
     return buffer.getvalue()
-
-
-def _write_atomically(target: Path, data: bytes) -> None:
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
-    except OSError as error:
-        raise ReleaseFileError(
-            f"cannot write {str(target)!r}: {error.strerror}; choose another place"
-        ) from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def read_release(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -211,7 +211,7 @@ class Synthesizer(ABC):
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.
             BudgetError: If categories have to be found and the budget has no delta.
-            ReleaseFileError: If the journal cannot be opened, is damaged, or another run holds it.
+            ReleaseFileError: If the journal cannot be opened or written, is damaged, or another run holds it.
             ResumeError: If the journal that is to be gone on with is another run's; nothing was drawn.
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.

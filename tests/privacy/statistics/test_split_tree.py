@@ -7,8 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from syntabula.privacy.events import TreeEvent
-from syntabula.privacy.statistics.split_tree import MOST_DEPTH, STEPS, TREE_SENSITIVITY, Node
+from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.statistics.split_tree import (
+    MOST_DEPTH,
+    STEPS,
+    TREE_SENSITIVITY,
+    Node,
+    are_decisions,
+    most_decisions,
+    split_tree,
+)
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:
@@ -71,6 +81,31 @@ class TestProof:
         )
 
         assert cost.max() <= 1 / noise_scale * (1 + 1e-6)
+
+
+class TestDecisions:
+    @pytest.mark.parametrize("root", [Node(0.0, 1.0), Node(0, 5), Node(0, 40)])
+    def test_there_are_never_more_than_a_journal_is_told(self, root):
+        class Paid:
+            def consume(self):
+                return ExactEvent("tree")
+
+        rng = np.random.default_rng(0)
+        for most_leaves in (1, 2, 3, 7, 64):
+            numbers = []
+            for often in (0.0, 0.3, 0.6, 0.9, 1.0):
+
+                def counts(nodes, often=often):
+                    return Sensitive((rng.random(len(nodes)) < often).astype(np.int64) * 9)
+
+                decisions = split_tree(
+                    Paid(), SeededNoise(0), root, counts, threshold=4, most_leaves=most_leaves
+                )
+                assert are_decisions(root, decisions, most_leaves=most_leaves)
+                numbers.append(decisions.size)
+            assert max(numbers) <= most_decisions(most_leaves)
+            if root == Node(0.0, 1.0):
+                assert max(numbers) == most_decisions(most_leaves)
 
 
 class TestNode:

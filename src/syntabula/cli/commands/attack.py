@@ -100,7 +100,7 @@ def attack(
         given = {"attacks": chosen, "target": row, "n_records": records, **shared}
         text, facts = _membership(console, table, synthesizer, declared, given)
     if out is not None:
-        write_text(out, json.dumps(facts, indent=2, allow_nan=False) + "\n")
+        write_text(out, json.dumps(facts, indent=2, allow_nan=False) + "\n", force=force)
     console.result(text, facts)
 
 

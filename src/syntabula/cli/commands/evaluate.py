@@ -11,8 +11,7 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs
-from syntabula.errors import DataError
+from syntabula.cli.outputs import check_outputs, output
 
 
 def evaluate(
@@ -96,10 +95,8 @@ def evaluate(
             progress=progress,
         )
     if out is not None:
-        try:
-            found.write(out)
-        except DataError as error:
-            raise CommandError(str(error), Exit.FILE) from None
+        with output(out, force=force) as temporary:
+            found.write(temporary)
     console.result(found.text(), found.to_json())
 
 

@@ -87,7 +87,7 @@ def report(
             progress=progress,
             **given,
         )
-    write_text(out, page.html)
+    write_text(out, page.html, force=force)
     size = len(page.html.encode())
     facts = {"page": str(out), "bytes": size, "title": page.title, "overview": [*page.overview]}
     lines = [

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from syntabula.cli import options
-from syntabula.cli.commands.synth import check_rows, check_table_file, write_rows
+from syntabula.cli.commands.synth import check_rows, check_table_file
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs
+from syntabula.cli.outputs import check_outputs, output
 from syntabula.cli.where import read_where
 
 
@@ -55,5 +55,6 @@ def sample(
     conditions = read_where(where, loaded.schema) if where else None
     # Read here, so that what cannot be read differs from what cannot be written.
     table = None if given is None else read(given, loaded.schema)
-    drawn = write_rows(loaded, out, rows, seed, where=conditions, given=table)
+    with output(out, force=force) as temporary:
+        drawn = loaded.sample_to(temporary, rows, where=conditions, given=table, seed=seed)
     console.result(f"wrote {drawn} rows to {out}", {"out": str(out), "rows": drawn, "release": str(release)})

@@ -10,7 +10,7 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs, failures_of, whole_file
+from syntabula.cli.outputs import check_outputs, output
 
 
 def _show_kinds(context: typer.Context, asked: bool) -> None:
@@ -47,7 +47,7 @@ def schema(
     drafted, notes = draft_schema(table)
     document = drafted.to_json()
     if out is not None:
-        with whole_file(out) as temporary, failures_of(out):
+        with output(out, force=force) as temporary:
             drafted.to_yaml(temporary)
         console.result(
             f"wrote a draft with {len(drafted)} columns to {out}",

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import Keeper, check_outputs, write_text
+from syntabula.cli.outputs import Keeper, check_outputs, output, sample_command
+from syntabula.cli.own_files import OwnFiles
 from syntabula.cli.request import Request, takes_request
-from syntabula.errors import DataError
+from syntabula.errors import SyntabulaError
 
 if TYPE_CHECKING:
-    from syntabula import PrivacyStatement, Release
+    from syntabula import PrivacyStatement, Release, Schema
+    from syntabula.cli.console import Progress
 
 
 @takes_request
@@ -43,7 +46,9 @@ def synth(
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Go on with the run that broke off in --journal: nothing is drawn twice."
+            "--resume",
+            help="Go on with the run that broke off in --journal: nothing is drawn twice, and what it wrote itself is "
+            "used or written anew.",
         ),
     ] = False,
     seed: options.NoiseSeed = None,
@@ -57,22 +62,33 @@ def synth(
     request = replace(request, seed=seed, journal=journal, resume=resume)
     check_rows(rows)
     check_table_file(out)
-    outputs = {"--out": out, "--save": save, "--statement": statement}
-    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force)
-
     schema = request.schema()
-    with console.progress() as progress:
-        release: Release = request.synthesizer(progress).fit(table, schema, strict=strict)
-        progress("write", 1.0)
-        with Keeper(release=release, out=out, rows=rows, seed=seed) as keeper:
-            if save is not None:
-                release.save(save)
-                keeper.saved = save
-            drawn = write_rows(release, out, rows, seed)
-            if statement is not None:
-                _write_statement(release.privacy, statement)
+    run = OwnFiles.of(request, table, schema, strict=strict)
+    outputs = {"--out": out, "--save": save, "--statement": statement}
+    own = run.among(outputs.values()) if resume else set()
+    finished = save if save in own else None
+    if save is not None and not (force or finished):
+        _check_no_release(save, run, sample_command(save, out, rows=rows, seed=seed))
+    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, own=own)
+    writing = partial(output, force=force, own=own, before_naming=run.record)
 
-    if resume:
+    with console.progress() as progress:
+        release = _release(finished, request, progress, table, schema, strict=strict)
+        progress("write", 1.0)
+        with Keeper(release=release, out=out, rows=rows, seed=seed, saved=finished) as keeper:
+            if save is not None and not finished:
+                with writing(save) as temporary:
+                    release.save(temporary)
+                keeper.saved = save
+            with writing(out) as temporary:
+                drawn = release.sample_to(temporary, rows, seed=seed)
+            if statement is not None:
+                with writing(statement) as temporary:
+                    temporary.write_text(_statement_text(release.privacy, statement), encoding="utf-8")
+
+    if finished:
+        console.note(f"resumed: this run had saved its release in {finished}; nothing was drawn or charged")
+    elif resume:
         console.note(
             f"resumed: {release.privacy.replayed} of the noisy answers came from {journal}, the others were drawn"
         )
@@ -88,20 +104,48 @@ def synth(
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
 
-def write_rows(
-    release: Release,
-    out: Path,
-    rows: int | None,
-    seed: int | None,
+def _release(
+    finished: Path | None,
+    request: Request,
+    progress: Progress,
+    table: Path,
+    schema: Schema | None,
     *,
-    where: dict[str, Any] | None = None,
-    given: Any = None,
-) -> int:
-    """Draw rows into a file, see `Release.sample`; a file that cannot be written is exit code 6."""
+    strict: bool,
+) -> Release:
+    """Return the release that this run had saved, or else fit it."""
+    synthesizer = request.synthesizer(progress)
+    if finished is None:
+        fitted: Release = synthesizer.fit(table, schema, strict=strict)
+        return fitted
+    from syntabula import load
+
+    return load(finished)
+
+
+def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
+    """Refuse to fit where a release lies already, and say how to draw from it: its budget may be this command's."""
+    if not save.is_file():
+        return
+    shown = f"--save {str(save)!r}"
+    if run.among([save]):
+        raise CommandError(
+            f"{shown} holds the release of this very command, which was paid for; go on with --resume, or draw the "
+            f"table from it at no further cost: {drawing}",
+            Exit.FILE,
+        )
+    from syntabula import load
+
     try:
-        return release.sample_to(out, rows, where=where, given=given, seed=seed)
-    except DataError as error:
-        raise CommandError(str(error), Exit.FILE) from None
+        found = load(save)
+    except SyntabulaError:
+        return
+    raise CommandError(
+        f"{shown} exists already and holds a release (method {found.method!r}). If this command made it before it was "
+        f"interrupted, draw the table from it at no further cost: {drawing}. Else choose another name, or replace "
+        "it with --force",
+        Exit.FILE,
+    )
 
 
 def check_rows(rows: int | None) -> None:
@@ -127,8 +171,7 @@ def _of_others(names: list[str], observed: bool) -> str:
     return f"note: not in the schema, so that domains were {how}: {columns} {shown}"
 
 
-def _write_statement(privacy: PrivacyStatement, path: Path) -> None:
+def _statement_text(privacy: PrivacyStatement, path: Path) -> str:
     if path.suffix.lower() == ".json":
-        write_text(path, json.dumps(privacy.to_json(), ensure_ascii=False, indent=2) + "\n")
-    else:
-        write_text(path, privacy.text())
+        return json.dumps(privacy.to_json(), ensure_ascii=False, indent=2) + "\n"
+    return privacy.text()

@@ -30,7 +30,14 @@ from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.statistics.split_tree import TREE_SENSITIVITY, Node, leaves_of, split_tree
+from syntabula.privacy.statistics.split_tree import (
+    TREE_SENSITIVITY,
+    Node,
+    are_decisions,
+    leaves_of,
+    most_decisions,
+    split_tree,
+)
 
 
 class ColumnCurator:
@@ -280,7 +287,16 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return split_tree(token, self._source, root, count, threshold=threshold, most_leaves=most_leaves)
 
-        decisions = self._answer(event, step, [root.low, root.high, threshold, most_leaves], draw)
+        decisions = answer(
+            self._ledger,
+            self._source,
+            event,
+            step=step,
+            query=[root.low, root.high, threshold, most_leaves],
+            draw=draw,
+            longest=most_decisions(most_leaves) * np.dtype(np.int64).itemsize if self.is_private else None,
+            is_readable=lambda decisions: are_decisions(root, decisions, most_leaves=most_leaves),
+        )
         return leaves_of(root, decisions, most_leaves=most_leaves)
 
     def _answer(

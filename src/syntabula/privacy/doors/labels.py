@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from fractions import Fraction
@@ -18,6 +19,9 @@ from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
 
 Label = str | None
+
+LONGEST = 4 * 2**20
+"""Bytes of JSON that released labels and their counts take at most: a journal has to have room for them."""
 
 
 class LabelCurator:
@@ -47,12 +51,14 @@ class LabelCurator:
             step: What the ledger calls this spend.
 
         Returns:
-            Noisy count of each released label, labels in alphabetical order, None last.
+            Noisy count of each released label, labels in alphabetical order, None last. If they take more than
+            LONGEST bytes, those with the smallest noisy counts are left out, which is post-processing.
 
         Raises:
             BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
         """
         event = threshold_event(self._ledger, share, delta)
+        longest = None if self._ledger.budget.currency == "none" else LONGEST
 
         def draw(token: Token) -> NoisyArray:
             counts = self._counts.reveal_inside_privacy()
@@ -61,9 +67,19 @@ class LabelCurator:
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
             kept, noisy = frequent(token, self._source, exact)
             # Labels, not their positions among those that occur, which would tell how many do.
-            return _as_bytes([(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)])
+            released = [(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)]
+            return _as_bytes(released if longest is None else _that_fit(released, longest))
 
-        return dict(_from_bytes(answer(self._ledger, self._source, event, step=step, draw=draw)))
+        text = answer(
+            self._ledger,
+            self._source,
+            event,
+            step=step,
+            draw=draw,
+            longest=longest,
+            is_readable=_is_readable,
+        )
+        return dict(_from_bytes(text))
 
     def __repr__(self) -> str:
         return "LabelCurator()"
@@ -76,3 +92,20 @@ def _as_bytes(released: list[tuple[Label, int]]) -> NoisyArray:
 
 def _from_bytes(text: NoisyArray) -> list[tuple[Label, int]]:
     return [(label, count) for label, count in json.loads(text.tobytes())]
+
+
+def _is_readable(text: NoisyArray) -> bool:
+    try:
+        released = _from_bytes(text)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return all(isinstance(x, str | None) and type(n) is int for x, n in released)
+
+
+def _that_fit(released: list[tuple[Label, int]], longest: int) -> list[tuple[Label, int]]:
+    """Return what takes at most so many bytes: missing cells, then labels from the largest noisy count on."""
+    order = sorted(range(len(released)), key=lambda i: (released[i][0] is not None, -released[i][1]))
+    lengths = [len(json.dumps(released[i])) + len(", ") for i in order]
+    ends = itertools.accumulate(lengths)
+    kept = {i for i, end in zip(order, ends, strict=True) if len("[]") + end <= longest}
+    return [pair for i, pair in enumerate(released) if i in kept]

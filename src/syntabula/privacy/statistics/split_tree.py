@@ -135,6 +135,20 @@ def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> 
     return leaves
 
 
+def are_decisions(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> bool:
+    """Say whether there are as many decisions as `leaves_of` needs."""
+    try:
+        leaves_of(root, decisions, most_leaves=most_leaves)
+    except ArgumentError:
+        return False
+    return True
+
+
+def most_decisions(most_leaves: int) -> int:
+    """Return the number of decisions of a tree, at most: one a node, and each split makes two more of them."""
+    return 2 * most_leaves - 1
+
+
 def _grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most_leaves: int) -> list[Node]:
     leaves: list[Node] = []
     level = [root]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
+from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, file_format
 from syntabula.table.frames.conform import conform
@@ -82,7 +81,7 @@ def write_table(
 
     Args:
         columns: Columns in order, of one length.
-        path: File to write; an existing one is replaced at the very end.
+        path: File to write; an existing one is replaced at the very end, and of a symbolic link the link itself.
         origin: Types to write; the columns' own if None.
         neutralise_formulas: Whether text of delimited files that a spreadsheet would run, that is text that
             starts with = + - @ tab or carriage return and is not a plain number, gets a leading apostrophe.
@@ -115,7 +114,7 @@ def write_parts(
     """
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
-    with _whole_file(path) as temporary:
+    with _target(path) as temporary:
         # Not a generator expression, which would hold a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), parts)
         _write(conformed, temporary, kind, neutralise_formulas)
@@ -150,35 +149,21 @@ def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, n
 
 
 @contextmanager
-def _whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a temporary file beside the target that takes its name only after it lies safely on the disk."""
-    target = os.path.realpath(os.fspath(path))
+def _target(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a temporary file of the target's name; whatever goes wrong is a DataError that holds no cell."""
     shown = os.fspath(path)
-    if os.path.isdir(target):
-        raise DataError(f"{shown!r} is a folder; name a file in it")
-    temporary = os.path.join(
-        os.path.dirname(target), f".{Path(target).name[:100]}.{secrets.token_hex(4)}.tmp"
-    )
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except SyntabulaError:
+        with whole_file(path) as temporary:
+            yield str(temporary)
+    except (SyntabulaError, MemoryError):
         raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise DataError(f"cannot write {shown!r}: {reason}; an old file of this name is unchanged") from None
     except Exception as error:
-        if isinstance(error, MemoryError):
-            raise
         raise DataError(
             f"cannot write {shown!r}: {_reason(error)}; an old file of this name is unchanged"
         ) from None
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
 
 
 def _reason(error: Exception) -> str:

@@ -14,9 +14,7 @@ import dataclasses
 import datetime as dt
 import difflib
 import json
-import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +22,7 @@ from typing import Any, ClassVar
 import msgspec
 import yaml
 
+from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.schema import Schema
@@ -92,7 +91,7 @@ def write_schema(schema: Schema, path: str | Path) -> None:
 
     Args:
         schema: Schema to write.
-        path: File that ends in .yaml, .yml or .json; replaced if it exists.
+        path: File that ends in .yaml, .yml or .json; replaced if it exists, and of a symbolic link the link itself.
 
     Raises:
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
@@ -108,17 +107,9 @@ def write_schema(schema: Schema, path: str | Path) -> None:
     raw = text.encode()
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"the schema takes more than {MAX_BYTES} bytes as a file; shorten its categories")
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     # Beyond the user's umask, an observed schema holds values of the data and is for its owner alone.
-    mode = 0o600 if schema.observed_columns else 0o666
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(path, mode=0o600 if schema.observed_columns else 0o666) as temporary:
+        temporary.write_bytes(raw)
 
 
 def schema_to_document(schema: Schema) -> dict[str, Any]:

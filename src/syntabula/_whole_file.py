@@ -1,0 +1,101 @@
+"""Files are written whole or not at all: in a folder of their own first, then under their name in one step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool = True) -> Iterator[Path]:
+    """Give an empty file beside the target that takes the target's name once it lies safely on the disk.
+
+    The name itself is replaced. Where it is a symbolic link, the link becomes a file and what it pointed at stays
+    as it is; another hard link keeps the old content.
+
+    Args:
+        path: Where the file should be in the end.
+        mode: Permissions of the file, less the user's umask.
+        replace: Whether a file that is there at the end is replaced. If not, the name is taken in one step that
+            fails where it is taken already, so that of two writers one succeeds.
+
+    Yields:
+        A file of the target's name in a new folder beside it. The folder and all else in it are removed.
+
+    Raises:
+        FileExistsError: If there is such a file, or link, and it must not be replaced.
+        OSError: If the file cannot be written, or the name stands for a folder, a device or a pipe; an old file
+            is unchanged.
+    """
+    target = Path(path)
+    check_is_file(target)
+    folder = Path(tempfile.mkdtemp(prefix=".", suffix=".tmp", dir=target.parent))
+    temporary = folder / target.name
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        if replace:
+            os.replace(temporary, target)
+        else:
+            _take_name(temporary, target)
+        # The file is there by now, whatever a failure here would say.
+        with suppress(OSError):
+            sync_folder(target.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_is_file(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that stands for something else than a file: a folder, a device, a pipe, or a link to one.
+
+    Raises:
+        OSError: In that case; its `strerror` is for the reader of a message.
+    """
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    # /dev/stdout is a link to a file where the output is redirected to one, and would be replaced for everybody.
+    special = folder == "/dev" or folder.startswith("/proc/")
+    try:
+        kind = os.stat(path).st_mode
+    except FileNotFoundError:
+        kind = stat.S_IFREG
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, so name a file in it", os.fspath(path))
+    if special or not stat.S_ISREG(kind):
+        raise OSError(
+            errno.EINVAL, "it is a device or a pipe, and only files are written whole", os.fspath(path)
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the folder's entry of a new file to disk, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _take_name(temporary: Path, target: Path) -> None:
+    """Give a file its name unless there is one of that name; raises FileExistsError."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some file systems have no hard links. An empty file takes the name first, as that too is one step.
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            target.unlink()
+            raise
