@@ -129,7 +129,7 @@ class TestArguments:
         [
             {"rounds_per_column": 0},
             {"chosen_per_round": 0},
-            {"n_thresholds": 0},
+            {"n_thresholds": -1},
             {"threshold_seed": -1},
             {"measure_share": 1},
             {"one_way_share": 0},

@@ -45,7 +45,7 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """
     check_storable(model)
     facts, arrays = model.state()
-    plug_in = package_of("model", model.kind)
+    plug_in = None if model.kind == _RECODED.key else package_of("model", model.kind)
     if plug_in is None:
         return {"model": model.kind, **facts}, dict(arrays)
     # Apart, so that the facts of others may have any names.

@@ -18,8 +18,8 @@ class PrivTreeBins:
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
     dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 a level, whatever the depth.
-    The proof is with the mechanism, `syntabula.privacy.statistics.split_tree`; it holds for any threshold of at least 0 that
-    rests on public or released numbers alone.
+    The proof is with the mechanism, `syntabula.privacy.statistics.split_tree`; it holds for any threshold of at least 0
+    that rests on public or released numbers alone.
 
     The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the
     records, b being the most leaves, which leaves wide bins in the tails: with the controlled distributions of

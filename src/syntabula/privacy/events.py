@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -206,17 +206,23 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
+def event_class(kind: object) -> type[Event]:
+    """Return the class of events that are recorded under a kind; raises BudgetError if there is none."""
+    found = _KINDS.get(kind) if isinstance(kind, str) else None
+    if found is None:
+        raise BudgetError("a recorded event has a kind that this version does not know")
+    return found
+
+
 def event_from_json(record: Mapping[str, Any]) -> Event:
-    """Rebuild an event from what its `to_json` returned; whatever else is recorded beside it is not looked at.
+    """Rebuild an event from what its `to_json` returned.
 
     Raises:
-        BudgetError: If the kind is unknown, or a parameter is missing or outside its range.
+        BudgetError: If the kind is unknown, or a parameter is unknown, missing or outside its range.
     """
-    kind = _KINDS.get(record.get("kind", ""))
-    if kind is None:
-        raise BudgetError("a recorded event has a kind that this version does not know")
+    kind = event_class(record.get("kind"))
     try:
-        parameters = {field.name: record[field.name] for field in fields(kind)}
+        parameters = {name: value for name, value in record.items() if name != "kind"}
         if kind is GaussianEvent:
             squared = Fraction(parameters["l2_sensitivity_squared"])
             parameters["l2_sensitivity_squared"] = int(squared) if squared.denominator == 1 else squared

@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from syntabula.privacy.accounting.zcdp import float_above
-from syntabula.privacy.events import Event, event_from_json
+from syntabula.privacy.events import Event, event_class, event_from_json
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.rules import derived_facts, in_words, parameters_in_words
+from syntabula.privacy.rules import RULES, derived_facts, in_words, parameters_in_words
 
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
 _MOST_APART = 3
@@ -47,8 +47,9 @@ class StatedEvent:
         Raises:
             BudgetError, KeyError, TypeError, ValueError: If facts are missing or malformed.
         """
+        beside = ("number", "repetitions", "cost", RULES[event_class(facts["kind"])].derived)
         return cls(
-            event=event_from_json(facts),
+            event=event_from_json({name: value for name, value in facts.items() if name not in beside}),
             number=int(facts["number"]),
             repetitions=int(facts["repetitions"]),
             cost=None if facts["cost"] is None else float(facts["cost"]),
