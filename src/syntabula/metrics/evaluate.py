@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from syntabula._arguments import count
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
@@ -93,11 +94,8 @@ def evaluate(
     if unknown := set(wanted) - set(get_args(Baseline)):
         known = ", ".join(get_args(Baseline))
         raise ArgumentError(f"there is no baseline {sorted(map(str, unknown))[0]!r}; baselines are {known}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
-    threads = (os.cpu_count() or 1) if workers is None else workers
-    if threads < 1:
-        raise ArgumentError(f"workers is {workers!r}; it must be at least 1")
+    seed = count(0)("seed", seed)
+    threads: int = count().or_none("workers", workers) or os.cpu_count() or 1
     show = progress or (lambda step, done: None)
 
     show("read the tables", 0.0)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, normalise, positive
 from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -54,9 +54,7 @@ class HardRows(ABC):
     _rows: Rows | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_count("max_rows", self.max_rows, 1)
-        check_count("seed", self.seed, 0)
-        check_positive("max_memory_mb", self.max_memory_mb)
+        normalise(self, max_rows=count(), seed=count(0), max_memory_mb=positive)
 
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from syntabula._arguments import count, text
 from syntabula._extras import require
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -127,8 +128,8 @@ def make_report(
     for library in ("matplotlib", "jinja2"):
         require(library, "report")
     check_method(plane)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
+    seed = count(0)("seed", seed)
+    title = text("title", title)
     given = None if evaluation is None else read_evaluation(evaluation)
     findings = read_attacks(attacks)
     show("read the tables", 0.0)

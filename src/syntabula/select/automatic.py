@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import fmean, median
 from typing import NamedTuple
 
-from syntabula._arguments import check_part, check_positive
+from syntabula._arguments import instance_of, normalise, positive, share
 from syntabula._extras import is_installed
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
@@ -108,12 +108,19 @@ class Automatic:
     evolved: Genetic = field(default_factory=_persistent)
 
     def __post_init__(self) -> None:
-        check_part("choice_share", self.choice_share)
-        for name in ("dense_from", "ample_pair_noise", "max_pair_noise", "max_seconds", "memory_mb"):
-            value = getattr(self, name)
-            if value is None and name == "max_seconds":
-                continue
-            check_positive(name, value)
+        normalise(
+            self,
+            choice_share=share,
+            dense_from=positive,
+            ample_pair_noise=positive,
+            max_pair_noise=positive,
+            max_seconds=positive.or_none,
+            memory_mb=positive,
+            sparse=instance_of(Adaptive, "an Adaptive selector"),
+            dense=instance_of(FirstTimeDoubling, "a FirstTimeDoubling selector"),
+            network=instance_of(NeuralRows, "a NeuralRows model"),
+            evolved=instance_of(Genetic, "a Genetic model"),
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the choice costs, and what the ways that are open may cost, one beside the other.

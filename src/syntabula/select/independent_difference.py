@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import count, normalise, positive, share
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -59,13 +59,16 @@ class IndependentDifference:
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        for name in ("dependence_share", "one_way_share"):
-            check_part(name, getattr(self, name))
+        normalise(
+            self,
+            dependence_share=share,
+            one_way_share=share,
+            max_cells=count(),
+            max_merged_cells=count(0),
+            max_model_mb=positive,
+        )
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
             raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
-        for name, least in (("max_cells", 1), ("max_merged_cells", 0)):
-            check_count(name, getattr(self, name), least)
-        check_positive("max_model_mb", self.max_model_mb)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many pairs are measured depends on what is found."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import count, normalise, positive, share
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
@@ -52,11 +52,13 @@ class WorstApproximated:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
-        if self.rounds is not None:
-            check_count("rounds", self.rounds)
-        for name in ("measure_share", "total_share"):
-            check_part(name, getattr(self, name))
-        check_positive("max_model_mb", self.max_model_mb)
+        normalise(
+            self,
+            rounds=count().or_none,
+            measure_share=share,
+            total_share=share,
+            max_model_mb=positive,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals will be measured depends on what is found."""

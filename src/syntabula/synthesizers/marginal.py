@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, flag, function, instance_of, normalise, path, positive
 from syntabula._version import __version__
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
@@ -98,21 +98,21 @@ class Marginal(metaclass=TakesOptions):
             object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
         elif not isinstance(self.budget, Budget):
             raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
-        if self.bins != "auto":
-            check_count("bins", self.bins, 2)
-        if not isinstance(self.preprocessing, Preprocessing):
-            raise ArgumentError("preprocessing must be a syntabula.Preprocessing")
-        if self.seed is not None:
-            check_count("seed", self.seed, 0)
-        check_positive("memory_mb", self.memory_mb)
+        normalise(
+            self,
+            bins=count(2).or_word("auto"),
+            preprocessing=instance_of(Preprocessing),
+            rare=instance_of(RareCategories).or_none,
+            seed=count(0).or_none,
+            noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
+            allow_observed=flag,
+            memory_mb=positive,
+            journal=path.or_none,
+            resume=flag,
+            progress=function("a function of a step's name and the part that is done").or_none,
+        )
         if self.resume and self.journal is None:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
-        if self.noise is not None and not isinstance(self.noise, NoiseSource):
-            raise ArgumentError("noise must be a source with all methods of NoiseSource, or None")
-        if self.progress is not None and not callable(self.progress):
-            raise ArgumentError(
-                "progress must be a function of a step's name and the part that is done, or None"
-            )
         check_pair(self.selector, self.model)
 
     def plan(
@@ -132,9 +132,8 @@ class Marginal(metaclass=TakesOptions):
             types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
         declared = None if schema is None else as_schema(schema)
-        if n_rows is not None:
-            check_count("n_rows", n_rows, 0)
-        return self._foresight.guess(declared, physical or {}, n_rows, types_found=types_found)
+        assumed = count(0).or_none("n_rows", n_rows)
+        return self._foresight.guess(declared, physical or {}, assumed, types_found=types_found)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.

@@ -6,15 +6,19 @@ import math
 import numbers
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, get_args
 
+import numpy as np
+
+from syntabula._arguments import count, flag, shown
 from syntabula.discretize.uniform import integer_dtype
 from syntabula.errors import SchemaError
 from syntabula.table.column_base import (
+    BIN_COUNT,
     ColumnBase,
     Provenance,
-    check_bins,
-    require_bool,
+    declare,
     require_order,
     unless,
 )
@@ -78,19 +82,16 @@ class Numeric(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("integer", self.integer)
-        check_bins(self.bins)
+        declare(self, integer=flag, bins=BIN_COUNT, decimals=count(0, MAX_DECIMALS).or_none)
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
         if self.decimals is not None:
             self._check_decimals(self.decimals)
 
-    def _check_decimals(self, decimals: object) -> None:
+    def _check_decimals(self, decimals: int) -> None:
         if self.integer:
             raise SchemaError("integer columns have no decimals; drop one of the two")
-        if isinstance(decimals, bool) or not isinstance(decimals, int) or not 0 <= decimals <= MAX_DECIMALS:
-            raise SchemaError(f"decimals must be an integer from 0 to {MAX_DECIMALS}, or left out")
         low, high = self._decimal_grid(decimals)
         if low > high:
             raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
@@ -135,7 +136,7 @@ class Categorical(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("open", self.open)
+        declare(self, open=flag)
         if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
             raise SchemaError("categories must be a list of values")
         given = tuple(self.categories)
@@ -203,9 +204,10 @@ class Boolean(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.spelling not in SPELLINGS:
+        if not isinstance(self.spelling, str) or self.spelling not in SPELLINGS:
             raise SchemaError(
-                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories"
+                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories; got "
+                f"{shown(self.spelling)}"
             )
 
     def objection(self, physical: PhysicalType) -> str | None:
@@ -236,12 +238,10 @@ class Identifier(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("integer", self.integer)
+        declare(self, integer=flag, width=count(1, 32).or_none)
         if not isinstance(self.prefix, str):
-            raise SchemaError("prefix must be text")
-        _label("prefix", self.prefix)
-        if self.width is not None and (type(self.width) is not int or not 1 <= self.width <= 32):
-            raise SchemaError("width must be an integer from 1 to 32, or left out")
+            raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
+        object.__setattr__(self, "prefix", _label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers have neither prefix nor width; drop them")
 
@@ -256,20 +256,24 @@ COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
 
 def _number(name: str, value: object, integer: bool) -> int | float:
     """Return a bound as int or float; messages leave the value out, as drafts take it from the data."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SchemaError(f"{name} must be a number")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+        raise SchemaError(f"{name} must be a number, not {_type_of(value)}")
     if isinstance(value, numbers.Integral):
         whole = int(value)
         integer_dtype(whole, whole)
         return whole
-    number = float(value) + 0.0  # -0.0 becomes 0.0
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0
+    except (ValueError, OverflowError):
+        number = math.nan
     if not math.isfinite(number):
-        raise SchemaError(f"{name} must be finite")
+        raise SchemaError(f"{name} must be a finite number")
     if not integer:
         return number
-    if not number.is_integer():
+    exact = Fraction(value if isinstance(value, numbers.Rational | Decimal) else number)
+    if exact % 1 != 0:
         raise SchemaError(f"{name} must be a whole number, as the column is integer")
-    return _number(name, int(number), integer)
+    return _number(name, int(exact), integer)
 
 
 def _label(name: str, value: object) -> Label:
@@ -280,10 +284,24 @@ def _label(name: str, value: object) -> Label:
         except UnicodeEncodeError:
             raise SchemaError(f"{name} is not valid Unicode; replace its lone surrogates") from None
         return str(value)
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, numbers.Real) and math.isfinite(value):
-        return float(value) + 0.0
-    raise SchemaError(f"{name} must be text, a finite number, true or false")
+    if not isinstance(value, numbers.Real | Decimal):
+        raise SchemaError(f"{name} must be text, a number, true or false, not {_type_of(value)}")
+    try:
+        number = float(value) + 0.0
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SchemaError(f"{name} must be a finite number")
+    if number != value:
+        raise SchemaError(f"{name} is no number that a float holds exactly; give it as a float or as text")
+    return number
+
+
+def _type_of(value: object) -> str:
+    """Return what a value is in a reader's words, without the value."""
+    words = {bool: "true or false", str: "text", type(None): "null", dict: "a mapping", list: "a list"}
+    return next((word for kind, word in words.items() if isinstance(value, kind)), type(value).__name__)

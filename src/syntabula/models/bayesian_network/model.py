@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, normalise, positive
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
@@ -61,8 +61,7 @@ class BayesianNetwork:
     _conditionals: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        check_positive("max_memory_mb", self.max_memory_mb)
-        check_count("estimate_rows", self.estimate_rows)
+        normalise(self, max_memory_mb=positive, estimate_rows=count())
 
     @property
     def domain(self) -> Domain:
