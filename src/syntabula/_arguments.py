@@ -95,6 +95,7 @@ def real(allowed: str, accepts: Callable[[float], bool]) -> Rule:
 
 positive = real("a finite number above 0", lambda number: 0 < number < math.inf)
 not_negative = real("a finite number of at least 0", lambda number: 0 <= number < math.inf)
+megabytes = real("a number of megabytes, above 0 and at most 1e12", lambda size: 0 < size <= 1e12)
 
 
 def _share(value: object) -> Fraction:

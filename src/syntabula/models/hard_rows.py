@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import count, normalise, positive
+from syntabula._arguments import count, megabytes, normalise
+from syntabula._memory import above_limit
+from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -54,7 +56,7 @@ class HardRows(ABC):
     _rows: Rows | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        normalise(self, max_rows=count(), seed=count(0), max_memory_mb=positive)
+        normalise(self, max_rows=count(), seed=count(0), max_memory_mb=megabytes)
 
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
@@ -188,8 +190,8 @@ class HardRows(ABC):
         needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
-                f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take {needed:,.0f} MB, above "
-                f"the limit of {self.max_memory_mb:,.0f} MB; use fewer bins, measure less, lower max_rows or raise "
+                f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take "
+                f"{above_limit(needed, self.max_memory_mb)}; use fewer bins, measure less, lower max_rows or raise "
                 "max_memory_mb"
             )
 

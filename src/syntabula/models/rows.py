@@ -10,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from syntabula._memory import above_limit, table_mb
+from syntabula._warnings import warn_caller
 
 from syntabula.errors import ArgumentError, ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
@@ -73,11 +75,11 @@ class Rows:
             ResourceError: If the tables would be larger than the limit; nothing was allocated.
         """
         wanted = [self.domain.canonical(c) for c in cliques]
-        needed = sum(self.domain.cells(c) for c in wanted) * 8 / 2**20
+        needed = table_mb(sum(self.domain.cells(c) for c in wanted))
         if needed > limit_mb:
             raise ResourceError(
-                f"{len(wanted)} marginals need {needed:,.0f} MB, above the model's limit of {limit_mb:,.0f} MB; "
-                "ask for fewer or narrower marginals, or raise max_memory_mb"
+                f"{len(wanted)} marginals need {above_limit(needed, limit_mb)}; ask for fewer or narrower marginals, or "
+                "raise max_memory_mb"
             )
         pairs = self._pairs({c for c in wanted if len(c) == 2})
         found = []

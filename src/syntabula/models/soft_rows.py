@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula._arguments import count, flag, normalise, positive, words
+from syntabula._arguments import count, flag, megabytes, normalise, positive, words
+from syntabula._memory import above_limit
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
@@ -79,7 +80,7 @@ class SoftRowsModel(ABC):
             tolerance=positive,
             stop_at_noise=flag,
             device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
-            max_memory_mb=positive,
+            max_memory_mb=megabytes,
         )
 
     @abstractmethod
@@ -253,6 +254,6 @@ class SoftRowsModel(ABC):
         needed = self.fit_cost(list(cliques), 0).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
-                f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take {needed:,.0f} MB, above the "
-                f"limit of {self.max_memory_mb:,.0f} MB; use fewer bins or rows, or raise max_memory_mb"
+                f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take "
+                f"{above_limit(needed, self.max_memory_mb)}; use fewer bins or rows, or raise max_memory_mb"
             )

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula._arguments import count, normalise, positive, share
+from syntabula._arguments import count, megabytes, normalise, positive, share
 from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
@@ -76,7 +76,7 @@ class Adaptive:
             max_cells=count(),
             rounds_per_column=count(),
             max_rounds=count().or_none,
-            max_model_mb=positive,
+            max_model_mb=megabytes,
             measure_share=share,
             one_way_share=share.or_none,
             records_per_noise=positive.or_none,

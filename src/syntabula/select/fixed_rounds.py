@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula._arguments import count, flag, normalise, positive, share
+from syntabula._arguments import count, flag, megabytes, normalise, share
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.curator import Curator
@@ -63,7 +63,7 @@ class FixedRounds:
             measure_share=share,
             one_way_share=share,
             again=flag,
-            max_model_mb=positive,
+            max_model_mb=megabytes,
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:

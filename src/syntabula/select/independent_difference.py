@@ -9,7 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from syntabula._arguments import count, normalise, positive, share
+from syntabula._arguments import count, megabytes, normalise, share
+from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -65,7 +66,7 @@ class IndependentDifference:
             one_way_share=share,
             max_cells=count(),
             max_merged_cells=count(0),
-            max_model_mb=positive,
+            max_model_mb=megabytes,
         )
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
             raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
@@ -160,9 +161,9 @@ class IndependentDifference:
         growth_mb = _growth_mb(model, [smallest])
         if growth_mb > self.max_model_mb:
             raise ResourceError(
-                f"all columns and the smallest pair, {smallest}, make the model {growth_mb:,.1f} MB larger, more than "
-                f"the {self.max_model_mb:,.1f} MB that it may grow by; use fewer bins, shorten or group categories, or "
-                "raise max_model_mb"
+                f"with all columns and the smallest pair, {smallest}, the model grows by "
+                f"{above_limit(growth_mb, self.max_model_mb)}; use fewer bins, shorten or group categories, or raise "
+                "max_model_mb"
             )
 
     def _chosen(

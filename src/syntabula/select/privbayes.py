@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula._arguments import count, normalise, positive, share
+from syntabula._arguments import count, megabytes, normalise, positive, share
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
@@ -68,7 +68,7 @@ class ParentSets:
             max_cells=count(),
             max_candidates=count(),
             theta=positive,
-            max_model_mb=positive,
+            max_model_mb=megabytes,
         )
         if self.structure_share + self.total_share >= 1:
             raise ArgumentError("structure_share and total_share must leave a part for the measurements")

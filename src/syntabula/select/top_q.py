@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula._arguments import count, names, normalise, positive, share
+from syntabula._arguments import count, megabytes, names, normalise, share
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
@@ -75,7 +75,7 @@ class TopQ:
             threshold_seed=count(0),
             measure_share=share,
             one_way_share=share,
-            max_model_mb=positive,
+            max_model_mb=megabytes,
             ordered=names,
         )
 

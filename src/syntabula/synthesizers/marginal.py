@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from syntabula._arguments import count, flag, function, instance_of, normalise, path, positive
+from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path
 from syntabula._version import __version__
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
@@ -27,7 +27,7 @@ from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
 from syntabula.synthesizers.named_options import TakesOptions
-from syntabula.synthesizers.plan import Plan
+from syntabula.synthesizers.plan import MOST_ROWS, Plan
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
@@ -106,7 +106,7 @@ class Marginal(metaclass=TakesOptions):
             seed=count(0).or_none,
             noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
             allow_observed=flag,
-            memory_mb=positive,
+            memory_mb=megabytes,
             journal=path.or_none,
             resume=flag,
             progress=function("a function of a step's name and the part that is done").or_none,
@@ -132,7 +132,7 @@ class Marginal(metaclass=TakesOptions):
             types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
         declared = None if schema is None else as_schema(schema)
-        assumed = count(0).or_none("n_rows", n_rows)
+        assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
         return self._foresight.guess(declared, physical or {}, assumed, types_found=types_found)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula._arguments import count, flag, normalise, positive
+from syntabula._arguments import count, flag, megabytes, normalise, positive
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -66,7 +66,7 @@ class PGM:
     _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
 
     def __post_init__(self) -> None:
-        normalise(self, iterations=count(), tolerance=positive, max_memory_mb=positive, stop_at_noise=flag)
+        normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
 
     @property
     def domain(self) -> Domain:
