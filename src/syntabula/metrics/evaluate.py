@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from syntabula._arguments import count
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
@@ -102,7 +102,7 @@ def evaluate(
     declared = None if schema is None else as_schema(schema)
     original = read(real, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=declared)
-    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    warn_caller(PrivacyWarning(NOT_PRIVATE))
     results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)
     facts = {
         "rows_real": tables.real.n_rows,

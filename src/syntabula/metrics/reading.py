@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
@@ -100,11 +100,11 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
         raise DataError(f"the {role} table has no rows")
     names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
-        warnings.warn(
-            f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
-            f"{', '.join(names)}; correct them, or declare the column as text in a schema",
-            CoercionWarning,
-            stacklevel=3,
+        warn_caller(
+            CoercionWarning(
+                f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
+                f"{', '.join(names)}; correct them, or declare the column as text in a schema"
+            )
         )
     return table
 

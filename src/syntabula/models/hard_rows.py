@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,12 +206,11 @@ class HardRows(ABC):
         chosen: NDArray[np.intp] = order[np.minimum(position, len(order) - 1)]
         lonely = np.flatnonzero(first == last)
         if lonely.size:
-            warnings.warn(
+            warn_caller(
                 ConditionWarning(
                     f"none of this model's {len(rows):,} synthetic records has the values of {lonely.size:,} of "
                     f"{asked.size:,} given rows; the records that have most of them stand in"
-                ),
-                stacklevel=3,
+                )
             )
             alike = lonely[np.argsort(asked[lonely], kind="stable")]
             # Rows that ask for the same lie side by side.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
 from syntabula._memory import above_limit, table_mb
 from syntabula._warnings import warn_caller
-
 from syntabula.errors import ArgumentError, ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -205,12 +204,11 @@ class Rows:
         for column, codes in zip(given.domain.columns, given.codes, strict=True):
             impossible |= self.block(column)[chosen, codes] == 0
         if impossible.any():
-            warnings.warn(
+            warn_caller(
                 ConditionWarning(
                     f"the values of {int(impossible.sum()):,} of {n:,} given rows are impossible together in this model; "
                     "their other columns were drawn as if a part were not given"
-                ),
-                stacklevel=4,
+                )
             )
         return chosen
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from syntabula._arguments import shown
+from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
 from syntabula.privacy.accounting.costs import Currency
 from syntabula.privacy.accounting.gaussian import mu_from_epsilon
@@ -269,12 +270,12 @@ class Budget:
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
             text = f"epsilon {self.epsilon:g} is above {_HIGH_EPSILON:g}: the guarantee is weak"
-            warnings.warn(text, PrivacyWarning, stacklevel=3)
+            warn_caller(PrivacyWarning(text))
         if self.delta > _HIGH_DELTA:
             text = (
                 f"delta {self.delta:g} is above {_HIGH_DELTA:g}: best is below one over the number of records"
             )
-            warnings.warn(text, PrivacyWarning, stacklevel=3)
+            warn_caller(PrivacyWarning(text))
 
 
 NO_PRIVACY = Budget.none()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from syntabula._arguments import count, text
 from syntabula._extras import require
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
@@ -140,7 +140,7 @@ def make_report(
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
     statement = None if release is None else _statement(release, tables)
-    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    warn_caller(PrivacyWarning(NOT_PRIVATE))
 
     results = _results(tables, given, seed, show)
     distances = {_DISTANCES[r.score.metric]: r.score for r in results if _is_distance(r)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
 from syntabula.discretize.parts import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
@@ -126,7 +126,7 @@ class SatisfyingRows:
                 "conditions, and the others are thrown away"
             )
         if warning:
-            warnings.warn(ConditionWarning(warning), stacklevel=5)
+            warn_caller(ConditionWarning(warning))
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""

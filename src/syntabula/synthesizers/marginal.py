@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 
 from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path
 from syntabula._version import __version__
+from syntabula._warnings import warn_caller
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -225,7 +225,7 @@ class Marginal(metaclass=TakesOptions):
         report("encode", 0.05)
         encoded, coercions = codec.encode(table, strict=strict, found=found)
         for sentence in coercions.describe():
-            warnings.warn(CoercionWarning(sentence), stacklevel=3)
+            warn_caller(CoercionWarning(sentence))
         curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
         rare = foresight.merging(prepared)
