@@ -21,6 +21,8 @@ from syntabula.table.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
+_LARGEST = 1e150
+"""The squares of larger numbers, which many scores are made of, would be infinite."""
 
 
 def compare(
@@ -138,6 +140,11 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
     values[column.missing] = np.nan
     if np.isinf(values).any():
         raise DataError(f"column {name!r} of the {role} table holds infinite numbers; replace or drop them")
+    if np.abs(values, where=~column.missing, out=np.zeros(values.size)).max() > _LARGEST:
+        raise DataError(
+            f"column {name!r} of the {role} table holds numbers beyond {_LARGEST:g}, of which no score can be computed; "
+            "rescale the column, or drop them"
+        )
     return values
 
 
