@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from syntabula._arguments import count, even, path
+from syntabula._arguments import Rule, count, even, path
 from syntabula.attacks.base import Attack, Synthesizer
 from syntabula.attacks.baselines import take_rows
 from syntabula.attacks.bounds import CONFIDENCE
@@ -41,6 +41,7 @@ _ATTACKS: dict[str, Callable[[], Attack]] = {
     "range": ValueRange,
 }
 LEAST_SHADOWS = 8
+_TARGET = Rule("'outlier' or the number of a row, counted from 0", count(0).or_word("outlier").read)
 
 
 def list_attacks() -> dict[str, str]:
@@ -105,7 +106,7 @@ def attack(
     n_records = count().or_none("n_records", n_records)
     n_synthetic = count().or_none("n_synthetic", n_synthetic)
     confidence = CONFIDENCE("confidence", confidence)
-    target = count(0).or_word("outlier")("target", target)
+    target = _TARGET("target", target)
     workers, folder = count()("workers", workers), path.or_none("folder", folder)
     seed = count(0)("seed", seed)
     chosen = [_named(item) if isinstance(item, str) else item for item in attacks]
@@ -223,6 +224,6 @@ def _row(knowledge: Knowledge, target: int | str) -> int:
         return int(outlier_scores(knowledge, n_neighbours=min(5, n_rows - 1)).argmax())
     if not isinstance(target, int) or target >= n_rows:
         raise ArgumentError(
-            f"target is row {target}, counted from 0, which the table has not; name an earlier row, or 'outlier'"
+            f"target is {target}, and the table has no such row; give the number of a row, counted from 0, or 'outlier'"
         )
     return target

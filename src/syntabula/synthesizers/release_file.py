@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import shown
+from syntabula._memory import above_limit
 from syntabula._version import __version__
 from syntabula.errors import ReleaseFileError
 
@@ -62,7 +64,8 @@ def write_release(
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1, default=_plain).encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ReleaseFileError(
-            f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
+            "the schema is too large for a release file, as JSON of "
+            f"{above_limit(len(text) / 2**20, MAX_MANIFEST_BYTES / 2**20)}; shorten its categories"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
     _write_atomically(target, _zipped(content))
@@ -151,7 +154,11 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")
     version = manifest.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version < 1:
+        raise ReleaseFileError(
+            f"{name!r} has a format version of {shown(version)}, which no release has; it was altered"
+        )
+    if version > FORMAT_VERSION:
         raise ReleaseFileError(
             f"{name!r} has format version {version}, newer than this library reads ({FORMAT_VERSION}); "
             "upgrade syntabula"
