@@ -30,7 +30,7 @@ class ColumnBase:
     provenance: Provenance = "public"
 
     def __post_init__(self) -> None:
-        declare(self, nullable=flag, provenance=one_of(*get_args(Provenance)))
+        declare(self, nullable=FLAG, provenance=one_of(*get_args(Provenance)))
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as declared and what to do; None if it can."""
@@ -47,6 +47,11 @@ def unless(physical: PhysicalType, allowed: set[str], declared: str) -> str | No
     )
 
 
+def left_out(rule: Rule) -> Rule:
+    """Return a rule for an entry of a schema that need not be there."""
+    return Rule(f"{rule.allowed}, or left out", rule.or_none.read)
+
+
 def declare(column: object, **rules: Rule) -> None:
     """Check fields of a column or a schema, and keep them as their rules return them; raises SchemaError."""
     try:
@@ -61,5 +66,6 @@ def require_order(ascending: bool) -> None:
         raise SchemaError("lower lies above upper; swap the bounds")
 
 
-BIN_COUNT = count(1, MAX_BINS).or_none
+FLAG = Rule("true or false", flag.read)
+BIN_COUNT = left_out(count(1, MAX_BINS))
 """The rule of a column's own number of bins."""

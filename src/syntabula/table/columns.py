@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 
 import numpy as np
 
-from syntabula._arguments import count, flag, shown
+from syntabula._arguments import count, shown
 from syntabula.discretize.uniform import integer_dtype
 from syntabula.errors import SchemaError
 from syntabula.table.column_base import (
     BIN_COUNT,
+    FLAG,
     ColumnBase,
     Provenance,
     declare,
+    left_out,
     require_order,
     unless,
 )
@@ -48,6 +50,12 @@ __all__ = [
 
 Label = str | int | float | bool
 
+_KINDS: dict[type[Label], str] = {
+    str: "text",
+    bool: "true and false",
+    int: "whole numbers",
+    float: "numbers with a point",
+}
 MAX_CATEGORIES = 10_000_000
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
@@ -82,7 +90,7 @@ class Numeric(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, integer=flag, bins=BIN_COUNT, decimals=count(0, MAX_DECIMALS).or_none)
+        declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
@@ -136,7 +144,7 @@ class Categorical(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, open=flag)
+        declare(self, open=FLAG)
         if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
             raise SchemaError("categories must be a list of values")
         given = tuple(self.categories)
@@ -146,21 +154,29 @@ class Categorical(ColumnBase):
         object.__setattr__(self, "categories", labels)
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
-            raise SchemaError("categories mix types; make all of them text, integers, floats or booleans")
+            mixed = ", ".join(word for kind, word in _KINDS.items() if kind in kinds)
+            raise SchemaError(f"categories mix {mixed}; make all of them of one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
-        if kinds == {int}:
-            integer_dtype(min(int(v) for v in labels), max(int(v) for v in labels))
         if self.open:
             self._check_other()
+        if kinds == {int}:
+            self._check_width()
+
+    def _check_width(self) -> None:
+        every = [int(label) for label in (*self.categories, *([self.other_label] if self.open else []))]
+        try:
+            integer_dtype(min(every), max(every))
+        except SchemaError:
+            raise SchemaError(
+                "the categories do not fit a 64-bit integer; make them text, in quotes"
+            ) from None
 
     def _check_other(self) -> None:
         other = _label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
-            raise SchemaError(
-                f"an open column of {self.label_type.__name__} categories needs an other_label of that type"
-            )
+            raise SchemaError(f"other_label must be {_KINDS[self.label_type]}, as the categories are")
         if other in set(self.categories):
             raise SchemaError("other_label is a category already; choose another one")
 
@@ -238,7 +254,7 @@ class Identifier(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, integer=flag, width=count(1, 32).or_none)
+        declare(self, integer=FLAG, width=left_out(count(1, 32)))
         if not isinstance(self.prefix, str):
             raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
         object.__setattr__(self, "prefix", _label("prefix", self.prefix))
