@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMN_TYPES",
+    "LABEL_TYPES",
     "MAX_GRID",
     "MICROSECONDS",
     "SPELLINGS",
@@ -46,11 +47,12 @@ __all__ = [
     "Provenance",
     "Resolution",
     "time_zone",
+    "type_of",
 ]
 
 Label = str | int | float | bool
 
-_KINDS: dict[type[Label], str] = {
+LABEL_TYPES: dict[type[Label], str] = {
     str: "text",
     bool: "true and false",
     int: "whole numbers",
@@ -154,7 +156,7 @@ class Categorical(ColumnBase):
         object.__setattr__(self, "categories", labels)
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
-            mixed = ", ".join(word for kind, word in _KINDS.items() if kind in kinds)
+            mixed = ", ".join(word for kind, word in LABEL_TYPES.items() if kind in kinds)
             raise SchemaError(f"categories mix {mixed}; make all of them of one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
@@ -176,7 +178,7 @@ class Categorical(ColumnBase):
         other = _label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
-            raise SchemaError(f"other_label must be {_KINDS[self.label_type]}, as the categories are")
+            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, as the categories are")
         if other in set(self.categories):
             raise SchemaError("other_label is a category already; choose another one")
 
@@ -273,7 +275,7 @@ COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
 def _number(name: str, value: object, integer: bool) -> int | float:
     """Return a bound as int or float; messages leave the value out, as drafts take it from the data."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
-        raise SchemaError(f"{name} must be a number, not {_type_of(value)}")
+        raise SchemaError(f"{name} must be a number, not {type_of(value)}")
     if isinstance(value, numbers.Integral):
         whole = int(value)
         integer_dtype(whole, whole)
@@ -305,7 +307,7 @@ def _label(name: str, value: object) -> Label:
     if isinstance(value, numbers.Integral):
         return int(value)
     if not isinstance(value, numbers.Real | Decimal):
-        raise SchemaError(f"{name} must be text, a number, true or false, not {_type_of(value)}")
+        raise SchemaError(f"{name} must be text, a number, true or false, not {type_of(value)}")
     try:
         number = float(value) + 0.0
     except (ValueError, OverflowError):
@@ -317,7 +319,8 @@ def _label(name: str, value: object) -> Label:
     return number
 
 
-def _type_of(value: object) -> str:
+def type_of(value: object) -> str:
     """Return what a value is in a reader's words, without the value."""
-    words = {bool: "true or false", str: "text", type(None): "null", dict: "a mapping", list: "a list"}
+    words = {bool: "a truth value", int: "a whole number", float: "a number with a point", str: "text"}
+    words |= {type(None): "null", dict: "a mapping", list: "a list"}
     return next((word for kind, word in words.items() if isinstance(value, kind)), type(value).__name__)
