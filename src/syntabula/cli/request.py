@@ -145,7 +145,8 @@ class Request:
             name, equals, value = text.partition("=")
             if not equals or not name:
                 raise CommandError(
-                    "--option must be NAME=VALUE, such as --option max_rounds=20", Exit.ARGUMENTS
+                    f"--option must be NAME=VALUE, such as --option max_rounds=20; got {text!r}",
+                    Exit.ARGUMENTS,
                 )
             option = name.strip().replace("-", "_")
             if option in found:
@@ -161,7 +162,9 @@ class Request:
         if self.bins is None or self.bins == "auto":
             return self.bins
         if not self.bins.isdecimal():
-            raise CommandError("--bins must be a whole number of at least 2, or auto", Exit.ARGUMENTS)
+            raise CommandError(
+                f"--bins must be a whole number of at least 2, or auto; got {self.bins!r}", Exit.ARGUMENTS
+            )
         return int(self.bins)
 
     def _preprocessing(self) -> Any:

@@ -69,7 +69,9 @@ class IndependentDifference:
             max_model_mb=megabytes,
         )
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
-            raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
+            raise ArgumentError(
+                "dependence_share and one_way_share leave nothing for the measurements; lower one of them"
+            )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many pairs are measured depends on what is found."""

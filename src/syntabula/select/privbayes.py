@@ -71,7 +71,9 @@ class ParentSets:
             max_model_mb=megabytes,
         )
         if self.structure_share + self.total_share >= 1:
-            raise ArgumentError("structure_share and total_share must leave a part for the measurements")
+            raise ArgumentError(
+                "structure_share and total_share leave nothing for the measurements; lower one"
+            )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which families there will be depends on what is found."""

@@ -91,7 +91,7 @@ class AttributeGraph:
             max_graph_cells=positive,
         )
         if self.graph_share + self.refine_share >= 1:
-            raise ArgumentError("graph_share and refine_share must leave a part for the measurements")
+            raise ArgumentError("graph_share and refine_share leave nothing for the measurements; lower one")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals there will be depends on what is found."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path
+from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.discretize.rare import RareCategories
@@ -70,8 +70,8 @@ class Marginal(metaclass=TakesOptions):
         progress: Called with the name of a step and the part that is done.
 
     Raises:
-        BudgetError: If epsilon or delta make no sense.
-        ArgumentError: If another argument is off, or the selector makes no sense with the model.
+        BudgetError: If epsilon or delta is outside its range.
+        ArgumentError: If another argument is not allowed, or the selector cannot be combined with the model.
     """
 
     key: ClassVar[str] = "marginal"
@@ -97,7 +97,7 @@ class Marginal(metaclass=TakesOptions):
         if self.budget is None:
             object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
         elif not isinstance(self.budget, Budget):
-            raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
+            raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
         normalise(
             self,
             bins=count(2).or_word("auto"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import count
+from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
 from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
 from syntabula.marginals.domain import Clique
@@ -26,6 +26,8 @@ from syntabula.table.schema import Schema
 
 ROWS_AT_ONCE = 250_000
 """Rows that `sample_to` draws and writes in one piece."""
+
+_CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
 _Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 
@@ -185,10 +187,11 @@ class Release:
             ArgumentError: If the cliques are not each a tuple or list of names.
             SchemaError: If there is no such column.
         """
-        if isinstance(cliques, str) or any(isinstance(clique, str) for clique in cliques):
-            raise ArgumentError(
-                "cliques must be a list of tuples of column names, such as [('age',), ('age', 'sex')]"
-            )
+        if not isinstance(cliques, Sequence) or isinstance(cliques, str):
+            raise refusal("cliques", _CLIQUES, cliques)
+        for clique in cliques:
+            if not isinstance(clique, Sequence) or isinstance(clique, str):
+                raise refusal("cliques", _CLIQUES, clique)
         return self.model.marginals(cliques)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -148,7 +148,7 @@ class Categorical(ColumnBase):
         super().__post_init__()
         declare(self, open=FLAG)
         if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
-            raise SchemaError("categories must be a list of values")
+            raise SchemaError(f"categories must be a list of values, not {type_of(self.categories)}")
         given = tuple(self.categories)
         if not 1 <= len(given) <= MAX_CATEGORIES:
             raise SchemaError(f"categories must hold from 1 to {MAX_CATEGORIES} values")

@@ -132,5 +132,7 @@ def _row(target: str) -> int | str:
     if target == "outlier":
         return target
     if not target.isdecimal():
-        raise CommandError("--target must be outlier or the number of a row, counted from 0", Exit.ARGUMENTS)
+        raise CommandError(
+            f"--target must be outlier or the number of a row, counted from 0; got {target!r}", Exit.ARGUMENTS
+        )
     return int(target)
