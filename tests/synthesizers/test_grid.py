@@ -56,7 +56,7 @@ class TestPairs:
         network = grid_parts("one_way", "bayesian_network")["model"]
 
         with pytest.raises(
-            ArgumentError, match=r"'adaptive' makes no sense with model 'bayesian_network'.*parents"
+            ArgumentError, match=r"'adaptive' cannot be combined with model 'bayesian_network'.*parents"
         ):
             grid_parts("adaptive", "bayesian_network")
         with pytest.raises(ArgumentError, match="one set of parents"):

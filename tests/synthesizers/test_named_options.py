@@ -48,7 +48,7 @@ def test_parts_may_be_given_by_their_keys() -> None:
         (lambda: st.AIM(max_rounds="x"), "max_rounds must be an integer"),
         (lambda: st.AIM(workload={"a": 1}), "workload must be a Workload"),
         (lambda: st.Marginal(selector="adaptve", model="pgm"), "no selector 'adaptve'; .*'adaptive'"),
-        (lambda: st.Marginal(selector="adaptive", model="bayesian_network"), "makes no sense with model"),
+        (lambda: st.Marginal(selector="adaptive", model="bayesian_network"), "cannot be combined with model"),
         (lambda: st.Marginal(selector=3, model="pgm"), "selector must be a selector or the key of one"),
         (lambda: st.Marginal(selector="adaptive", model=3), "model must be a model or the key of one"),
     ],

@@ -57,5 +57,5 @@ def test_a_senseless_value_is_refused(value: object) -> None:
 
 
 def test_an_option_of_the_wrong_type_is_named() -> None:
-    with pytest.raises(ArgumentError, match="measure_share must be a part"):
+    with pytest.raises(ArgumentError, match="measure_share must be a fraction"):
         with_options(st.AIM, {"measure_share": "half"})

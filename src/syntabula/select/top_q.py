@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import count, megabytes, names, normalise, share
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
@@ -67,14 +67,17 @@ class TopQ:
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        for name in ("rounds_per_column", "chosen_per_round", "n_thresholds"):
-            check_count(name, getattr(self, name))
-        check_count("threshold_seed", self.threshold_seed, 0)
-        check_part("measure_share", self.measure_share)
-        check_part("one_way_share", self.one_way_share)
-        check_positive("max_model_mb", self.max_model_mb)
-        if isinstance(self.ordered, str) or not all(isinstance(c, str) for c in self.ordered):
-            raise ArgumentError("ordered must be a list of column names")
+        normalise(
+            self,
+            rounds_per_column=count(),
+            chosen_per_round=count(),
+            n_thresholds=count(),
+            threshold_seed=count(0),
+            measure_share=share,
+            one_way_share=share,
+            max_model_mb=megabytes,
+            ordered=names,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import refusal
 from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM
 from syntabula.privacy.curator import Curator
@@ -54,7 +54,7 @@ class Auto(Marginal):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.selector, Automatic):
-            raise ArgumentError("the selector of Auto must be an Automatic; for another one, use Marginal")
+            raise refusal("selector of Auto", "an Automatic (use Marginal for another one)", self.selector)
         limit = min(self.selector.memory_mb, float(self.memory_mb))
         object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from syntabula._arguments import refusal
 from syntabula.errors import ArgumentError
 from syntabula.models.base import MarginalModel
 from syntabula.select.base import Selector
@@ -137,11 +138,11 @@ def grid_parts(selector: str, model: str) -> dict[str, Any]:
 def check_pair(selector: Selector, model: MarginalModel) -> None:
     """Raise ArgumentError, saying why, if these are no parts or make no sense together; others' own always do."""
     if not hasattr(selector, "select"):
-        raise ArgumentError(
-            f"selector must be a selector or the key of one: {', '.join(s.key for s in _SELECTORS)}"
+        raise refusal(
+            "selector", f"a selector or the key of one ({', '.join(s.key for s in _SELECTORS)})", selector
         )
     if not hasattr(model, "fit"):
-        raise ArgumentError(f"model must be a model or the key of one: {', '.join(m.key for m in _MODELS)}")
+        raise refusal("model", f"a model or the key of one ({', '.join(m.key for m in _MODELS)})", model)
     chosen = _info(selector, _SELECTORS), _info(model, _MODELS)
     if chosen[0] is not None and chosen[1] is not None:
         _check(chosen[0], chosen[1])
@@ -159,7 +160,7 @@ def pair_name(selector: Selector, model: MarginalModel) -> str:
 def _check(selector: PartInfo, model: PartInfo) -> None:
     if selector.adaptive and model.why_not_adaptive:
         raise ArgumentError(
-            f"selector {selector.key!r} makes no sense with model {model.key!r}: {model.why_not_adaptive}"
+            f"selector {selector.key!r} cannot be combined with model {model.key!r}: {model.why_not_adaptive}"
         )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
 from syntabula._version import __version__
+from syntabula._warnings import warn_caller
 from syntabula.discretize.rare import RareCategories
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines.memory import MemoryEngine
@@ -28,7 +28,7 @@ from syntabula.select.base import Progress, Selector
 from syntabula.synthesizers.foresight import Foresight
 from syntabula.synthesizers.grid import check_pair, pair_name
 from syntabula.synthesizers.named_options import TakesOptions
-from syntabula.synthesizers.plan import Plan
+from syntabula.synthesizers.plan import MOST_ROWS, Plan
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
@@ -72,9 +72,9 @@ class Marginal(metaclass=TakesOptions):
         progress: Called with the name of a step and the part that is done.
 
     Raises:
-        BudgetError: If epsilon or delta make no sense.
-        ArgumentError: If another argument is off, the selector makes no sense with the model, or the class of the
-            model is not registered (`syntabula.register_model`), so that its release could not be saved.
+        BudgetError: If epsilon or delta is outside its range.
+        ArgumentError: If another argument is not allowed, the selector cannot be combined with the model, or the class of
+            the model is not registered (`syntabula.register_model`), so that its release could not be saved.
     """
 
     key: ClassVar[str] = "marginal"
@@ -100,22 +100,22 @@ class Marginal(metaclass=TakesOptions):
         if self.budget is None:
             object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
         elif not isinstance(self.budget, Budget):
-            raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
-        if self.bins != "auto":
-            check_count("bins", self.bins, 2)
-        if not isinstance(self.preprocessing, Preprocessing):
-            raise ArgumentError("preprocessing must be a syntabula.Preprocessing")
-        if self.seed is not None:
-            check_count("seed", self.seed, 0)
-        check_positive("memory_mb", self.memory_mb)
+            raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
+        normalise(
+            self,
+            bins=count(2).or_word("auto"),
+            preprocessing=instance_of(Preprocessing),
+            rare=instance_of(RareCategories).or_none,
+            seed=count(0).or_none,
+            noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
+            allow_observed=flag,
+            memory_mb=megabytes,
+            journal=path.or_none,
+            resume=flag,
+            progress=function("a function of a step's name and the part that is done").or_none,
+        )
         if self.resume and self.journal is None:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
-        if self.noise is not None and not isinstance(self.noise, NoiseSource):
-            raise ArgumentError("noise must be a source with all methods of NoiseSource, or None")
-        if self.progress is not None and not callable(self.progress):
-            raise ArgumentError(
-                "progress must be a function of a step's name and the part that is done, or None"
-            )
         check_pair(self.selector, self.model)
         stored_kind(self.model)  # raises for a model that could not be saved once the budget is spent
 
@@ -136,9 +136,8 @@ class Marginal(metaclass=TakesOptions):
             types_found: Whether these types are a guess too, and will be found as those of a text file are.
         """
         declared = None if schema is None else as_schema(schema)
-        if n_rows is not None:
-            check_count("n_rows", n_rows, 0)
-        return self._foresight.guess(declared, physical or {}, n_rows, types_found=types_found)
+        assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
+        return self._foresight.guess(declared, physical or {}, assumed, types_found=types_found)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
@@ -230,7 +229,7 @@ class Marginal(metaclass=TakesOptions):
         report("encode", 0.05)
         encoded, coercions = codec.encode(table, strict=strict, found=found)
         for sentence in coercions.describe():
-            warnings.warn(CoercionWarning(sentence), stacklevel=3)
+            warn_caller(CoercionWarning(sentence))
         curator = Curator(MemoryEngine(encoded, limit_mb=self.memory_mb), ledger, noise)
 
         rare = foresight.merging(prepared)

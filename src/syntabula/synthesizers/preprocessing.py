@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
+from syntabula._arguments import Rule, normalise, one_of, share
 from syntabula.discretize.fitted import FittedDiscretizer
 from syntabula.discretize.kmeans import KMeansBins
 from syntabula.discretize.privtree import PrivTreeBins
 from syntabula.discretize.quantile import QuantileBins
-from syntabula.errors import ArgumentError
 
 DiscretizerName = Literal["uniform", "quantile", "kmeans", "privtree"]
 BinCount = int | Literal["auto"]
@@ -47,19 +47,10 @@ class Preprocessing:
     delta_share: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
-        known = get_args(DiscretizerName)
-        if self.discretizer not in known and not isinstance(self.discretizer, FittedDiscretizer):
-            raise ArgumentError(f"discretizer must be one of {', '.join(known)}, or a FittedDiscretizer")
-        if self.within not in ("even", "normal"):
-            raise ArgumentError("within must be 'even' or 'normal'")
-        for name in ("share", "delta_share"):
-            try:
-                value = Fraction(getattr(self, name))
-            except (TypeError, ValueError, OverflowError):
-                raise ArgumentError(f"{name} must be a number between 0 and 1") from None
-            if not 0 < value < 1:
-                raise ArgumentError(f"{name} must lie between 0 and 1, both excluded")
-            object.__setattr__(self, name, value)
+        if not isinstance(self.discretizer, FittedDiscretizer):
+            known = one_of(*get_args(DiscretizerName))
+            normalise(self, discretizer=Rule(f"{known.allowed}, or a FittedDiscretizer", known.read))
+        normalise(self, within=one_of("even", "normal"), share=share, delta_share=share)
 
     @property
     def fitted(self) -> FittedDiscretizer | None:
