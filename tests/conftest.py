@@ -5,7 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# No test is timed, and a failure found once is found again by whoever runs the same code.
+hypothesis.settings.register_profile("syntabula", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("syntabula")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,34 +1,195 @@
-"""Checks of options that many methods have, so that one mistake gets one sentence."""
+"""Checks of arguments and options: each kind of value has one rule, and one mistake one sentence.
+
+A rule returns a value as Python's own type, so that numbers of numpy, decimals and fractions work wherever a
+number does, or raises an ArgumentError that says what is allowed and what was given.
+"""
 
 from __future__ import annotations
 
 import math
+import numbers
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 
 from syntabula.errors import ArgumentError
 
-
-def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise ArgumentError unless a value is an integer of at least that."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}")
+_Value = TypeVar("_Value")
+_MOST_SHOWN = 60
+_SHOWN = (str, bytes, bool, int, float, complex, Decimal, Fraction, type(None))
 
 
-def check_part(name: str, value: object) -> None:
-    """Raise ArgumentError unless a value is a part of the budget."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not 0 < value < 1:
-        raise ArgumentError(f"{name} must be a part of the budget, above 0 and below 1")
+@dataclass(frozen=True)
+class Rule:
+    """What an argument may be.
+
+    Attributes:
+        allowed: What is allowed, in words that follow "must be".
+        read: Returns the value as Python's own type; raises ValueError or TypeError for one that is not allowed.
+    """
+
+    allowed: str
+    read: Callable[[Any], Any]
+
+    def __call__(self, name: str, value: object) -> Any:
+        """Return the value of an argument; raises ArgumentError, with its name, if it is not allowed."""
+        try:
+            return self.read(value)
+        except (TypeError, ValueError, OverflowError):
+            raise refusal(name, self.allowed, value) from None
+
+    @property
+    def or_none(self) -> Rule:
+        """The same rule, which None satisfies as well."""
+        return Rule(f"{self.allowed}, or None", lambda value: None if value is None else self.read(value))
+
+    def or_word(self, word: str) -> Rule:
+        """Return the same rule, which one text satisfies as well."""
+        return Rule(
+            f"{self.allowed}, or {word!r}",
+            lambda value: word if isinstance(value, str) and value == word else self.read(value),
+        )
 
 
-def check_positive(name: str, value: object) -> None:
-    """Raise ArgumentError unless a value is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ArgumentError(f"{name} must be a positive number")
+def normalise(instance: object, **rules: Rule) -> None:
+    """Check fields of a frozen dataclass, and keep them as their rules return them; raises ArgumentError."""
+    for name, rule in rules.items():
+        object.__setattr__(instance, name, rule(name, getattr(instance, name)))
 
 
-def check_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Raise ArgumentError unless a value is one of a few; True and False are no numbers here."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
-        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}")
+def count(least: int = 1, most: int | None = None) -> Rule:
+    """Return the rule of integers of at least `least`, and of at most `most` if that is given."""
+
+    def read(value: object) -> int:
+        whole = int(_typed(value, numbers.Integral))
+        return _accepted(whole, whole >= least and (most is None or whole <= most))
+
+    return Rule(f"an integer {f'of at least {least}' if most is None else f'from {least} to {most}'}", read)
+
+
+def even(least: int) -> Rule:
+    """Return the rule of even integers of at least `least`."""
+    any_count = count(least)
+
+    def read(value: object) -> int:
+        whole: int = any_count.read(value)
+        return _accepted(whole, whole % 2 == 0)
+
+    return Rule(f"an even integer of at least {least}", read)
+
+
+def real(allowed: str, accepts: Callable[[float], bool]) -> Rule:
+    """Return the rule of real numbers that satisfy a condition, which `allowed` words; they become floats."""
+
+    def read(value: object) -> float:
+        number = float(_typed(value, numbers.Real, Decimal))
+        return _accepted(number, accepts(number))
+
+    return Rule(allowed, read)
+
+
+positive = real("a finite number above 0", lambda number: 0 < number < math.inf)
+not_negative = real("a finite number of at least 0", lambda number: 0 <= number < math.inf)
+megabytes = real("a number of megabytes, above 0 and at most 1e12", lambda size: 0 < size <= 1e12)
+
+
+def _share(value: object) -> Fraction:
+    number = _typed(value, numbers.Real, Decimal)
+    exact = Fraction(number if isinstance(number, numbers.Rational | Decimal) else float(number))
+    return _accepted(exact, 0 < exact < 1)
+
+
+share = Rule("a fraction of the budget, above 0 and below 1", _share)
+"""Shares of the budget become exact fractions, so that they add up."""
+
+flag = Rule("True or False", lambda value: bool(_only(value, bool, np.bool_)))
+"""Truth values; no text and no number is one."""
+
+
+def one_of(*choices: str | bool | None) -> Rule:
+    """Return the rule of a few texts, True, False and None; the numbers 1 and 0 are none of these."""
+
+    def read(value: object) -> object:
+        given = bool(value) if isinstance(value, np.bool_) else value
+        for choice in choices:
+            # Python has 1 and True equal, and text equal to text of numpy.
+            if given is choice or (isinstance(given, str) and given == choice):
+                return choice
+        raise ValueError
+
+    return Rule(f"one of {', '.join(map(repr, choices))}", read)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    listed = tuple(_only(value, Sequence))
+    return _accepted(listed, not isinstance(value, str) and all(isinstance(name, str) for name in listed))
+
+
+names = Rule("a list of names", _names)
+
+
+def words(allowed: str) -> Rule:
+    """Return the rule of texts of at least one character, which `allowed` words."""
+    return Rule(allowed, lambda value: _accepted(str(_only(value, str)), value != ""))
+
+
+text = words("text of at least one character")
+
+
+def instance_of(kind: type, allowed: str = "") -> Rule:
+    """Return the rule of objects of a class or a runtime protocol, which `allowed` words."""
+    return Rule(allowed or f"a syntabula.{kind.__name__}", lambda value: _only(value, kind))
+
+
+def function(allowed: str) -> Rule:
+    """Return the rule of functions, which `allowed` words."""
+    return Rule(allowed, lambda value: _accepted(value, callable(value)))
+
+
+def _path(value: object) -> object:
+    name = os.fspath(_only(value, str, os.PathLike))
+    return _accepted(value, isinstance(name, str) and name != "" and "\0" not in name)
+
+
+path = Rule("the path of a file", _path)
+
+
+def _only(value: object, *types: type) -> Any:
+    if not isinstance(value, types):
+        raise TypeError
+    return value
+
+
+def _typed(value: object, *types: type) -> Any:
+    """Return a number of one of these types, of which True and False are none."""
+    return _only(None if isinstance(value, bool) else value, *types)
+
+
+def _accepted(value: _Value, satisfied: bool) -> _Value:
+    if not satisfied:
+        raise ValueError
+    return value
+
+
+def refusal(name: str, allowed: str, value: object) -> ArgumentError:
+    """Return the error of an argument that is not what is allowed."""
+    return ArgumentError(f"{name} must be {allowed}; got {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """Return what was given for a message: short values as Python writes them, of all others only the type."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, _SHOWN):
+        # A table or an array that is given by mistake must not show its cells.
+        return f"a value of type {type(value).__name__}"
+    try:
+        written = repr(plain)
+    except ValueError:
+        # Python refuses to write integers of thousands of digits.
+        return "an integer of thousands of digits"
+    return written if len(written) <= _MOST_SHOWN else f"{written[:_MOST_SHOWN]}..."

@@ -7,8 +7,22 @@ import warnings
 
 
 def warn_caller(warning: Warning) -> None:
-    """Warn at the innermost line outside this library, however deep in it the cause lies."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(warning, stacklevel=level)
+    """Warn at the line that called into this library from outside, however deep in it the cause lies.
+
+    Frames are told by the module that they belong to. The `skip_file_prefixes` of Python 3.12 goes by the names of
+    files, and would stop at the constructors that dataclasses generate, which have none.
+    """
+    frame = caller = sys._getframe(1)
+    while frame.f_back is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+            # Other libraries may lie between our frames: what called the outermost of ours is the user's.
+            caller = frame.f_back
+        frame = frame.f_back
+    warnings.warn_explicit(
+        warning,
+        category=type(warning),
+        filename=caller.f_code.co_filename,
+        lineno=caller.f_lineno,
+        module=str(caller.f_globals.get("__name__")),
+        registry=caller.f_globals.setdefault("__warningregistry__", {}),
+    )

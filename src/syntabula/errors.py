@@ -1,10 +1,10 @@
 """Every error and warning of syntabula.
 
 SyntabulaError
-├── ArgumentError(ValueError)      an argument is off; raised before data is read
-├── SchemaError(ValueError)        a schema is off, or does not fit the table
+├── ArgumentError(ValueError)      an argument is wrong; raised before data is read
+├── SchemaError(ValueError)        a schema is wrong, or does not fit the table
 ├── DataError(ValueError)          a table cannot be read as its schema says
-├── BudgetError(ValueError)        a budget makes no sense
+├── BudgetError(ValueError)        a budget is not valid
 ├── BudgetExceededError            a spend was refused by the ledger, before any noise was drawn
 ├── ResumeError                    a journal belongs to another run; nothing was drawn
 ├── ObservedDomainError            a domain read off the data was not explicitly allowed
@@ -35,7 +35,7 @@ class DataError(SyntabulaError, ValueError):
 
 
 class BudgetError(SyntabulaError, ValueError):
-    """A privacy budget makes no sense."""
+    """A privacy budget is not valid."""
 
 
 class BudgetExceededError(SyntabulaError):

@@ -264,8 +264,9 @@ class TestRefusals:
     )
     def test_another_run_is_refused_and_nothing_is_drawn(self, journal, run, words, differs: str) -> None:
         before = journal.read_bytes()
+        others = [word for word in SYNTH if "--seed" not in words or word not in ("--seed", 3)]
 
-        ran = run(*SYNTH, "-o", "out.csv", "--resume", *words)
+        ran = run(*others, "-o", "out.csv", "--resume", *words)
 
         assert ran.code == 4
         assert differs in ran.err

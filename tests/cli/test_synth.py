@@ -259,7 +259,9 @@ class TestOutputs:
     def test_a_folder_that_cannot_be_written_to_is_exit_6_before_any_spending(
         self, folder, run, no_fit, option, place
     ):
-        ran = run(*WITH_SCHEMA, option, place)
+        others = (word for word in WITH_SCHEMA if option != "-o" or word not in ("-o", "out.csv"))
+
+        ran = run(*others, option, place)
 
         assert ran.code == 6
         assert place in ran.err
@@ -305,7 +307,7 @@ class TestOutputs:
     def test_a_folder_as_output_is_exit_6(self, folder, run, no_fit):
         (folder / "results.csv").mkdir()
 
-        assert run(*WITH_SCHEMA, "-o", "results.csv", "--force").code == 6
+        assert run("synth", "people.csv", "-s", "schema.yaml", "-o", "results.csv", "--force").code == 6
 
     def test_an_unknown_format_is_exit_2_before_any_spending(self, folder, run, no_fit):
         assert run(*WITH_SCHEMA, "-o", "out.xlsx").code == 2

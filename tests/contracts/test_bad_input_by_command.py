@@ -146,12 +146,18 @@ SCHEMAS = {
     ),
     "an unknown key": declared(2, "'age'", "uper", text=schema("upper: 90", "uper: 90")),
     "reversed bounds": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: 170")),
-    "a bound that is no number": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: .nan")),
+    "a bound that is no number": declared(
+        2, "line 3", "'lower' of 'age'", "no number", text=schema("lower: 17", "lower: .nan")
+    ),
     "a bound that is text": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: low")),
-    "an endless bound": declared(2, "'pay'", "upper", text=schema("upper: 100", "upper: .inf")),
+    "an endless bound": declared(
+        2, "line 5", "'upper' of 'pay'", "infinite", text=schema("upper: 100", "upper: .inf")
+    ),
     "no categories": declared(2, "'job'", "categories", text=schema("[cook, nurse]", "[]")),
     "a category twice": declared(2, "'job'", "once", text=schema("[cook, nurse]", "[cook, cook]")),
-    "categories of mixed types": declared(2, "'job'", "types", text=schema("[cook, nurse]", "[cook, 1]")),
+    "categories of mixed types": declared(
+        2, "'job'", "mix", "quotes", text=schema("[cook, nurse]", "[cook, 1]")
+    ),
     "nothing to learn": declared(
         2,
         "column",

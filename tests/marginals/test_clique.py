@@ -20,7 +20,7 @@ class TestAllCliques:
 
     @pytest.mark.parametrize("k", [-1, 5, 1.0, True, "2"])
     def test_of_an_impossible_width_are_refused(self, k):
-        with pytest.raises(ArgumentError, match="k is"):
+        with pytest.raises(ArgumentError, match="k must be an integer from 0 to 4"):
             all_cliques("abcd", k)
 
     def test_of_repeated_columns_are_refused(self):

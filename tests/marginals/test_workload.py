@@ -30,12 +30,12 @@ class TestWorkload:
             ((("a", "a"),), (), "twice"),
             ((("a", "b"), ("b", "a")), (), "same columns"),
             ((("a",),), (1.0, 2.0), "2 weights"),
-            ((("a",),), (0.0,), "positive"),
-            ((("a",),), (-1.0,), "positive"),
-            ((("a",),), (float("nan"),), "positive"),
-            ((("a",),), (float("inf"),), "positive"),
-            ((("a",),), (True,), "positive"),
-            ((("a",),), ("1",), "positive"),
+            ((("a",),), (0.0,), "above 0"),
+            ((("a",),), (-1.0,), "above 0"),
+            ((("a",),), (float("nan"),), "above 0"),
+            ((("a",),), (float("inf"),), "above 0"),
+            ((("a",),), (True,), "above 0"),
+            ((("a",),), ("1",), "above 0"),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, cliques, weights, message):

@@ -61,7 +61,7 @@ class TestMarginals:
     def test_too_large_for_the_limit_are_refused_with_numbers(self) -> None:
         wide = Domain.from_sizes(dict.fromkeys("abc", 1000))
 
-        with pytest.raises(ResourceError, match="7,629 MB"):
+        with pytest.raises(ResourceError, match="7,630 MB, above the limit of 100 MB"):
             even_rows(wide).marginals([("a", "b", "c")], limit_mb=100)
 
     def test_of_unknown_columns_are_refused(self) -> None:

@@ -64,5 +64,5 @@ def test_a_senseless_value_is_refused(value: object) -> None:
 
 
 def test_an_option_of_the_wrong_type_is_named() -> None:
-    with pytest.raises(ArgumentError, match="measure_share must be a part"):
+    with pytest.raises(ArgumentError, match="measure_share must be a fraction"):
         st.AIM().with_options(measure_share="half")

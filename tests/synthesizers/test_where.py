@@ -249,7 +249,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("where", ["age=3", [("age", 3)], 5])
     def test_what_is_no_mapping(self, release: st.Release, where: Any) -> None:
-        with pytest.raises(ArgumentError, match="where must map names of columns"):
+        with pytest.raises(ArgumentError, match="where must be a dictionary of what is allowed of columns"):
             release.sample(1, where=where)
 
     def test_what_no_row_can_be(self) -> None:

@@ -23,9 +23,26 @@ CANARY = "zebra-canary-7731"
 
 
 class TestFormulas:
-    @pytest.mark.parametrize("text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "=", "-1+2"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "=1+1",
+            "+A1",
+            "-A1",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "=",
+            "-1+2",
+            "\n=1",
+            "＝1+1",
+            "＋A1",
+            "－A1",
+            "＠SUM(A1)",
+        ],
+    )
     def test_text_and_headers_that_would_run_get_an_apostrophe(self, text: str, tmp_path: Path) -> None:
-        header = text.replace("\r", "\t")
+        header = text.replace("\r", "\t").replace("\n", "\t")
         for name in ("t.csv", "t.tsv.gz"):
             write_table({header: texts(text, "safe")}, tmp_path / name)
             back = read_table(tmp_path / name)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count, normalise
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema
@@ -37,6 +38,9 @@ class Half:
     """
 
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        normalise(self, seed=count(0))
 
     def fit(self, source: Any, schema: Schema | None = None) -> Records:
         """Keep half of the table."""

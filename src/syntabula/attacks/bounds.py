@@ -7,10 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count, real
 from syntabula._extras import require
-from syntabula.errors import ArgumentError
 
 Floats = NDArray[np.float64]
+
+CONFIDENCE = real("a probability, above 0 and below 1", lambda confidence: 0 < confidence < 1)
+_delta = real("a number of at least 0 and below 1", lambda delta: 0 <= delta < 1)
+_epsilon = real("a number of at least 0", lambda epsilon: epsilon >= 0)
 
 
 def area_under_curve(members: Floats, others: Floats) -> float:
@@ -73,10 +77,10 @@ def epsilon_lower_bound(
         ArgumentError: If counts are not between 0 and the runs, or delta or confidence are out of range.
         MissingExtraError: If scipy is not installed.
     """
-    if not (0 <= false_positives <= n_without and 0 <= false_negatives <= n_with and n_without and n_with):
-        raise ArgumentError("errors must be counts between 0 and the number of runs, of which there is one")
-    if not 0 <= delta < 1 or not 0 < confidence < 1:
-        raise ArgumentError("delta must lie in 0 .. 1 without 1, and confidence between 0 and 1")
+    n_without, n_with = count()("n_without", n_without), count()("n_with", n_with)
+    false_positives = count(0, n_without)("false_positives", false_positives)
+    false_negatives = count(0, n_with)("false_negatives", false_negatives)
+    delta, confidence = _delta("delta", delta), CONFIDENCE("confidence", confidence)
     error = (1 - confidence) / 2
     a = _upper_rate(false_positives, n_without, error)
     c = _upper_rate(false_negatives, n_with, error)
@@ -91,6 +95,7 @@ def auc_ceiling(epsilon: float, delta: float = 0.0) -> float:
     min(delta + e^epsilon x, 1 - e^-epsilon (1 - delta - x), 1) at false positive rate x, which integrates to
     1 - (1 - delta)^2 / (1 + e^epsilon).
     """
+    epsilon, delta = _epsilon("epsilon", epsilon), _delta("delta", delta)
     return 1.0 if epsilon > 700 else 1 - (1 - delta) ** 2 / (1 + math.exp(epsilon))
 
 

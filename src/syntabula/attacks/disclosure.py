@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import count, even
 from syntabula.attacks.base import Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.knowledge import Knowledge
@@ -194,10 +195,8 @@ def _game(
     seed: int,
     max_records: int | None = None,
 ) -> DisclosureGame:
-    if n_shadows < 2 or n_shadows % 2 or n_draws < 1:
-        raise ArgumentError("n_shadows must be even and at least 2, and n_draws at least 1")
-    if max_records is not None and max_records < 1:
-        raise ArgumentError("max_records must be at least 1, or None for all records")
+    n_shadows, n_draws = even(2)("n_shadows", n_shadows), count()("n_draws", n_draws)
+    max_records, seed = count().or_none("max_records", max_records), count(0)("seed", seed)
     declared = None if schema is None else as_schema(schema)
     raw = read(table, declared)
     kinds = whole_schema(raw, declared)

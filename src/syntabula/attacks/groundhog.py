@@ -7,8 +7,8 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from syntabula._arguments import names, normalise, refusal
 from syntabula.attacks.knowledge import Knowledge
-from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats, View
 
 Part = Literal["summary", "histogram", "correlation"]
@@ -33,8 +33,9 @@ class GroundHog:
     learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        normalise(self, parts=names)
         if not self.parts or any(part not in get_args(Part) for part in self.parts):
-            raise ArgumentError(f"parts must be some of {', '.join(get_args(Part))}")
+            raise refusal("parts", f"some of {', '.join(get_args(Part))}", ", ".join(self.parts))
 
     def features(self, synthetic: View, knowledge: Knowledge) -> Floats:
         """Return the statistics [features]."""

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from syntabula._arguments import Rule, count, even, path
 from syntabula._register import entries, load
 from syntabula.attacks.base import Attack, Synthesizer
 from syntabula.attacks.baselines import take_rows
+from syntabula.attacks.bounds import CONFIDENCE
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.attacks.outliers import outlier_scores
 from syntabula.attacks.result import AttackResult, judge
@@ -31,6 +33,7 @@ from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
 LEAST_SHADOWS = 8
+_TARGET = Rule("'outlier' or the number of a row, counted from 0", count(0).or_word("outlier").read)
 
 
 def list_attacks() -> dict[str, str]:
@@ -91,8 +94,13 @@ def attack(
         SchemaError: If the schema does not fit the table.
         MissingExtraError: If scikit-learn is not installed.
     """
-    if n_shadows < LEAST_SHADOWS or n_shadows % 2:
-        raise ArgumentError(f"n_shadows must be an even number of at least {LEAST_SHADOWS}")
+    n_shadows = even(LEAST_SHADOWS)("n_shadows", n_shadows)
+    n_records = count().or_none("n_records", n_records)
+    n_synthetic = count().or_none("n_synthetic", n_synthetic)
+    confidence = CONFIDENCE("confidence", confidence)
+    target = _TARGET("target", target)
+    workers, folder = count()("workers", workers), path.or_none("folder", folder)
+    seed = count(0)("seed", seed)
     chosen = [load("attack", item)() if isinstance(item, str) else item for item in attacks]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
         raise ArgumentError("name at least one attack, and each once")
@@ -102,8 +110,10 @@ def attack(
     knowledge = Knowledge(raw, kinds)
     row = _row(knowledge, target)
     others = raw.n_rows - 1
-    if n_records is not None and not 1 <= n_records <= others:
-        raise ArgumentError("n_records must be at least 1 and at most the number of other records")
+    if n_records is not None and n_records > others:
+        raise ArgumentError(
+            f"n_records is {n_records}, more than the table's other records; name fewer, or None for all"
+        )
     game = Game(
         knowledge=Knowledge(raw, kinds, row),
         schema=declared,
@@ -196,6 +206,8 @@ def _row(knowledge: Knowledge, target: int | str) -> int:
         raise ArgumentError("the table needs a record beside the target")
     if target == "outlier":
         return int(outlier_scores(knowledge, n_neighbours=min(5, n_rows - 1)).argmax())
-    if isinstance(target, bool) or not isinstance(target, int | np.integer) or not 0 <= target < n_rows:
-        raise ArgumentError("target must be 'outlier' or the number of a row, counted from 0")
-    return int(target)
+    if not isinstance(target, int) or target >= n_rows:
+        raise ArgumentError(
+            f"target is {target}, and the table has no such row; give the number of a row, counted from 0, or 'outlier'"
+        )
+    return target

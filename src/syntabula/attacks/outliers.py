@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.errors import ArgumentError
 from syntabula.metrics.neighbours import nearest
@@ -30,8 +31,8 @@ def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
         ArgumentError: If the table has no more records than neighbours are asked for.
         MissingExtraError: If scikit-learn is not installed.
     """
-    if not 1 <= n_neighbours < knowledge.table.n_rows:
-        raise ArgumentError("n_neighbours must be at least 1 and below the number of records")
+    if count()("n_neighbours", n_neighbours) >= knowledge.table.n_rows:
+        raise ArgumentError(f"n_neighbours is {n_neighbours}; the table must have more records than that")
     points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
     distances, _ = nearest(points, points, n_neighbours + 1)
     # Of itself a record is the first neighbour, at distance 0.

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count, normalise
 from syntabula.attacks.knowledge import Knowledge
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats, View
@@ -36,8 +37,7 @@ class QueryBased:
     learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.n_bins < 2 or self.most_queries < 1:
-            raise ArgumentError("n_bins must be at least 2 and most_queries at least 1")
+        normalise(self, n_bins=count(2), most_queries=count(), seed=count(0))
 
     def features(self, synthetic: View, knowledge: Knowledge) -> Floats:
         """Return the counts [queries]."""

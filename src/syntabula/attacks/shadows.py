@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count
 from syntabula._extras import require
 from syntabula._version import __version__
 from syntabula._whole_file import whole_file
@@ -77,8 +78,7 @@ def run_shadows(
         MissingExtraError: If more than one worker is wanted and joblib, which comes with scikit-learn, is not
             installed.
     """
-    if workers < 1 or n_shadows < 1:
-        raise ArgumentError("workers and the number of shadow models must be at least 1")
+    workers, n_shadows = count()("workers", workers), count()("n_shadows", n_shadows)
     report = progress or (lambda step, done: None)
     place = None if folder is None else _opened(Path(folder), identity())
     done: dict[int, tuple[Floats, float]] = {}

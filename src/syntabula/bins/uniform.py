@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, SchemaError
+from syntabula._arguments import count as whole_number
+from syntabula.errors import SchemaError
 
 INT64_RANGE = (-(2**63), 2**63 - 1)
 UINT64_RANGE = (0, 2**64 - 1)
@@ -112,9 +113,8 @@ class Discretizer(Protocol):
 
 def check_bin_count(count: object) -> int:
     """Return a number of bins, or raise ArgumentError if it is not an integer from 1 to a million."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MAX_BINS:
-        raise ArgumentError(f"bins must be an integer from 1 to {MAX_BINS}")
-    return int(count)
+    checked: int = whole_number(1, MAX_BINS)("bins", count)
+    return checked
 
 
 @dataclass(frozen=True)

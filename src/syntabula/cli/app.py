@@ -22,6 +22,7 @@ from syntabula.cli.commands.schema import schema
 from syntabula.cli.commands.synth import synth
 from syntabula.cli.console import Console
 from syntabula.cli.exits import EXIT_HELP, Exit, Interrupts, report_failure
+from syntabula.cli.once import OnceCommand
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Anywhere: --quiet, --json, --debug. Exit codes: see `syntabula --help`."
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 for command in (synth, plan, sample, evaluate, report, info, methods, metrics, schema, attack, demo):
-    app.command(epilog=_EPILOG)(command)
+    app.command(cls=OnceCommand, epilog=_EPILOG)(command)
 
 
 def _show_version(wanted: bool) -> None:

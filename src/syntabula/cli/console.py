@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from syntabula.cli.flags import in_flags
 from syntabula.errors import PrivacyWarning, SyntabulaWarning
 
 Progress = Callable[[str, float], None]
@@ -63,7 +64,7 @@ class Console:
 
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if not self.quiet or issubclass(category, PrivacyWarning):
-            print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+            print(f"warning: {in_flags(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 @contextmanager

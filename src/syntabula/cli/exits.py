@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, Self
 
 from syntabula import errors
+from syntabula.cli.flags import in_flags
 
 
 class Exit(IntEnum):
@@ -117,7 +118,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
 
 def _message(error: BaseException, code: Exit) -> str:
     if isinstance(error, errors.SyntabulaError):
-        return str(error)
+        return in_flags(str(error))
     if code is Exit.INTERRUPTED:
         return "interrupted; no half-written file was left"
     if code is Exit.RESOURCES:

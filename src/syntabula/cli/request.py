@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 from syntabula.cli import options
 from syntabula.cli.console import Progress
 from syntabula.cli.exits import CommandError, Exit
+from syntabula.errors import SchemaError
 
 if TYPE_CHECKING:
     from syntabula import Budget, Schema
@@ -137,28 +138,33 @@ class Request:
         return method.with_options(**options) if options else method
 
     def _options(self) -> dict[str, Any]:
-        import yaml
+        from syntabula.table.plain_yaml import read_yaml
 
-        found = {}
+        found: dict[str, Any] = {}
         for text in self.method_options or ():
             name, equals, value = text.partition("=")
             if not equals or not name:
                 raise CommandError(
-                    "--option must be NAME=VALUE, such as --option max_rounds=20", Exit.ARGUMENTS
+                    f"--option must be NAME=VALUE, such as --option max_rounds=20; got {text!r}",
+                    Exit.ARGUMENTS,
                 )
+            option = name.strip().replace("-", "_")
+            if option in found:
+                raise CommandError(f"--option {option} is given twice; keep one of them", Exit.ARGUMENTS)
             try:
-                found[name.strip().replace("-", "_")] = yaml.safe_load(value)
-            except yaml.YAMLError:
-                raise CommandError(
-                    f"the value of --option {name} is no number, text or list in YAML", Exit.ARGUMENTS
-                ) from None
+                found[option] = read_yaml(value)
+            except SchemaError as error:
+                problem = str(error).removeprefix("line 1: the value ")
+                raise CommandError(f"the value of --option {option} {problem}", Exit.ARGUMENTS) from None
         return found
 
     def _bin_count(self) -> int | str | None:
         if self.bins is None or self.bins == "auto":
             return self.bins
         if not self.bins.isdecimal():
-            raise CommandError("--bins must be a whole number of at least 2, or auto", Exit.ARGUMENTS)
+            raise CommandError(
+                f"--bins must be a whole number of at least 2, or auto; got {self.bins!r}", Exit.ARGUMENTS
+            )
         return int(self.bins)
 
     def _preprocessing(self) -> Any:

@@ -60,7 +60,8 @@ def _value(text: str, column: Any) -> Any:
     )
     if kind in (int, float):
         try:
-            number = Decimal(text)
+            # Decimals would read 1_0 as ten.
+            number = Decimal(text if "_" not in text else "none")
         except InvalidOperation:
             return text
         return (

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import one_of
 from syntabula.datasets.arguments import check_n_rows, check_seed
 from syntabula.datasets.frames import Cells, make_frame
-from syntabula.errors import ArgumentError
 
 Shape = Literal["uniform", "monotone", "normal", "beta", "mixture", "imbalanced"]
 LOWER, UPPER = -10.0, 10.0
@@ -60,9 +60,7 @@ def controlled(kind: Shape, n_rows: int = 10_000, seed: int = 0) -> Any:
         ArgumentError: If an argument is out of range.
         MissingExtraError: If no dataframe library is installed.
     """
-    if kind not in get_args(Shape):
-        raise ArgumentError(f"kind must be one of {', '.join(get_args(Shape))}")
-    draw, low, high = _SHAPES[kind]
+    draw, low, high = _SHAPES[one_of(*get_args(Shape))("kind", kind)]
     drawn = draw(np.random.default_rng(check_seed(seed)), check_n_rows(n_rows))
     scaled = LOWER + (np.clip(drawn, low, high) - low) / (high - low) * (UPPER - LOWER)
     # Rounding may step over the upper bound by a last digit.

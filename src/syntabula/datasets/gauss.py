@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import count, refusal
 from syntabula.datasets.arguments import check_n_rows, check_seed
 from syntabula.datasets.frames import Cells, make_frame
-from syntabula.errors import ArgumentError
 
 ROWS = {10: 16_000, 30: 80_000, 50: 160_000}
 CORRELATION = 0.8
@@ -32,8 +32,9 @@ def gauss(n_columns: int, n_rows: int | None = None, seed: int = 0) -> Any:
         ArgumentError: If an argument is out of range.
         MissingExtraError: If no dataframe library is installed.
     """
-    if isinstance(n_columns, bool) or n_columns not in ROWS:
-        raise ArgumentError(f"n_columns must be one of {', '.join(map(str, ROWS))}")
+    n_columns = count()("n_columns", n_columns)
+    if n_columns not in ROWS:
+        raise refusal("n_columns", f"one of {', '.join(map(str, ROWS))}", n_columns)
     rows = ROWS[n_columns] if n_rows is None else check_n_rows(n_rows)
     rng = np.random.default_rng(check_seed(seed))
     # One factor that all columns share gives every pair the same correlation.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -43,8 +43,7 @@ def agreeing_marginals(
     Raises:
         ArgumentError: If there is no measurement, or rounds is not at least 1.
     """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ArgumentError("rounds must be an integer of at least 1")
+    rounds = count()("rounds", rounds)
     total = consistent_total(measurements)
     measured = _averaged(measurements)
     cliques = list(measured)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 
@@ -24,10 +25,7 @@ def all_cliques(columns: Sequence[str], k: int) -> list[Clique]:
     Raises:
         ArgumentError: If k is not such an integer, or a column is named twice.
     """
-    if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= len(columns):
-        raise ArgumentError(
-            f"k is {k!r}; it must be an integer from 0 to {len(columns)}, the number of columns"
-        )
+    k = count(0, len(columns))("k", k)
     if len(set(columns)) != len(columns):
         raise ArgumentError("a column is named twice")
     return list(combinations(columns, k))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from syntabula.errors import SchemaError
+from syntabula._arguments import count
+from syntabula.errors import ArgumentError, SchemaError
 
 Clique = tuple[str, ...]
 """A set of columns, written as a tuple of names; arrays of a clique have one axis per name, in its order."""
@@ -36,16 +37,20 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-        object.__setattr__(self, "sizes", tuple(self.sizes))
         object.__setattr__(self, "ordered", frozenset(self.ordered))
-        if len(self.columns) != len(self.sizes):
-            raise SchemaError(f"{len(self.columns)} columns but {len(self.sizes)} sizes were given")
+        sizes = tuple(self.sizes)
+        if len(self.columns) != len(sizes):
+            raise SchemaError(f"{len(self.columns)} columns but {len(sizes)} sizes were given")
         if len(set(self.columns)) != len(self.columns):
             repeated = sorted({c for c in self.columns if self.columns.count(c) > 1})
             raise SchemaError(f"columns {repeated} are named more than once; give each column its own name")
-        for column, size in zip(self.columns, self.sizes, strict=True):
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise SchemaError(f"column {column!r} has size {size!r}; a size is an integer of at least 1")
+        try:
+            checked = [
+                count()(f"the size of column {c!r}", n) for c, n in zip(self.columns, sizes, strict=True)
+            ]
+        except ArgumentError as error:
+            raise SchemaError(str(error)) from None
+        object.__setattr__(self, "sizes", tuple(checked))
         if unknown := self.ordered - set(self.columns):
             raise SchemaError(f"columns {sorted(unknown)} are said to be ordered, but are not in the domain")
         object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})

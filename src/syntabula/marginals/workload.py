@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from syntabula._arguments import count, positive, refusal
 from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques, distinct
 from syntabula.marginals.domain import Clique, Domain
@@ -47,14 +47,9 @@ class Workload:
         weights = tuple(self.weights) or (1.0,) * len(cliques)
         if len(weights) != len(cliques):
             raise ArgumentError(f"{len(weights)} weights were given for {len(cliques)} cliques")
-        for clique, weight in zip(cliques, weights, strict=True):
-            number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not number or not math.isfinite(weight) or weight <= 0:
-                raise ArgumentError(
-                    f"the weight of clique {clique} is {weight!r}; it must be positive and finite"
-                )
+        pairs = zip(cliques, weights, strict=True)
+        object.__setattr__(self, "weights", tuple(positive(f"the weight of clique {c}", w) for c, w in pairs))
         object.__setattr__(self, "cliques", cliques)
-        object.__setattr__(self, "weights", tuple(float(w) for w in weights))
 
     @classmethod
     def all_kway(cls, domain: Domain, k: int) -> Workload:
@@ -108,9 +103,13 @@ def checked_workload(option: WorkloadOption) -> Workload | int:
         return option
     if isinstance(option, Sequence) and not isinstance(option, str):
         return Workload.of(option)
-    if isinstance(option, bool) or not isinstance(option, int) or option < 1:
-        raise ArgumentError("workload must be a Workload, a list of marginals, or their number of columns")
-    return option
+    try:
+        n_columns: int = count()("workload", option)
+    except ArgumentError:
+        raise refusal(
+            "workload", "a Workload, a list of marginals, or their number of columns", option
+        ) from None
+    return n_columns
 
 
 def workload_over(option: WorkloadOption, domain: Domain) -> Workload:

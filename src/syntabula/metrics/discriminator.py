@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syntabula._arguments import count, normalise
 from syntabula._extras import require
-from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.features import ordinal
 from syntabula.metrics.score import Score
@@ -37,8 +37,7 @@ class DiscriminatorSimilarity:
     max_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        if self.max_rows < 4:
-            raise ArgumentError("max_rows must be at least 4")
+        normalise(self, max_rows=count(4))
 
     @property
     def key(self) -> str:

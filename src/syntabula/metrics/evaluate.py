@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,6 +12,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from syntabula._arguments import count
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
@@ -93,18 +94,15 @@ def evaluate(
     if unknown := set(wanted) - set(get_args(Baseline)):
         known = ", ".join(get_args(Baseline))
         raise ArgumentError(f"there is no baseline {sorted(map(str, unknown))[0]!r}; baselines are {known}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
-    threads = (os.cpu_count() or 1) if workers is None else workers
-    if threads < 1:
-        raise ArgumentError(f"workers is {workers!r}; it must be at least 1")
+    seed = count(0)("seed", seed)
+    threads: int = count().or_none("workers", workers) or os.cpu_count() or 1
     show = progress or (lambda step, done: None)
 
     show("read the tables", 0.0)
     declared = None if schema is None else as_schema(schema)
     original = read(real, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=declared)
-    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    warn_caller(PrivacyWarning(NOT_PRIVATE))
     results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)
     facts = {
         "rows_real": tables.real.n_rows,

@@ -68,8 +68,12 @@ def _cube(codes: Codes, width: int) -> Points:
 
 def ordinal(tables: Comparison, view: View) -> Floats:
     """Return rows as numbers [rows, columns] for models of trees: codes of categories, NaN where missing."""
+    # Trees hold float32: larger numbers count as the largest of these.
+    limit = float(np.finfo(np.float32).max)
     columns = [
-        view.numbers[name] if name in view.numbers else view.codes[name].astype(np.float64)
+        np.clip(view.numbers[name], -limit, limit)
+        if name in view.numbers
+        else view.codes[name].astype(np.float64)
         for name in tables.columns
     ]
     return np.column_stack(columns)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syntabula._arguments import count, normalise
 from syntabula._extras import require
-from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.features import main_effects
 from syntabula.metrics.score import Score
@@ -40,8 +40,7 @@ class PropensityError:
     max_rows: int = 20_000
 
     def __post_init__(self) -> None:
-        if self.max_rows < 1:
-            raise ArgumentError("max_rows must be at least 1")
+        normalise(self, max_rows=count())
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, flag, normalise
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.queries import answer, draw_queries
 from syntabula.metrics.score import Part, Score
@@ -36,7 +36,7 @@ class QueryError:
     n_queries: int = 1000
 
     def __post_init__(self) -> None:
-        _check(self.way, self.n_queries)
+        normalise(self, way=count(), prefixes=flag, n_queries=count())
 
     @property
     def key(self) -> str:
@@ -80,7 +80,7 @@ class QuerySimilarity:
     n_queries: int = 1000
 
     def __post_init__(self) -> None:
-        _check(1, self.n_queries)
+        normalise(self, n_queries=count())
 
     @property
     def key(self) -> str:
@@ -106,11 +106,6 @@ class QuerySimilarity:
             details={(f"{way}-way",): float(ratio.mean()) for way, ratio in found.items()},
             facts={"queries": every.size, "standard error": _standard_error(every)},
         )
-
-
-def _check(*numbers: int) -> None:
-    if min(numbers) < 1:
-        raise ArgumentError("the numbers of conditions and of queries must be at least 1")
 
 
 def _standard_error(values: Floats) -> float:

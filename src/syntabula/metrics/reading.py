@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
@@ -21,6 +21,8 @@ from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, liste
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
+_LARGEST = 1e150
+"""The squares of larger numbers, which many scores are made of, would be infinite."""
 
 
 def compare(
@@ -100,11 +102,11 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
         raise DataError(f"the {role} table has no rows")
     names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
-        warnings.warn(
-            f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
-            f"{', '.join(names)}; correct them, or declare the column as text in a schema",
-            CoercionWarning,
-            stacklevel=3,
+        warn_caller(
+            CoercionWarning(
+                f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
+                f"{', '.join(names)}; correct them, or declare the column as text in a schema"
+            )
         )
     return table
 
@@ -138,6 +140,11 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
     values[column.missing] = np.nan
     if np.isinf(values).any():
         raise DataError(f"column {name!r} of the {role} table holds infinite numbers; replace or drop them")
+    if np.abs(values, where=~column.missing, out=np.zeros(values.size)).max() > _LARGEST:
+        raise DataError(
+            f"column {name!r} of the {role} table holds numbers beyond {_LARGEST:g}, of which no score can be computed; "
+            "rescale the column, or drop them"
+        )
     return values
 
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count, normalise, one_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.metrics.features import points
@@ -39,8 +40,7 @@ class RecordSimilarity:
     max_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        if self.match not in get_args(Match) or self.max_rows < 1:
-            raise ArgumentError("match must be 'nearest' or 'position', and max_rows at least 1")
+        normalise(self, match=one_of(*get_args(Match)), max_rows=count())
 
     @property
     def key(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, normalise
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.features import Points, points
 from syntabula.metrics.neighbours import nearest
@@ -35,7 +35,7 @@ class AlphaPrecision:
     max_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        _check(self.max_rows)
+        normalise(self, max_rows=count(2))
 
     @property
     def key(self) -> str:
@@ -74,7 +74,7 @@ class BetaRecall:
     max_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        _check(self.max_rows)
+        normalise(self, max_rows=count(2))
 
     @property
     def key(self) -> str:
@@ -128,8 +128,3 @@ def _follows(curve: Floats, diagonal: Floats) -> float:
     they do in tables of categories.
     """
     return float(1 - np.abs(curve - diagonal).sum() / diagonal.sum())
-
-
-def _check(max_rows: int) -> None:
-    if max_rows < 2:
-        raise ArgumentError("max_rows must be at least 2")

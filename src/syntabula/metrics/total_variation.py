@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, normalise
 from syntabula.marginals.encoded import Codes
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
@@ -42,8 +42,7 @@ class TotalVariation:
     levels: int = 100
 
     def __post_init__(self) -> None:
-        if self.way < 1 or self.levels < 2:
-            raise ArgumentError("way must be at least 1 and levels at least 2")
+        normalise(self, way=count(), levels=count(2))
 
     @property
     def key(self) -> str:

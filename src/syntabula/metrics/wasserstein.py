@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, normalise, one_of, positive
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Part, Score
 from syntabula.metrics.total_variation import total_variation
@@ -60,14 +60,14 @@ class Wasserstein:
     directions: int = 50
 
     def __post_init__(self) -> None:
-        if self.max_rows != "auto" and self.max_rows < 1:
-            raise ArgumentError("max_rows must be at least 1, or 'auto'")
-        if self.max_pairs is not None and self.max_pairs < 2:
-            raise ArgumentError("max_pairs must be at least 2, or None for all")
-        if self.solver not in (known := [*get_args(Solver), "sliced"]):
-            raise ArgumentError(f"solver is {self.solver!r}; it must be one of {', '.join(known)}")
-        if not self.regularisation > 0 or self.directions < 1:
-            raise ArgumentError("regularisation must be above 0 and directions at least 1")
+        normalise(
+            self,
+            max_rows=count().or_word("auto"),
+            max_pairs=count(2).or_none,
+            solver=one_of(*get_args(Solver), "sliced"),
+            regularisation=positive,
+            directions=count(),
+        )
 
     @property
     def key(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from syntabula._arguments import check_count
+from syntabula._arguments import count
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -146,7 +146,7 @@ def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
         ResourceError: If so many rows would not fit the memory of any machine.
         SchemaError: If a given column is unknown or has another number of codes.
     """
-    check_count("n", n, 0)
+    count(0)("n", n)
     if n > _ROWS_BEYOND_ANY_MACHINE:
         raise ResourceError(f"{n:,} rows cannot be drawn at once; draw fewer rows at a time")
     if given is None:

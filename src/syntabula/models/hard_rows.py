@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, megabytes, normalise
+from syntabula._memory import above_limit
+from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -56,9 +57,7 @@ class HardRows(MarginalModel, ABC):
     _rows: Rows | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_count("max_rows", self.max_rows, 1)
-        check_count("seed", self.seed, 0)
-        check_positive("max_memory_mb", self.max_memory_mb)
+        normalise(self, max_rows=count(), seed=count(0), max_memory_mb=megabytes)
 
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
@@ -192,8 +191,8 @@ class HardRows(MarginalModel, ABC):
         needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
-                f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take {needed:,.0f} MB, above "
-                f"the limit of {self.max_memory_mb:,.0f} MB; use fewer bins, measure less, lower max_rows or raise "
+                f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take "
+                f"{above_limit(needed, self.max_memory_mb)}; use fewer bins, measure less, lower max_rows or raise "
                 "max_memory_mb"
             )
 
@@ -209,12 +208,11 @@ class HardRows(MarginalModel, ABC):
         chosen: NDArray[np.intp] = order[np.minimum(position, len(order) - 1)]
         lonely = np.flatnonzero(first == last)
         if lonely.size:
-            warnings.warn(
+            warn_caller(
                 ConditionWarning(
                     f"none of this model's {len(rows):,} synthetic records has the values of {lonely.size:,} of "
                     f"{asked.size:,} given rows; the records that have most of them stand in"
-                ),
-                stacklevel=3,
+                )
             )
             alike = lonely[np.argsort(asked[lonely], kind="stable")]
             # Rows that ask for the same lie side by side.

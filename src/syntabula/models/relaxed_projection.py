@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from syntabula._arguments import check_one_of
+from syntabula._arguments import normalise, one_of
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -136,7 +136,7 @@ class RelaxedProjection(SoftRowsModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("projection", self.projection, ("softmax", "sparsemax"))
+        normalise(self, projection=one_of("softmax", "sparsemax"))
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain, without thresholds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._memory import above_limit, table_mb
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, ConditionWarning, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -73,11 +74,11 @@ class Rows:
             ResourceError: If the tables would be larger than the limit; nothing was allocated.
         """
         wanted = [self.domain.canonical(c) for c in cliques]
-        needed = sum(self.domain.cells(c) for c in wanted) * 8 / 2**20
+        needed = table_mb(sum(self.domain.cells(c) for c in wanted))
         if needed > limit_mb:
             raise ResourceError(
-                f"{len(wanted)} marginals need {needed:,.0f} MB, above the model's limit of {limit_mb:,.0f} MB; "
-                "ask for fewer or narrower marginals, or raise max_memory_mb"
+                f"{len(wanted)} marginals need {above_limit(needed, limit_mb)}; ask for fewer or narrower marginals, or "
+                "raise max_memory_mb"
             )
         pairs = self._pairs({c for c in wanted if len(c) == 2})
         found = []
@@ -203,12 +204,11 @@ class Rows:
         for column, codes in zip(given.domain.columns, given.codes, strict=True):
             impossible |= self.block(column)[chosen, codes] == 0
         if impossible.any():
-            warnings.warn(
+            warn_caller(
                 ConditionWarning(
                     f"the values of {int(impossible.sum()):,} of {n:,} given rows are impossible together in this model; "
                     "their other columns were drawn as if a part were not given"
-                ),
-                stacklevel=4,
+                )
             )
         return chosen
 

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_one_of, check_positive
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula._arguments import count, flag, megabytes, normalise, positive, words
+from syntabula._memory import above_limit
+from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -71,13 +72,18 @@ class SoftRowsModel(MarginalModel, ABC):
     _fitted: Mapping[Clique, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("n_rows", 2), ("iterations", 1), ("threads", 1), ("seed", 0)):
-            check_count(name, getattr(self, name), least)
-        for name in ("learning_rate", "tolerance", "max_memory_mb"):
-            check_positive(name, getattr(self, name))
-        check_one_of("stop_at_noise", self.stop_at_noise, (True, False))
-        if not isinstance(self.device, str) or not self.device:
-            raise ArgumentError('device must be "auto" or a name of torch, such as "cpu" or "cuda:0"')
+        normalise(
+            self,
+            n_rows=count(2),
+            iterations=count(),
+            threads=count(),
+            seed=count(0),
+            learning_rate=positive,
+            tolerance=positive,
+            stop_at_noise=flag,
+            device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
+            max_memory_mb=megabytes,
+        )
 
     @abstractmethod
     def _first_arrays(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -250,6 +256,6 @@ class SoftRowsModel(MarginalModel, ABC):
         needed = self.fit_cost(list(cliques), 0).memory_mb
         if needed > self.max_memory_mb:
             raise ResourceError(
-                f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take {needed:,.0f} MB, above the "
-                f"limit of {self.max_memory_mb:,.0f} MB; use fewer bins or rows, or raise max_memory_mb"
+                f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take "
+                f"{above_limit(needed, self.max_memory_mb)}; use fewer bins or rows, or raise max_memory_mb"
             )

@@ -14,6 +14,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 
 SPREAD = 0.225
 LEAST_ROUNDS, MOST_ROUNDS = 2, 7
+_LARGEST = 1e307
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class KMeansBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         end = int(upper) + 1 if column.integer else float(upper)
-        width = float(end - lower)
+        # Sums of the largest floats would be infinite, a quarter of them is not.
+        scale = 1 if column.integer or abs(end) + abs(lower) < _LARGEST else 0.25
+        width = float(end * scale - lower * scale)
         ratio = math.cbrt(4 * SPREAD**2)
         rounds = _rounds(column.pure_epsilon(share), count, n_estimated, ratio)
         for_sums, for_counts = column.split(share / rounds, (1.0, ratio))
@@ -60,14 +63,14 @@ class KMeansBins:
             held = np.maximum(counts, 1.0)
             places = np.clip(sums / held, 0.0, 1.0)
             # An empty cell keeps its middle as centre; without noise it is known to be empty.
-            offsets = np.array([float(e - edges[0]) for e in edges])
+            offsets = np.array([float(e * scale - edges[0] * scale) for e in edges])
             middles = (offsets[:-1] + offsets[1:]) / (2 * width)
             places = np.sort(np.where(counts < 1, middles, places))
             steps = width * (places[:-1] + places[1:]) / 2
             if column.integer:
                 cuts: list[int] | list[float] = [int(lower) + math.ceil(s) for s in steps]
             else:
-                cuts = [float(lower) + float(s) for s in steps]
+                cuts = [(float(lower) * scale + float(s)) / scale for s in steps]
             bins = bins_through(cuts, lower, upper, integer=column.integer)
         return bins
 

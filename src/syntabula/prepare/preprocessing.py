@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from syntabula._arguments import Rule, normalise, one_of, share
 from syntabula._register import entries, load
-from syntabula.errors import ArgumentError
 from syntabula.prepare.discretizer import FittedDiscretizer
 
 EVEN = "uniform"
@@ -45,19 +45,9 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         if not isinstance(self.discretizer, FittedDiscretizer):
-            known = [EVEN, *(e.key for e in entries("discretizer"))]
-            if self.discretizer not in known:
-                raise ArgumentError(f"discretizer must be one of {', '.join(known)}, or a FittedDiscretizer")
-        if self.within not in ("even", "normal"):
-            raise ArgumentError("within must be 'even' or 'normal'")
-        for name in ("share", "delta_share"):
-            try:
-                value = Fraction(getattr(self, name))
-            except (TypeError, ValueError, OverflowError):
-                raise ArgumentError(f"{name} must be a number between 0 and 1") from None
-            if not 0 < value < 1:
-                raise ArgumentError(f"{name} must lie between 0 and 1, both excluded")
-            object.__setattr__(self, name, value)
+            known = one_of(EVEN, *(e.key for e in entries("discretizer")))
+            normalise(self, discretizer=Rule(f"{known.allowed}, or a FittedDiscretizer", known.read))
+        normalise(self, within=one_of("even", "normal"), share=share, delta_share=share)
 
     @property
     def fitted(self) -> FittedDiscretizer | None:

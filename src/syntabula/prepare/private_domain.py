@@ -251,6 +251,6 @@ def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:
     levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)
     for decimals in range(MOST_DECIMALS, -1, -1):
         scale = 10.0**decimals
-        inside = np.abs(values) <= MAX_GRID / scale
-        levels[inside & (np.rint(values * scale) / scale == values)] = decimals
+        inside = np.flatnonzero(np.abs(values) <= MAX_GRID / scale)
+        levels[inside[np.rint(values[inside] * scale) / scale == values[inside]]] = decimals
     return levels

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from syntabula._arguments import normalise, one_of
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
@@ -35,6 +36,9 @@ class PrivTreeBins:
 
     threshold: Literal["adaptive", "zero", "fraction"] = "adaptive"
     key: str = "privtree"
+
+    def __post_init__(self) -> None:
+        normalise(self, threshold=one_of("adaptive", "zero", "fraction"))
 
     @property
     def needs_count(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, normalise, real, share
 from syntabula.marginals.recoding import Recoding, merge_rare
 from syntabula.privacy.doors.tables import Curator
 
@@ -33,12 +33,12 @@ class RareCategories:
     least_categories: int = 100
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise ArgumentError("share of rare merging must lie between 0 and 1")
-        if isinstance(self.theta, bool) or not 0 <= self.theta < 1:
-            raise ArgumentError("theta must be at least 0 and below 1")
-        if self.least_categories < 2:
-            raise ArgumentError("least_categories must be at least 2")
+        normalise(
+            self,
+            share=share,
+            theta=real("a number of at least 0 and below 1", lambda theta: 0 <= theta < 1),
+            least_categories=count(2),
+        )
 
     @property
     def step(self) -> str:

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from syntabula._arguments import shown
+from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
 from syntabula.privacy.accounting.gaussian import mu_from_epsilon
 from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget_numbers import (
+    DELTA_ALLOWED,
     Number,
     float_below,
     number_below,
@@ -78,10 +81,10 @@ class Budget:
             PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
         """
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
-            raise BudgetError(f"accounting is {accounting!r}; it must be gdp or zcdp")
+            raise BudgetError(f"accounting is {shown(accounting)}; it must be gdp or zcdp")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
-            if delta is not None and (isinstance(delta, bool) or delta != 0):
+            if delta is not None and number_below("delta", delta, DELTA_ALLOWED) != 0:
                 read_delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
@@ -148,7 +151,8 @@ class Budget:
         """
         if self.kind == "none":
             return self
-        part = Fraction(float_below(Fraction(selection_delta)))  # a float, so that files keep it exactly
+        # A float, so that files keep it exactly.
+        part = Fraction(number_below("selection_delta", selection_delta, "a number above 0, below delta"))
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
                 "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
@@ -218,7 +222,7 @@ class Budget:
         Raises:
             BudgetError: If the kind is unknown, or a number is missing or outside its range.
         """
-        kind = record.get("kind")
+        kind = record.get("kind") if isinstance(record, Mapping) else record
         with warnings.catch_warnings():
             # The warning was given when the budget was chosen.
             warnings.simplefilter("ignore", PrivacyWarning)
@@ -235,7 +239,7 @@ class Budget:
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
-        raise BudgetError(f"budget kind is {kind!r}; it must be approximate, zcdp, pure or none")
+        raise BudgetError(f"budget kind is {shown(kind)}; it must be approximate, zcdp, pure or none")
 
     def _read_selection(self, record: Mapping[str, Any]) -> Budget:
         part = record.get("selection_delta")
@@ -266,13 +270,13 @@ class Budget:
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
             text = f"epsilon {shown_above(self.epsilon)} is above {_HIGH_EPSILON:g}: the guarantee is weak"
-            warnings.warn(text, PrivacyWarning, stacklevel=3)
+            warn_caller(PrivacyWarning(text))
         if self.delta > _HIGH_DELTA:
             text = (
                 f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: best is below one over the number of "
                 "records"
             )
-            warnings.warn(text, PrivacyWarning, stacklevel=3)
+            warn_caller(PrivacyWarning(text))
 
 
 NO_PRIVACY = Budget.none()

@@ -6,12 +6,14 @@ import math
 import numbers
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
+from syntabula._arguments import shown
 from syntabula.errors import BudgetError
 
 Number = float | Fraction | Decimal
 
-_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
+DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 
 
 def shown_above(value: float, digits: int = 6) -> str:
@@ -39,20 +41,29 @@ def float_below(value: Fraction) -> float:
 def number_below(name: str, value: object, allowed: str) -> float:
     """Read a number as a float, rounded down; raises BudgetError for NaN, texts, bools and None."""
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise BudgetError(f"{name} is {value!r}; it must be {allowed}")
+        raise BudgetError(f"{name} is {shown(value)}; it must be {allowed}")
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}") from None
+        raise BudgetError(f"{name} is {shown(value)}, which is no float; it must be {allowed}") from None
     if math.isnan(number):
         raise BudgetError(f"{name} is NaN; it must be {allowed}")
-    if not isinstance(value, (int, Fraction, Decimal)) or (
-        isinstance(value, Decimal) and value.is_infinite()
-    ):
+    exact = _exact(value)
+    if exact is None:
         return number
     if math.isinf(number):
-        raise BudgetError(f"{name} cannot be read as a float; it must be {allowed}")
-    return number if Fraction(number) <= Fraction(value) else math.nextafter(number, -math.inf)
+        raise BudgetError(f"{name} is {shown(value)}, too large for a float; it must be {allowed}")
+    return number if Fraction(number) <= exact else math.nextafter(number, -math.inf)
+
+
+def _exact(value: Any) -> Fraction | None:
+    """Return a real number exactly, whatever its type; None if it is infinite."""
+    if isinstance(value, numbers.Rational):
+        return Fraction(value)
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except OverflowError:
+        return None
 
 
 def require_positive(name: str, number: float, allowed: str) -> None:
@@ -65,11 +76,11 @@ def read_delta(value: Number | None) -> float:
     """Read a delta, rounded down; raises BudgetError if it is missing or outside 0 to 1."""
     if value is None:
         raise BudgetError(
-            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
+            f"delta is missing; it must be {DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
         )
-    number = number_below("delta", value, _DELTA_ALLOWED)
+    number = number_below("delta", value, DELTA_ALLOWED)
     if number == 0:
-        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
+        raise BudgetError(f"delta is 0; it must be {DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
     if not 0 < number < 1:
-        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
+        raise BudgetError(f"delta is {number!r}; it must be {DELTA_ALLOWED}")
     return number

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.privacy import exact_samplers
 
@@ -143,11 +144,9 @@ class SeededNoise:
     is_private = False
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise ArgumentError("seed must be an integer of at least 0")
-        self._seed = seed
+        self._seed: int = count(0)("seed", seed)
         self._spends = 0
-        self._generator = np.random.Generator(np.random.PCG64(seed))
+        self._generator = np.random.Generator(np.random.PCG64(self._seed))
 
     def begin_draw(self) -> None:
         """Turn to the stream of the next spend; see `NoiseSource.begin_draw`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from syntabula._arguments import count, text
 from syntabula._extras import require
+from syntabula._warnings import warn_caller
 from syntabula._whole_file import whole_file
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -134,8 +135,8 @@ def make_report(
     for library in ("matplotlib", "jinja2"):
         require(library, "report")
     check_method(plane)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ArgumentError(f"seed is {seed!r}; it must be an integer of at least 0")
+    seed = count(0)("seed", seed)
+    title = text("title", title)
     given = None if evaluation is None else read_evaluation(evaluation)
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
@@ -146,7 +147,7 @@ def make_report(
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
     statement = None if release is None else _statement(release, tables)
-    warnings.warn(NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    warn_caller(PrivacyWarning(NOT_PRIVATE))
 
     results = _results(tables, given, seed, show)
     distances = {_DISTANCES[r.score.metric]: r.score for r in results if _is_distance(r)}

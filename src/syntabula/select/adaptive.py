@@ -10,7 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import (
+    count,
+    megabytes,
+    normalise,
+    positive,
+    share,
+)
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.clique import downward_closure
 from syntabula.marginals.coarsening import coarsen
@@ -76,16 +82,16 @@ class Adaptive(Selector):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
-        for name in ("max_cells", "rounds_per_column"):
-            check_count(name, getattr(self, name))
-        if self.max_rounds is not None:
-            check_count("max_rounds", self.max_rounds)
-        check_positive("max_model_mb", self.max_model_mb)
-        check_part("measure_share", self.measure_share)
-        if self.one_way_share is not None:
-            check_part("one_way_share", self.one_way_share)
-        if self.records_per_noise is not None:
-            check_positive("records_per_noise", self.records_per_noise)
+        normalise(
+            self,
+            max_cells=count(),
+            rounds_per_column=count(),
+            max_rounds=count().or_none,
+            max_model_mb=megabytes,
+            measure_share=share,
+            one_way_share=share.or_none,
+            records_per_noise=positive.or_none,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many rounds there will be depends on what they find.

@@ -9,8 +9,9 @@ from fractions import Fraction
 from statistics import fmean, median
 from typing import ClassVar, NamedTuple
 
-from syntabula._arguments import check_part, check_positive
+from syntabula._arguments import instance_of, megabytes, normalise, positive, share
 from syntabula._extras import is_installed
+from syntabula._memory import above_limit
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
@@ -112,12 +113,19 @@ class Automatic(Selector):
     evolved: Genetic = field(default_factory=_persistent)
 
     def __post_init__(self) -> None:
-        check_part("choice_share", self.choice_share)
-        for name in ("dense_from", "ample_pair_noise", "max_pair_noise", "max_seconds", "memory_mb"):
-            value = getattr(self, name)
-            if value is None and name == "max_seconds":
-                continue
-            check_positive(name, value)
+        normalise(
+            self,
+            choice_share=share,
+            dense_from=positive,
+            ample_pair_noise=positive,
+            max_pair_noise=positive,
+            max_seconds=positive.or_none,
+            memory_mb=megabytes,
+            sparse=instance_of(Adaptive, "an Adaptive selector"),
+            dense=instance_of(FirstTimeDoubling, "a FirstTimeDoubling selector"),
+            network=instance_of(NeuralRows, "a NeuralRows model"),
+            evolved=instance_of(Genetic, "a Genetic model"),
+        )
         for model in (self.network, self.evolved):
             check_storable(model)
 
@@ -253,7 +261,7 @@ class Automatic(Selector):
         """Say what a way may take beyond what it is allowed; empty if nothing."""
         memory, seconds = max(s.memory_mb for s in way.steps), sum(s.seconds for s in way.steps)
         if memory > self.memory_mb:
-            return f"{memory:,.0f} MB, above {self.memory_mb:,.0f}"
+            return above_limit(memory, self.memory_mb)
         if self.max_seconds is not None and seconds > self.max_seconds:
             return f"{seconds:,.0f} s, above {self.max_seconds:,.0f}"
         return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._arguments import check_count, check_part
+from syntabula._arguments import count, normalise, share
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
@@ -56,9 +56,7 @@ class CellQueries(Selector):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
-        for name in ("rounds_per_column", "cells_per_round"):
-            check_count(name, getattr(self, name))
-        check_part("measure_share", self.measure_share)
+        normalise(self, rounds_per_column=count(), cells_per_round=count(), measure_share=share)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""

@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part
+from syntabula._arguments import count, normalise, one_of, share
 from syntabula._planning import PlannedStep, Progress
-from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
@@ -56,10 +55,7 @@ class FirstTimeDoubling(Selector):
     measure_share: Fraction | float = Fraction(9, 10)
 
     def __post_init__(self) -> None:
-        if self.queries not in ("pairs", "cells"):
-            raise ArgumentError("queries must be 'pairs' or 'cells'")
-        check_count("rounds_per_column", self.rounds_per_column)
-        check_part("measure_share", self.measure_share)
+        normalise(self, queries=one_of("pairs", "cells"), rounds_per_column=count(), measure_share=share)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many rounds there will be depends on what they find."""

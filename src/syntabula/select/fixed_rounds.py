@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._arguments import check_count, check_one_of, check_part, check_positive
+from syntabula._arguments import (
+    count,
+    flag,
+    megabytes,
+    normalise,
+    share,
+)
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
@@ -61,12 +67,15 @@ class FixedRounds(Selector):
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        check_count("rounds_per_column", self.rounds_per_column)
-        check_count("pairs_per_round", self.pairs_per_round)
-        check_part("measure_share", self.measure_share)
-        check_part("one_way_share", self.one_way_share)
-        check_one_of("again", self.again, (True, False))
-        check_positive("max_model_mb", self.max_model_mb)
+        normalise(
+            self,
+            rounds_per_column=count(),
+            pairs_per_round=count(),
+            measure_share=share,
+            one_way_share=share,
+            again=flag,
+            max_model_mb=megabytes,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import count, megabytes, normalise, share
+from syntabula._memory import above_limit
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
@@ -63,13 +64,18 @@ class IndependentDifference(Selector):
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        for name in ("dependence_share", "one_way_share"):
-            check_part(name, getattr(self, name))
+        normalise(
+            self,
+            dependence_share=share,
+            one_way_share=share,
+            max_cells=count(),
+            max_merged_cells=count(0),
+            max_model_mb=megabytes,
+        )
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
-            raise ArgumentError("dependence_share and one_way_share must leave a part of the budget")
-        for name, least in (("max_cells", 1), ("max_merged_cells", 0)):
-            check_count(name, getattr(self, name), least)
-        check_positive("max_model_mb", self.max_model_mb)
+            raise ArgumentError(
+                "dependence_share and one_way_share leave nothing for the measurements; lower one of them"
+            )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; how many pairs are measured depends on what is found."""
@@ -161,9 +167,9 @@ class IndependentDifference(Selector):
         growth_mb = _growth_mb(model, [smallest])
         if growth_mb > self.max_model_mb:
             raise ResourceError(
-                f"all columns and the smallest pair, {smallest}, make the model {growth_mb:,.1f} MB larger, more than "
-                f"the {self.max_model_mb:,.1f} MB that it may grow by; use fewer bins, shorten or group categories, or "
-                "raise max_model_mb"
+                f"with all columns and the smallest pair, {smallest}, the model grows by "
+                f"{above_limit(growth_mb, self.max_model_mb)}; use fewer bins, shorten or group categories, or raise "
+                "max_model_mb"
             )
 
     def _chosen(

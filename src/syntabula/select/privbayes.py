@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import (
+    count,
+    megabytes,
+    normalise,
+    positive,
+    share,
+)
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
@@ -64,14 +70,20 @@ class ParentSets(Selector):
     max_model_mb: float = 80.0
 
     def __post_init__(self) -> None:
-        for name in ("structure_share", "total_share"):
-            check_part(name, getattr(self, name))
+        normalise(
+            self,
+            structure_share=share,
+            total_share=share,
+            max_parents=count(),
+            max_cells=count(),
+            max_candidates=count(),
+            theta=positive,
+            max_model_mb=megabytes,
+        )
         if self.structure_share + self.total_share >= 1:
-            raise ArgumentError("structure_share and total_share must leave a part for the measurements")
-        for name in ("max_parents", "max_cells", "max_candidates"):
-            check_count(name, getattr(self, name))
-        for name in ("theta", "max_model_mb"):
-            check_positive(name, getattr(self, name))
+            raise ArgumentError(
+                "structure_share and total_share leave nothing for the measurements; lower one"
+            )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which families there will be depends on what is found."""

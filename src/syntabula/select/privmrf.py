@@ -10,7 +10,14 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import ClassVar
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import (
+    count,
+    normalise,
+    not_negative,
+    positive,
+    real,
+    share,
+)
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.clique import all_cliques
@@ -82,18 +89,21 @@ class AttributeGraph(Selector):
     max_cells: int = 20_000
 
     def __post_init__(self) -> None:
-        for name in ("graph_share", "refine_share"):
-            check_part(name, getattr(self, name))
+        normalise(
+            self,
+            graph_share=share,
+            refine_share=share,
+            candidates=count(),
+            max_columns=count(),
+            max_cells=count(),
+            theta=positive,
+            pair_slack=real("a finite number of at least 1", lambda slack: 1 <= slack < math.inf),
+            size_penalty=not_negative,
+            max_clique_cells=positive,
+            max_graph_cells=positive,
+        )
         if self.graph_share + self.refine_share >= 1:
-            raise ArgumentError("graph_share and refine_share must leave a part for the measurements")
-        for name in ("candidates", "max_columns", "max_cells"):
-            check_count(name, getattr(self, name))
-        for name in ("theta", "pair_slack", "max_clique_cells", "max_graph_cells"):
-            check_positive(name, getattr(self, name))
-        if self.pair_slack < 1:
-            raise ArgumentError("pair_slack must be at least 1")
-        if isinstance(self.size_penalty, bool) or not 0 <= self.size_penalty < math.inf:
-            raise ArgumentError("size_penalty must be a number of at least 0")
+            raise ArgumentError("graph_share and refine_share leave nothing for the measurements; lower one")
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals there will be depends on what is found."""

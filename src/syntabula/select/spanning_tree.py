@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar
 
-from syntabula._arguments import check_positive
+from syntabula._arguments import normalise, not_negative, positive
 from syntabula._planning import PlannedStep, Progress
-from syntabula.errors import ArgumentError
 from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
@@ -53,11 +51,7 @@ class SpanningTree(Selector):
     compress_sigmas: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.records_per_noise is not None:
-            check_positive("records_per_noise", self.records_per_noise)
-        value = self.compress_sigmas
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise ArgumentError("compress_sigmas must be a finite number of at least 0")
+        normalise(self, records_per_noise=positive.or_none, compress_sigmas=not_negative)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what each third will cost; pairs are bounded by the d - 1 largest."""

@@ -9,7 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import (
+    count,
+    megabytes,
+    normalise,
+    share,
+)
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.threshold import random_thresholds
@@ -68,13 +73,16 @@ class TopQ(Selector):
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
-        for name in ("rounds_per_column", "chosen_per_round"):
-            check_count(name, getattr(self, name))
-        for name in ("n_thresholds", "threshold_seed"):
-            check_count(name, getattr(self, name), 0)
-        check_part("measure_share", self.measure_share)
-        check_part("one_way_share", self.one_way_share)
-        check_positive("max_model_mb", self.max_model_mb)
+        normalise(
+            self,
+            rounds_per_column=count(),
+            chosen_per_round=count(),
+            n_thresholds=count(0),
+            threshold_seed=count(0),
+            measure_share=share,
+            one_way_share=share,
+            max_model_mb=megabytes,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._arguments import check_count, check_part, check_positive
+from syntabula._arguments import count, megabytes, normalise, share
+from syntabula._memory import above_limit
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
@@ -57,11 +58,13 @@ class WorstApproximated(Selector):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
-        if self.rounds is not None:
-            check_count("rounds", self.rounds)
-        for name in ("measure_share", "total_share"):
-            check_part(name, getattr(self, name))
-        check_positive("max_model_mb", self.max_model_mb)
+        normalise(
+            self,
+            rounds=count().or_none,
+            measure_share=share,
+            total_share=share,
+            max_model_mb=megabytes,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost; which marginals will be measured depends on what is found."""
@@ -153,8 +156,8 @@ class WorstApproximated(Selector):
         if not found:
             smallest = min(members, key=model.domain.cells)
             raise ResourceError(
-                f"even the smallest marginal of the workload, {smallest}, makes a model of "
-                f"{model.memory_mb([smallest]):,.1f} MB, more than the {growth_mb:,.1f} MB that it may grow by in "
-                "the first round; use fewer bins, shorten or group categories, or raise max_model_mb"
+                f"with even the smallest marginal of the workload, {smallest}, the model takes "
+                f"{above_limit(model.memory_mb([smallest]), growth_mb)} that it may grow to in the first round; use "
+                "fewer bins, shorten or group categories, or raise max_model_mb"
             )
         return found

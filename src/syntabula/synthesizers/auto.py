@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from syntabula._arguments import refusal
 from syntabula._planning import Progress
-from syntabula.errors import ArgumentError
 from syntabula.models.base import Model
 from syntabula.models.pgm import PGM
 from syntabula.privacy.doors import Doors
@@ -66,8 +66,8 @@ class Auto(Marginal):
     model: PGM = field(default_factory=PGM)
 
     def __post_init__(self) -> None:
-        if not hasattr(self.selector, "memory_mb"):
-            raise ArgumentError("the selector of Auto must be an Automatic; for another one, use Marginal")
+        if not isinstance(self.selector, Automatic):
+            raise refusal("selector of Auto", "an Automatic (use Marginal for another one)", self.selector)
         limit = min(self.selector.memory_mb, float(self.memory_mb))
         object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
         super().__post_init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import refusal
+from syntabula._warnings import warn_caller
 from syntabula.bins.cutting import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
@@ -50,9 +51,11 @@ class Conditions:
     def read(cls, codec: Codec, where: object) -> Self:
         """Read what a user asks for; raises ArgumentError or SchemaError if a release can have no such rows."""
         if not isinstance(where, Mapping):
-            raise ArgumentError(
-                "where must map names of columns to what is allowed there, such as "
-                "{'sex': 'Female', 'age': (30, 40), 'education': ['Bachelors', 'Masters']}"
+            raise refusal(
+                "where",
+                "a dictionary of what is allowed of columns, such as {'sex': 'Female', 'age': (30, 40), 'education': "
+                "['Bachelors', 'Masters']}",
+                where,
             )
         cuts: dict[str, Parts] = {}
         satisfying: dict[str, NDArray[np.bool_]] = {}
@@ -126,7 +129,7 @@ class SatisfyingRows:
                 "conditions, and the others are thrown away"
             )
         if warning:
-            warnings.warn(ConditionWarning(warning), stacklevel=5)
+            warn_caller(ConditionWarning(warning))
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from syntabula._arguments import refusal
+from syntabula._entries import Kind
 from syntabula._planning import PlannedStep, Progress
 from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
@@ -38,11 +40,9 @@ class MarginalLearner:
 
     def __post_init__(self) -> None:
         if not hasattr(self.selector, "select"):
-            known = ", ".join(e.key for e in entries("selector"))
-            raise ArgumentError(f"selector must be a selector or the key of one: {known}")
+            raise refusal("selector", f"a selector or the key of one ({_keys('selector')})", self.selector)
         if not hasattr(self.model, "fit"):
-            known = ", ".join(e.key for e in entries("model"))
-            raise ArgumentError(f"model must be a model or the key of one: {known}")
+            raise refusal("model", f"a model or the key of one ({_keys('model')})", self.model)
         check_storable(self.model)
         why_not = getattr(self.model, "why_not_adaptive", "")
         if why_not and getattr(self.selector, "adaptive", False):
@@ -81,8 +81,9 @@ class Marginal(Synthesizer):
         model: Is fitted to them, and sampled; a model, or the key of one.
 
     Raises:
-        BudgetError: If epsilon or delta make no sense.
-        ArgumentError: If another argument is off, or the selector cannot be combined with the model.
+        BudgetError: If epsilon or delta is outside its range.
+        ArgumentError: If another argument is not allowed, the selector cannot be combined with the model, or the class of
+            the model is not registered, so that its release could not be saved.
     """
 
     key: ClassVar[str] = "marginal"
@@ -110,3 +111,7 @@ class Marginal(Synthesizer):
     def name(self) -> str:
         """Key of the method; of a free pair, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name
+
+
+def _keys(kind: Kind) -> str:
+    return ", ".join(entry.key for entry in entries(kind))

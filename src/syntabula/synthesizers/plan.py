@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from syntabula._memory import above_limit
 from syntabula._planning import PlannedStep
 from syntabula.bins.bin_count import budget_rice
 from syntabula.errors import ResourceError
@@ -26,6 +27,7 @@ _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 _BEYOND_ANY_MB = 1e12
 GUESSED_ROWS = 100_000
+MOST_ROWS = 10**15
 GUESSED_CATEGORIES = 50
 
 
@@ -83,8 +85,8 @@ class Plan:
                 widest = sorted(domain.columns, key=domain.size, reverse=True)[:3]
                 sizes = ", ".join(f"{c!r} has {domain.size(c):,} codes" for c in widest)
                 raise ResourceError(
-                    f"step {step.name!r} may need {step.memory_mb:,.0f} MB, above the limit of {memory_mb:,.0f} MB "
-                    f"({sizes}); use fewer bins, shorten or group the categories of these columns, or raise memory_mb"
+                    f"step {step.name!r} may need {above_limit(step.memory_mb, memory_mb)} ({sizes}); use "
+                    f"fewer bins, shorten or group the categories of these columns, or raise memory_mb"
                 )
 
     def __str__(self) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import count, refusal
+from syntabula._arguments import path as file_path
 from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
@@ -24,6 +26,8 @@ from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
 """Rows that `sample_to` draws and writes in one piece."""
+
+_CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
 _Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 
@@ -134,7 +138,7 @@ class Release:
         from syntabula.table.files.files import write_parts
 
         rows, draw = self._prepared(n, where, given)
-        rng = np.random.default_rng(_checked_seed(seed))
+        rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
         write_parts(pieces, path, self.origin)
@@ -150,7 +154,7 @@ class Release:
     ) -> dict[str, RawColumn]:
         """Draw a synthetic table as raw columns, in schema order; see `sample`."""
         rows, draw = self._prepared(n, where, given)
-        return draw(0, rows, np.random.default_rng(_checked_seed(seed)))
+        return draw(0, rows, _generator(seed))
 
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
@@ -167,11 +171,11 @@ class Release:
             completion = Completion.of(self.codec, self.model, given)
             return completion.n_rows, completion.draw
         if where is None:
-            return _checked_rows(self.n_estimated if n is None else n), self._draw
+            return _n_rows(self.n_estimated if n is None else n), self._draw
         rows = SatisfyingRows.of(self.codec, self.model, where)
-        count = _checked_rows(max(0, round(rows.expected)) if n is None else n)
-        rows.check(count)
-        return count, rows.draw
+        n_rows = _n_rows(max(0, round(rows.expected)) if n is None else n)
+        rows.check(n_rows)
+        return n_rows, rows.draw
 
     def _draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)
@@ -183,10 +187,11 @@ class Release:
             ArgumentError: If the cliques are not each a tuple or list of names, or the method's model answers none.
             SchemaError: If there is no such column.
         """
-        if isinstance(cliques, str) or any(isinstance(clique, str) for clique in cliques):
-            raise ArgumentError(
-                "cliques must be a list of tuples of column names, such as [('age',), ('age', 'sex')]"
-            )
+        if not isinstance(cliques, Sequence) or isinstance(cliques, str):
+            raise refusal("cliques", _CLIQUES, cliques)
+        for clique in cliques:
+            if not isinstance(clique, Sequence) or isinstance(clique, str):
+                raise refusal("cliques", _CLIQUES, clique)
         answers = getattr(self.model, "marginals", None)
         if answers is None:
             raise ArgumentError(
@@ -230,8 +235,9 @@ def load(path: str | os.PathLike[str]) -> Release:
 
     Raises:
         ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
+        ArgumentError: If the path is none.
     """
-    content, arrays = read_release(path)
+    content, arrays = read_release(file_path("path", path))
     try:
         model = model_from_state(content["model"], arrays)
         return Release(
@@ -247,15 +253,10 @@ def load(path: str | os.PathLike[str]) -> Release:
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
 
 
-def _checked_rows(n: object) -> int:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ArgumentError("n must be an integer of at least 0: the number of rows to draw")
-    return int(n)
+def _n_rows(n: object) -> int:
+    number: int = count(0)("n", n)
+    return number
 
 
-def _checked_seed(seed: int | None) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ArgumentError("seed must be an integer of at least 0, or None")
-    return int(seed)
+def _generator(seed: int | None) -> np.random.Generator:
+    return np.random.default_rng(count(0).or_none("seed", seed))

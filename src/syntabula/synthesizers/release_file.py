@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import shown
+from syntabula._memory import above_limit
 from syntabula._version import __version__
 from syntabula._whole_file import whole_file
 from syntabula.errors import ReleaseFileError
@@ -63,7 +65,8 @@ def write_release(
         raise ReleaseFileError(f"the release cannot be written as JSON: {error}") from None
     if len(text) > MAX_MANIFEST_BYTES:
         raise ReleaseFileError(
-            f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
+            "the schema is too large for a release file, as JSON of "
+            f"{above_limit(len(text) / 2**20, MAX_MANIFEST_BYTES / 2**20)}; shorten its categories"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
     try:
@@ -139,7 +142,11 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")
     version = manifest.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version < 1:
+        raise ReleaseFileError(
+            f"{name!r} has a format version of {shown(version)}, which no release has; it was altered"
+        )
+    if version > FORMAT_VERSION:
         raise ReleaseFileError(
             f"{name!r} has format version {version}, newer than this library reads ({FORMAT_VERSION}); "
             "upgrade syntabula"

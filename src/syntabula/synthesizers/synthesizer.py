@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
 from syntabula._planning import Progress
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
@@ -30,7 +30,14 @@ from syntabula.privacy.run import open_ledger
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.options import check_arguments, with_options
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, guessed_codec, guessed_columns, make_plan
+from syntabula.synthesizers.plan import (
+    GUESSED_ROWS,
+    MOST_ROWS,
+    Plan,
+    guessed_codec,
+    guessed_columns,
+    make_plan,
+)
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
 from syntabula.table.coding.codec import Codec
@@ -108,22 +115,22 @@ class Synthesizer(ABC):
         if self.budget is None:
             object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
         elif not isinstance(self.budget, Budget):
-            raise ArgumentError("budget must be a syntabula.Budget, or None to use epsilon and delta")
-        if self.bins != "auto":
-            check_count("bins", self.bins, 2)
-        if not isinstance(self.preprocessing, Preprocessing):
-            raise ArgumentError("preprocessing must be a syntabula.Preprocessing")
-        if self.seed is not None:
-            check_count("seed", self.seed, 0)
-        check_positive("memory_mb", self.memory_mb)
+            raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
+        normalise(
+            self,
+            bins=count(2).or_word("auto"),
+            preprocessing=instance_of(Preprocessing),
+            rare=instance_of(RareCategories).or_none,
+            seed=count(0).or_none,
+            noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
+            allow_observed=flag,
+            memory_mb=megabytes,
+            journal=path.or_none,
+            resume=flag,
+            progress=function("a function of a step's name and the part that is done").or_none,
+        )
         if self.resume and self.journal is None:
             raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
-        if self.noise is not None and not isinstance(self.noise, NoiseSource):
-            raise ArgumentError("noise must be a source with all methods of NoiseSource, or None")
-        if self.progress is not None and not callable(self.progress):
-            raise ArgumentError(
-                "progress must be a function of a step's name and the part that is done, or None"
-            )
         _ = self.learner  # refuses what it cannot be made of
 
     @property
@@ -170,8 +177,7 @@ class Synthesizer(ABC):
             SchemaError: If the schema does not fit the names of the columns.
         """
         declared = None if schema is None else as_schema(schema)
-        if n_rows is not None:
-            check_count("n_rows", n_rows, 0)
+        assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
         found: dict[str, PhysicalType] = {}
         if not is_whole(declared):
             if not physical:
@@ -186,7 +192,7 @@ class Synthesizer(ABC):
         whole = (
             declared if is_whole(declared) else completed(declared, physical or {}, guessed_columns(found))
         )
-        rows = GUESSED_ROWS if n_rows is None else n_rows
+        rows = GUESSED_ROWS if assumed is None else assumed
         return self._plan(guessed_codec(whole, self.bins, rows, self._budget), prepared, rows)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:

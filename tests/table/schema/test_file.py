@@ -65,7 +65,6 @@ class TestRoundTrip:
     def test_the_dictionary_is_plain_json(self):
         assert Schema.from_json(json.loads(json.dumps(SCHEMA.to_json()))) == SCHEMA
 
-    @settings(deadline=None)
     @given(labels, st.text(st.characters(codec="utf-8"), min_size=1, max_size=10))
     def test_any_name_and_category_survives(self, tmp_path_factory, categories, name):
         schema = Schema({name: Categorical(tuple(categories))})
@@ -92,7 +91,7 @@ class TestRoundTrip:
         path.write_text(
             "version: 1\ncolumns:\n"
             "  smoker: {kind: categorical, categories: [yes, no, on, trueish]}\n"
-            "  member: {kind: categorical, categories: [true, FALSE], nullable: True}\n"
+            "  member: {kind: categorical, categories: [true, false], nullable: True}\n"
         )
 
         schema = Schema.from_yaml(path)
@@ -111,12 +110,18 @@ class TestRefusals:
         [
             ("  age: {kind: numerc, lower: 1, upper: 2}", "'age'.*kind must be one of numeric"),
             ("  age: {kind: numeric, lower: 1}", r"'age'.*upper"),
-            ("  age: {kind: numeric, lower: one, upper: 2}", r"'age'.*\$\.lower"),
-            ("  age: {kind: numeric, lower: .nan, upper: 2}", "'age'.*finite"),
+            ("  age: {kind: numeric, lower: one, upper: 2}", "'age': lower must be a number, not text"),
+            (
+                "  age: {kind: numeric, lower: .nan, upper: 2}",
+                "line 3: 'lower' of 'age' is infinite or no number",
+            ),
             ("  age: {kind: numeric, lower: 3, upper: 2}", "'age'.*swap"),
             ("  age: {kind: numeric, lower: 1, uper: 2}", "'age'.*did you mean 'upper'"),
             ("  age: {kind: categorical, categories: []}", "'age'.*categories"),
-            ("  age: {kind: categorical, categories: [[a]]}", r"'age'.*\$\.categories"),
+            (
+                "  age: {kind: categorical, categories: [[a]]}",
+                "'age': category number 1 must be text, .*, not a list",
+            ),
             ("  age: {kind: boolean, provenance: guessed}", "'age'"),
             ("  age: {kind: boolean, spelling: ja/nein}", "'age'.*spelling must be one of true/false"),
             ("  age: 3", "'age' must be a mapping"),
@@ -125,10 +130,16 @@ class TestRefusals:
             ("  a: &x {kind: boolean}\n  b: *x", "anchors"),
             ("  a: !!python/object:os.system {kind: boolean}", "tags"),
             ("  a: " + "[" * 20 + "]" * 20, "nested"),
-            ("  a: {kind: date, lower: 2020-13-45, upper: 2021-01-01}", "not valid YAML"),
+            (
+                "  a: {kind: date, lower: 2020-13-45, upper: 2021-01-01}",
+                "'a': lower does not exist in the calendar",
+            ),
             ("  a: {kind: [boolean]}", "kind"),
-            ("  a: {kind: numeric, lower: 0, upper: " + "9" * 5000 + "}", "not valid YAML"),
-            ("  ? [a]\n  : {kind: boolean}", "not valid YAML"),
+            (
+                "  a: {kind: numeric, lower: 0, upper: " + "9" * 5000 + "}",
+                "line 3: 'upper' of 'a' has too many digits",
+            ),
+            ("  ? [a]\n  : {kind: boolean}", "line 3: a name must be text"),
             ("  a: {", "line"),
         ],
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntabula._warnings import warn_caller
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
@@ -83,11 +83,10 @@ def attack(
     check_outputs({"--out": out}, inputs=(table, request.schema_file), force=force)
     if out is not None and out.suffix.lower() != ".json":
         raise CommandError(f"--out {str(out)!r} must end in .json", Exit.ARGUMENTS)
-    warnings.warn(
+    warn_caller(
         PrivacyWarning(
             "what an attack finds depends on the table and is not private; keep it as the table is kept"
-        ),
-        stacklevel=2,
+        )
     )
 
     shared: dict[str, Any] = {"workers": workers, "folder": folder, "seed": seed}
@@ -133,5 +132,7 @@ def _row(target: str) -> int | str:
     if target == "outlier":
         return target
     if not target.isdecimal():
-        raise CommandError("--target must be outlier or the number of a row, counted from 0", Exit.ARGUMENTS)
+        raise CommandError(
+            f"--target must be outlier or the number of a row, counted from 0; got {target!r}", Exit.ARGUMENTS
+        )
     return int(target)

@@ -54,9 +54,9 @@ def schema(
             {"out": str(out), "schema": document, "notes": notes},
         )
     else:
-        import yaml
+        from syntabula.table.plain_yaml import write_yaml
 
-        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        text = write_yaml(document)
         console.result(text, {"out": None, "schema": document, "notes": notes})
     for note in notes:
         console.note(f"note: {note}")

@@ -151,7 +151,7 @@ def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
 def check_rows(rows: int | None) -> None:
     """Refuse a negative number of rows before anything is spent."""
     if rows is not None and rows < 0:
-        raise CommandError("--rows must be at least 0", Exit.ARGUMENTS)
+        raise CommandError(f"--rows must be at least 0; got {rows}", Exit.ARGUMENTS)
 
 
 def check_table_file(path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import megabytes
+from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -40,10 +41,8 @@ class MemoryEngine:
     """
 
     def __init__(self, table: EncodedTable, *, limit_mb: float = 4000.0) -> None:
-        if isinstance(limit_mb, bool | str) or not 0 < limit_mb < math.inf:
-            raise ArgumentError(f"limit_mb is {limit_mb!r}; it must be a positive number of megabytes")
         self._table = table
-        self._limit_mb = float(limit_mb)
+        self._limit_mb: float = megabytes("limit_mb", limit_mb)
 
     @property
     def domain(self) -> Domain:
@@ -67,7 +66,7 @@ class MemoryEngine:
         for clique in cliques:
             in_order = tuple(clique) == self.domain.canonical(clique)
             cells += self.domain.cells(clique) * (1 if in_order else 2)
-        return (cells * 8 + CHUNK_ROWS * _BYTES_PER_KEY) / 2**20
+        return table_mb(cells * 8 + CHUNK_ROWS * _BYTES_PER_KEY, 1)
 
     def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
         """Return exact counts of each clique, one axis per column in the clique's order.
@@ -100,10 +99,9 @@ class MemoryEngine:
             widest = max(cliques, key=self.domain.cells, default=())
             cells = self.domain.cells(widest)
             raise ResourceError(
-                f"counting {len(cliques)} marginals may need {needed:,.0f} MB, above the limit of "
-                f"{self._limit_mb:,.0f} MB; the widest, {tuple(widest)}, has {cells:,} cells "
-                f"({cells * 8 / 2**20:,.0f} MB). Use fewer bins, group categories, ask for fewer or narrower "
-                "marginals, or raise the limit"
+                f"counting {len(cliques)} marginals may need {above_limit(needed, self._limit_mb)}; the widest, "
+                f"{tuple(widest)}, has {cells_shown(cells)} cells of 8 bytes. Use fewer bins, group categories, ask for "
+                "fewer or narrower marginals, or raise memory_mb"
             )
 
     def _histogram(self, block: Clique) -> CountArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, normalise, real
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.privacy.coordinates import Coordinates, Points
@@ -47,8 +47,11 @@ class ClosestRecord:
     max_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        if not 0 <= self.percentile <= 100 or self.max_rows < 1:
-            raise ArgumentError("percentile must lie in 0 .. 100, and max_rows be at least 1")
+        normalise(
+            self,
+            percentile=real("a number from 0 to 100", lambda percentile: 0 <= percentile <= 100),
+            max_rows=count(),
+        )
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, flag, names, normalise, path
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Part, Score
 from syntabula.metrics.utility.efficacy import NO_TARGET, at_most, check_evaluators
@@ -51,9 +51,8 @@ class Affinity:
     max_rows: int = 20_000
 
     def __post_init__(self) -> None:
-        check_evaluators(self.evaluators, self.max_rows)
-        if self.n_trials < 1:
-            raise ArgumentError("n_trials must be at least 1")
+        normalise(self, evaluators=names, tuned=flag, n_trials=count(), cache=path.or_none, max_rows=count())
+        check_evaluators(self.evaluators)
 
     @property
     def key(self) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from syntabula._arguments import count, names, normalise, one_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.score import Direction, Part, Score
@@ -49,7 +50,8 @@ class Efficacy:
     max_rows: int = 20_000
 
     def __post_init__(self) -> None:
-        check_evaluators(self.evaluators, self.max_rows)
+        normalise(self, target=one_of("class", "number"), evaluators=names, max_rows=count())
+        check_evaluators(self.evaluators)
 
     @property
     def key(self) -> str:
@@ -103,14 +105,12 @@ def at_most(view: View, n: int, rng: np.random.Generator) -> View:
     return view.take(rng.choice(view.n_rows, size=n, replace=False))
 
 
-def check_evaluators(keys: tuple[str, ...], max_rows: int) -> None:
-    """Raise ArgumentError if an evaluator is unknown, none is named, or no rows are allowed."""
+def check_evaluators(keys: tuple[str, ...]) -> None:
+    """Raise ArgumentError if an evaluator is unknown, or none is named."""
     if not keys:
         raise ArgumentError("name at least one evaluator")
     for key in keys:
         evaluator(key)
-    if max_rows < 1:
-        raise ArgumentError("max_rows must be at least 1")
 
 
 def _objection(tables: Comparison, wanted: Literal["class", "number"]) -> str:

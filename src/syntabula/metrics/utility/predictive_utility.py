@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syntabula._arguments import count, normalise
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
-from syntabula.metrics.utility.efficacy import NO_TARGET, check_evaluators
+from syntabula.metrics.utility.efficacy import NO_TARGET
 from syntabula.metrics.utility.evaluators import evaluator
 from syntabula.metrics.utility.learning import Encoding, class_scores, predictions
 
@@ -31,7 +32,7 @@ class PredictiveUtility:
     max_rows: int = 50_000
 
     def __post_init__(self) -> None:
-        check_evaluators(("linear",), self.max_rows)
+        normalise(self, max_rows=count())
 
     @property
     def key(self) -> str:

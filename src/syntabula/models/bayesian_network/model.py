@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import check_count, check_positive
+from syntabula._arguments import count, megabytes, normalise
+from syntabula._memory import above_limit, table_mb
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
@@ -66,8 +67,7 @@ class BayesianNetwork(MarginalModel):
     _conditionals: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        check_positive("max_memory_mb", self.max_memory_mb)
-        check_count("estimate_rows", self.estimate_rows)
+        normalise(self, max_memory_mb=megabytes, estimate_rows=count())
 
     @property
     def domain(self) -> Domain:
@@ -97,7 +97,7 @@ class BayesianNetwork(MarginalModel):
             c: max([n, *(self.domain.cells(q) for q in cliques if c in q)])
             for c, n in zip(self.domain.columns, self.domain.sizes, strict=True)
         }
-        return sum(cells.values()) * 8 / 2**20
+        return table_mb(sum(cells.values()))
 
     def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
         """Say what a fit takes: a pass over the marginals, and work space of their size."""
@@ -165,7 +165,7 @@ class BayesianNetwork(MarginalModel):
 
     @property
     def _fits(self) -> bool:
-        return self._tree.cells * 8 / 2**20 <= self.max_memory_mb
+        return table_mb(self._tree.cells) <= self.max_memory_mb
 
     @cached_property
     def _tables(self) -> list[FloatArray]:
@@ -180,7 +180,7 @@ class BayesianNetwork(MarginalModel):
                 kept[family] = self._conditionals[family]
                 needed.update(family)
         tree = junction_tree(self.domain.project(self.domain.canonical(needed)), kept)
-        if tree.cells * 8 / 2**20 > self.max_memory_mb:
+        if table_mb(tree.cells) > self.max_memory_mb:
             shape = self.domain.shape(clique)
             cells = np.ravel_multi_index([self._rows[c] for c in clique], shape) if clique else 0
             counts = np.bincount(np.atleast_1d(cells), minlength=math.prod(shape)).reshape(shape)
@@ -246,11 +246,11 @@ def _tree_tables(tree: JunctionTree, conditionals: Mapping[Clique, FloatArray]) 
 
 
 def _check_cells(domain: Domain, clique: Clique, max_memory_mb: float) -> None:
-    memory_mb = domain.cells(clique) * 8 / 2**20
+    memory_mb = table_mb(domain.cells(clique))
     if memory_mb > max_memory_mb:
         raise ResourceError(
-            f"a marginal over {clique} would take {memory_mb:,.0f} MB, above the limit of {max_memory_mb:,.0f} MB; "
-            "ask for fewer columns at once"
+            f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+            "once, or raise max_memory_mb"
         )
 
 

@@ -9,8 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_one_of
-from syntabula.errors import ArgumentError
+from syntabula._arguments import count, flag, normalise, real
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
@@ -67,12 +66,14 @@ class Genetic(HardRows):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("mutations", 1), ("crossovers", 0), ("generations", 1)):
-            check_count(name, getattr(self, name), least)
-        part = self.tolerance
-        if isinstance(part, bool) or not isinstance(part, int | float) or not 0 < part < 1:
-            raise ArgumentError("tolerance must be a number above 0 and below 1")
-        check_one_of("stop_at_noise", self.stop_at_noise, (True, False, None))
+        normalise(
+            self,
+            mutations=count(),
+            crossovers=count(0),
+            generations=count(),
+            tolerance=real("a number above 0 and below 1", lambda part: 0 < part < 1),
+            stop_at_noise=flag.or_none,
+        )
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model evolved towards all given measurements, from this one's records or random ones.

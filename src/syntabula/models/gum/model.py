@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import check_count
+from syntabula._arguments import count, normalise
 from syntabula.marginals.agreement import AGREEMENT_BYTES, agreeing_marginals
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
@@ -103,8 +103,7 @@ class GUM(HardRows):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("passes", self.passes, 1)
-        check_count("consistency_rounds", self.consistency_rounds, 1)
+        normalise(self, passes=count(), consistency_rounds=count())
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, from random records.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_one_of, check_positive
+from syntabula._arguments import count, flag, normalise, one_of, positive
 from syntabula.models.neural.network import (
     Input,
     Network,
@@ -62,12 +62,14 @@ class NeuralRows(SoftRowsModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("units", self.units, 1)
-        if self.emphasis is not None:
-            check_positive("emphasis", self.emphasis)
-        check_one_of("fixed_input", self.fixed_input, (True, False))
-        check_one_of("loss", self.loss, ("squared", "largest", "halved"))
-        check_one_of("start", self.start, ("codes", "gaussian"))
+        normalise(
+            self,
+            units=count(),
+            emphasis=positive.or_none,
+            fixed_input=flag,
+            loss=one_of("squared", "largest", "halved"),
+            start=one_of("codes", "gaussian"),
+        )
 
     @property
     def _loss(self) -> Loss:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -191,7 +192,7 @@ def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
 
 def junction_tree_memory_mb(domain: Domain, cliques: Iterable[Clique]) -> float:
     """Return the size of the junction tree over some cliques, at 8 bytes a cell, before anything is allocated."""
-    return tree_cells(domain.sizes, [as_mask(domain, c) for c in cliques]) * 8 / 2**20
+    return table_mb(tree_cells(domain.sizes, [as_mask(domain, c) for c in cliques]))
 
 
 def memory_with_each_mb(
@@ -205,13 +206,13 @@ def memory_with_each_mb(
 
 def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:
     """Raise ResourceError, naming the largest clique and remedies, if the tree is larger than allowed."""
-    memory_mb = tree.cells * 8 / 2**20
+    memory_mb = table_mb(tree.cells)
     if memory_mb > max_memory_mb:
         largest = max(tree.cliques, key=tree.domain.cells)
         raise ResourceError(
-            f"the model would take {memory_mb:,.0f} MB, above the limit of {max_memory_mb:,.0f} MB; its largest clique "
-            f"{largest} alone takes {tree.domain.cells(largest) * 8 / 2**20:,.0f} MB. Measure fewer marginals together, "
-            "use fewer bins or categories, or raise the limit"
+            f"the model would take {above_limit(memory_mb, max_memory_mb)}; its largest clique, {largest}, has "
+            f"{cells_shown(tree.domain.cells(largest))} cells of 8 bytes. Measure fewer marginals together, use fewer "
+            "bins or categories, or raise max_memory_mb"
         )
 
 

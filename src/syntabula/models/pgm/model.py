@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import check_count, check_one_of, check_positive
+from syntabula._arguments import count, flag, megabytes, normalise, positive
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -66,10 +66,7 @@ class PGM(MarginalModel):
     _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
 
     def __post_init__(self) -> None:
-        check_count("iterations", self.iterations)
-        check_positive("tolerance", self.tolerance)
-        check_positive("max_memory_mb", self.max_memory_mb)
-        check_one_of("stop_at_noise", self.stop_at_noise, (True, False))
+        normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
 
     @property
     def domain(self) -> Domain:

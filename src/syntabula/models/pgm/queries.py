@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from syntabula._memory import above_limit, table_mb
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
@@ -39,11 +40,11 @@ def marginal_probabilities(
     for held, table, members in zip(tree.cliques, tables, inside, strict=True):
         found |= projections(table, held, members)
     for clique in across:
-        memory_mb = tree.domain.cells(clique) * 8 / 2**20
+        memory_mb = table_mb(tree.domain.cells(clique))
         if memory_mb > max_memory_mb:
             raise ResourceError(
-                f"a marginal over {clique} would take {memory_mb:,.0f} MB, above the limit of {max_memory_mb:,.0f} MB; "
-                "ask for fewer columns at once"
+                f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+                "once, or raise max_memory_mb"
             )
     found |= pairs_across(tree, tables, [c for c in across if len(c) == 2])
     for clique in across:
@@ -112,11 +113,11 @@ def _product(
     tree: JunctionTree, parts: list[tuple[Clique, FloatArray]], wanted: Clique, max_memory_mb: float
 ) -> FloatArray:
     """Multiply tables and sum out what is not wanted."""
-    memory_mb = math.prod(tree.domain.shape(wanted)) * 8 / 2**20
+    memory_mb = table_mb(math.prod(tree.domain.shape(wanted)))
     if memory_mb > max_memory_mb:
         raise ResourceError(
-            f"a marginal over {wanted} would take {memory_mb:,.0f} MB, above the limit of {max_memory_mb:,.0f} MB; "
-            "ask for fewer columns at once"
+            f"a marginal over {wanted} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+            "once, or raise max_memory_mb"
         )
     names = list(dict.fromkeys(c for columns, _ in parts for c in columns))
     operands: list[object] = []

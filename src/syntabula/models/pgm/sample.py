@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable, code_dtype
@@ -138,12 +138,11 @@ def sample_given(
         for column, codes in part.items():
             drawn[column][rows] = codes
     if contrary:
-        warnings.warn(
+        warn_caller(
             ConditionWarning(
                 f"the values of {contrary:,} of {given.n_rows:,} given rows are impossible together in this model; "
                 "their other columns were drawn as if a part were not given"
-            ),
-            stacklevel=2,
+            )
         )
     return EncodedTable(tree.domain, tuple(drawn[c] for c in tree.domain.columns))
 

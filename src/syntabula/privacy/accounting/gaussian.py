@@ -67,6 +67,8 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
+    if math.isinf(2 * epsilon):
+        raise BudgetError(f"epsilon is {epsilon!r}, for which mu would be infinite; give a smaller one")
     _require_delta(delta)
     low = high = math.sqrt(2 * epsilon)
     while not _holds(epsilon, low, delta):

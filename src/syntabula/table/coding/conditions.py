@@ -16,6 +16,7 @@ from syntabula.errors import ArgumentError
 from syntabula.table.coding.instants import day_of, first_and_last_moment
 from syntabula.table.schema.column_codes import Binned, all_labels, n_codes
 from syntabula.table.schema.columns import (
+    LABEL_TYPES,
     MICROSECONDS,
     Boolean,
     Categorical,
@@ -24,6 +25,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    type_of,
 )
 
 _HOW = "give a value, a list of values, a range as a tuple (first, last), None for missing or ... for present"
@@ -123,11 +125,23 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
         same_type = isinstance(value, bool) == (column.label_type is bool)
         is_count = isinstance(value, int) and column.label_type is str
         found = labels.get(str(value) if is_count else value) if _is_hashable(value) and same_type else None
+    if found is None and isinstance(column, Categorical) and not _is_of_type(value, column.label_type):
+        raise ArgumentError(
+            f"where asks for {value!r}, which is {type_of(value)}; the categories of column {name!r} are "
+            f"{LABEL_TYPES[column.label_type]}, so ask for one of these"
+        )
     if found is None:
         raise ArgumentError(
             f"where asks for {value!r}, which column {name!r} never is; {_hint(name, column, value)}"
         )
     return found
+
+
+def _is_of_type(value: object, kind: type) -> bool:
+    """Say whether a value could be a category of a type: numbers of either type could, and whole ones be text."""
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, (str, int) if kind is str else int | float | Decimal | Fraction)
 
 
 def _is_hashable(value: object) -> bool:

@@ -43,8 +43,7 @@ PATTERNS = {
     "TIMESTAMP": _TIME,
     "TIMESTAMPTZ": _TIME + "(Z|[+-][0-9]{2}(:?[0-9]{2})?)",
 }
-_LINE = re.compile(r"CSV Error on Line: (\d+)")
-_WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
 
 def read_delimited(
@@ -68,10 +67,11 @@ def read_delimited(
     import duckdb
 
     with connection() as database:
+        reader = _Reader(database, path, compression)
         try:
-            return interruptible(database, lambda: _read(database, path, compression, delimiter, schema))
+            return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
-            raise DataError(_explained(path, str(error))) from None
+            raise DataError(reader.explained(str(error), delimiter)) from None
 
 
 def load_texts(
@@ -98,9 +98,10 @@ def load_texts(
 
     from syntabula.table.frames.frames import check_names
 
+    reader = _Reader(database, path, compression)
+
     def load() -> list[str]:
-        reader = _Reader(database, path, compression)
-        names, found = _header(reader, path, delimiter, schema, by_header=True)
+        names, found = _header(reader, delimiter, schema, by_header=True)
         check_names(names)
         source = reader.source(found, quote='"', names=[f"c{i}" for i in range(len(names))], header=True)
         database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
@@ -109,16 +110,14 @@ def load_texts(
     try:
         return interruptible(database, load)
     except duckdb.Error as error:
-        raise DataError(_explained(path, str(error))) from None
+        raise DataError(reader.explained(str(error), delimiter)) from None
 
 
-def _read(
-    database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None
-) -> tuple[dict[str, RawColumn], int]:
+def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
     from syntabula.table.frames.frames import check_names
 
-    reader = _Reader(database, path, compression)
-    names, found = _header(reader, path, delimiter, schema)
+    database = reader.database
+    names, found = _header(reader, delimiter, schema)
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
     source = reader.source(found, quote='"', names=plain, header=True)
@@ -142,14 +141,16 @@ def _read(
 
 
 def _header(
-    reader: _Reader, path: str, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
+    reader: _Reader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
 ) -> tuple[list[str], str]:
     """Return the column names and the delimiter, found if it is not given: by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
     texts = [(line or "") + "\n" for (line,) in lines]
     if not "".join(texts).strip("\n\r\ufeff"):
-        raise DataError(f"{path!r} is empty; a table needs at least a header line with the column names")
-    records = {d: _records(texts, d, path) for d in ([delimiter] if delimiter else DELIMITERS)}
+        raise DataError(
+            f"{reader.path!r} is empty; a table needs at least a header line with the column names"
+        )
+    records = {d: _records(texts, d, reader.path) for d in ([delimiter] if delimiter else DELIMITERS)}
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
         if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
@@ -199,6 +200,19 @@ class _Reader:
         ).fetchall()
         return rows
 
+    def explained(self, message: str, delimiter: str | None) -> str:
+        """Return what is wrong with a file that DuckDB refused; its own words may hold cells, and are not passed on."""
+        from syntabula.table.text_faults import delimited_fault
+
+        fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
+        if fault is not None:
+            return fault
+        record = _RECORD.match(message)
+        where = f"{self.path!r}, near line {record[1]}," if record else f"{self.path!r}"
+        return (
+            f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
+        )
+
 
 def _types(database: Any, places: Sequence[int]) -> dict[int, str]:
     """Return the type of some columns, by position: guessed on the first rows, then proven on all."""
@@ -241,21 +255,3 @@ def _test(column: str, kind: str) -> str:
 
 def _cast(column: str, kind: str) -> str:
     return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
-
-
-def _explained(path: str, message: str) -> str:
-    """Return what is wrong with a file, without the cells that DuckDB quotes."""
-    line = _LINE.search(message)
-    where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
-    if widths := _WIDTHS.search(message):
-        return (
-            f"{where} has {widths[2]} cells, the header has {widths[1]}; correct the line, and quote "
-            "cells that hold the delimiter"
-        )
-    if "unterminated quote" in message:
-        return f"{where} has a quote that is never closed; close it, or double quotes within a cell"
-    if "unicode" in message.lower() or "utf-8" in message.lower():
-        return f"{where} is not UTF-8; save the file in UTF-8"
-    if "Maximum line size" in message:
-        return f"{where} is longer than 2 MB; is a quote never closed, or is this no delimited text?"
-    return f"{where} cannot be read as delimited text; check its delimiter, quotes and compression"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 DELIMITERS = ",;\t|"
-# A number cannot run, and negative numbers are common labels.
-STARTS_FORMULA = r"^[=+\-@\t\r]"
+# What may begin a formula (OWASP, CSV Injection), in half and in full width. A number cannot run, and negative
+# numbers are common labels.
+STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 PLAIN_NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$"
 
 

@@ -83,8 +83,9 @@ def write_table(
         columns: Columns in order, of one length.
         path: File to write; an existing one is replaced at the very end, and of a symbolic link the link itself.
         origin: Types to write; the columns' own if None.
-        neutralise_formulas: Whether text of delimited files that a spreadsheet would run, that is text that
-            starts with = + - @ tab or carriage return and is not a plain number, gets a leading apostrophe.
+        neutralise_formulas: Whether text of delimited files that a spreadsheet would run gets a leading apostrophe:
+            text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed, and is
+            not a plain number.
 
     Raises:
         ArgumentError: If the suffix is not supported.

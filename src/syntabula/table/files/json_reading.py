@@ -72,18 +72,26 @@ def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
     with connection() as database:
         try:
             lines = interruptible(database, lambda: database.execute(query).fetchall())
-        except duckdb.Error as error:
-            line = re.search(r"in line (\d+)", str(error))
-            where = f"line {line[1]} of {path!r}" if line else f"{path!r}"
-            raise DataError(f"{where} is not valid JSON; write one object per line") from None
+        except duckdb.Error:
+            raise DataError(_explained(path, compression)) from None
     decoder = msgspec.json.Decoder(dict[str, cell])
     rows = []
-    for number, (text,) in enumerate(lines, start=1):
+    for (text,) in lines:
         try:
             rows.append(decoder.decode(text))
         except (msgspec.DecodeError, RecursionError):
-            raise DataError(f"object {number} of {path!r} is not a JSON object with text as keys") from None
+            raise DataError(_explained(path, compression)) from None
     return rows
+
+
+def _explained(path: str, compression: str) -> str:
+    from syntabula.table.text_faults import json_fault
+
+    known = json_fault(path, compression)
+    return (
+        known
+        or f"{path!r} is not valid JSON Lines in UTF-8; write one object of finite numbers and texts per line"
+    )
 
 
 def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from syntabula.bins.uniform import check_bin_count
+from syntabula._arguments import Rule, count, flag, normalise, one_of
+from syntabula.bins.uniform import MAX_BINS
 from syntabula.errors import ArgumentError, SchemaError
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ class ColumnBase:
     provenance: Provenance = "public"
 
     def __post_init__(self) -> None:
-        require_bool("nullable", self.nullable)
-        if self.provenance not in get_args(Provenance):
-            raise SchemaError("provenance must be 'public', 'private' or 'observed'")
+        declare(self, nullable=FLAG, provenance=one_of(*get_args(Provenance)))
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as declared and what to do; None if it can."""
@@ -48,10 +47,17 @@ def unless(physical: PhysicalType, allowed: set[str], declared: str) -> str | No
     )
 
 
-def require_bool(name: str, value: object) -> None:
-    """Refuse anything but True and False; raises SchemaError."""
-    if not isinstance(value, bool):
-        raise SchemaError(f"{name} must be true or false")
+def left_out(rule: Rule) -> Rule:
+    """Return a rule for an entry of a schema that need not be there."""
+    return Rule(f"{rule.allowed}, or left out", rule.or_none.read)
+
+
+def declare(column: object, **rules: Rule) -> None:
+    """Check fields of a column or a schema, and keep them as their rules return them; raises SchemaError."""
+    try:
+        normalise(column, **rules)
+    except ArgumentError as error:
+        raise SchemaError(str(error)) from None
 
 
 def require_order(ascending: bool) -> None:
@@ -60,11 +66,6 @@ def require_order(ascending: bool) -> None:
         raise SchemaError("lower lies above upper; swap the bounds")
 
 
-def check_bins(bins: object) -> None:
-    """Refuse a number of bins that is none, if one is given; raises SchemaError."""
-    if bins is None:
-        return
-    try:
-        check_bin_count(bins)
-    except ArgumentError as error:
-        raise SchemaError(str(error)) from None
+FLAG = Rule("true or false", flag.read)
+BIN_COUNT = left_out(count(1, MAX_BINS))
+"""The rule of a column's own number of bins."""

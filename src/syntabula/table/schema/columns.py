@@ -6,15 +6,21 @@ import math
 import numbers
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, get_args
 
+import numpy as np
+
+from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import SchemaError
 from syntabula.table.schema.column_base import (
+    BIN_COUNT,
+    FLAG,
     ColumnBase,
     Provenance,
-    check_bins,
-    require_bool,
+    declare,
+    left_out,
     require_order,
     unless,
 )
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMN_TYPES",
+    "LABEL_TYPES",
     "MAX_GRID",
     "MICROSECONDS",
     "SPELLINGS",
@@ -40,10 +47,17 @@ __all__ = [
     "Provenance",
     "Resolution",
     "time_zone",
+    "type_of",
 ]
 
 Label = str | int | float | bool
 
+LABEL_TYPES: dict[type[Label], str] = {
+    str: "text",
+    bool: "true and false",
+    int: "whole numbers",
+    float: "numbers with a point",
+}
 MAX_CATEGORIES = 10_000_000
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
@@ -78,19 +92,16 @@ class Numeric(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("integer", self.integer)
-        check_bins(self.bins)
+        declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
         if self.decimals is not None:
             self._check_decimals(self.decimals)
 
-    def _check_decimals(self, decimals: object) -> None:
+    def _check_decimals(self, decimals: int) -> None:
         if self.integer:
             raise SchemaError("integer columns have no decimals; drop one of the two")
-        if isinstance(decimals, bool) or not isinstance(decimals, int) or not 0 <= decimals <= MAX_DECIMALS:
-            raise SchemaError(f"decimals must be an integer from 0 to {MAX_DECIMALS}, or left out")
         low, high = self._decimal_grid(decimals)
         if low > high:
             raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
@@ -135,9 +146,9 @@ class Categorical(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("open", self.open)
+        declare(self, open=FLAG)
         if isinstance(self.categories, str | bytes) or not hasattr(self.categories, "__iter__"):
-            raise SchemaError("categories must be a list of values")
+            raise SchemaError(f"categories must be a list of values, not {type_of(self.categories)}")
         given = tuple(self.categories)
         if not 1 <= len(given) <= MAX_CATEGORIES:
             raise SchemaError(f"categories must hold from 1 to {MAX_CATEGORIES} values")
@@ -145,21 +156,29 @@ class Categorical(ColumnBase):
         object.__setattr__(self, "categories", labels)
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
-            raise SchemaError("categories mix types; make all of them text, integers, floats or booleans")
+            mixed = ", ".join(word for kind, word in LABEL_TYPES.items() if kind in kinds)
+            raise SchemaError(f"categories mix {mixed}; make all of them of one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
-        if kinds == {int}:
-            integer_dtype(min(int(v) for v in labels), max(int(v) for v in labels))
         if self.open:
             self._check_other()
+        if kinds == {int}:
+            self._check_width()
+
+    def _check_width(self) -> None:
+        every = [int(label) for label in (*self.categories, *([self.other_label] if self.open else []))]
+        try:
+            integer_dtype(min(every), max(every))
+        except SchemaError:
+            raise SchemaError(
+                "the categories do not fit a 64-bit integer; make them text, in quotes"
+            ) from None
 
     def _check_other(self) -> None:
         other = _label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
-            raise SchemaError(
-                f"an open column of {self.label_type.__name__} categories needs an other_label of that type"
-            )
+            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, as the categories are")
         if other in set(self.categories):
             raise SchemaError("other_label is a category already; choose another one")
 
@@ -203,9 +222,10 @@ class Boolean(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.spelling not in SPELLINGS:
+        if not isinstance(self.spelling, str) or self.spelling not in SPELLINGS:
             raise SchemaError(
-                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories"
+                f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories; got "
+                f"{shown(self.spelling)}"
             )
 
     def objection(self, physical: PhysicalType) -> str | None:
@@ -236,12 +256,10 @@ class Identifier(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_bool("integer", self.integer)
+        declare(self, integer=FLAG, width=left_out(count(1, 32)))
         if not isinstance(self.prefix, str):
-            raise SchemaError("prefix must be text")
-        _label("prefix", self.prefix)
-        if self.width is not None and (type(self.width) is not int or not 1 <= self.width <= 32):
-            raise SchemaError("width must be an integer from 1 to 32, or left out")
+            raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
+        object.__setattr__(self, "prefix", _label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers have neither prefix nor width; drop them")
 
@@ -256,20 +274,24 @@ COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
 
 def _number(name: str, value: object, integer: bool) -> int | float:
     """Return a bound as int or float; messages leave the value out, as drafts take it from the data."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SchemaError(f"{name} must be a number")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+        raise SchemaError(f"{name} must be a number, not {type_of(value)}")
     if isinstance(value, numbers.Integral):
         whole = int(value)
         integer_dtype(whole, whole)
         return whole
-    number = float(value) + 0.0  # -0.0 becomes 0.0
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0
+    except (ValueError, OverflowError):
+        number = math.nan
     if not math.isfinite(number):
-        raise SchemaError(f"{name} must be finite")
+        raise SchemaError(f"{name} must be a finite number")
     if not integer:
         return number
-    if not number.is_integer():
+    exact = Fraction(value if isinstance(value, numbers.Rational | Decimal) else number)
+    if exact % 1 != 0:
         raise SchemaError(f"{name} must be a whole number, as the column is integer")
-    return _number(name, int(number), integer)
+    return _number(name, int(exact), integer)
 
 
 def _label(name: str, value: object) -> Label:
@@ -280,10 +302,25 @@ def _label(name: str, value: object) -> Label:
         except UnicodeEncodeError:
             raise SchemaError(f"{name} is not valid Unicode; replace its lone surrogates") from None
         return str(value)
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, numbers.Real) and math.isfinite(value):
-        return float(value) + 0.0
-    raise SchemaError(f"{name} must be text, a finite number, true or false")
+    if not isinstance(value, numbers.Real | Decimal):
+        raise SchemaError(f"{name} must be text, a number, true or false, not {type_of(value)}")
+    try:
+        number = float(value) + 0.0
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SchemaError(f"{name} must be a finite number")
+    if number != value:
+        raise SchemaError(f"{name} is no number that a float holds exactly; give it as a float or as text")
+    return number
+
+
+def type_of(value: object) -> str:
+    """Return what a value is in a reader's words, without the value."""
+    words = {bool: "a truth value", int: "a whole number", float: "a number with a point", str: "text"}
+    words |= {type(None): "null", dict: "a mapping", list: "a list"}
+    return next((word for kind, word in words.items() if isinstance(value, kind)), type(value).__name__)

@@ -10,6 +10,7 @@ others: find   # only if the table has more columns, whose domains are to be fou
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import datetime as dt
 import difflib
@@ -17,44 +18,23 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, NoReturn
 
-import msgspec
-import yaml
-
+from syntabula._arguments import shown
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
+from syntabula.table.plain_yaml import read_yaml, write_yaml
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.schema import Schema
 
 VERSION = 1
 MAX_BYTES = 10_000_000
-MAX_DEPTH = 8
-_BOOL = "tag:yaml.org,2002:bool"
+LABELS = ("categories", "other_label")
+"""Entries of a column that hold labels, which must be those that are typed."""
 
-# The C parser is the same safe loader, some ten times faster; not every build of PyYAML has it.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class _UniqueKeyLoader(_Loader):  # type: ignore[misc]
-    """Safe loader that refuses repeated keys instead of keeping the last, and for which yes and no are text.
-
-    Only true and false are truth values, as in YAML 1.2: `categories: [yes, no]` means the words.
-    """
-
-    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {
-        first: [pair for pair in pairs if pair[0] != _BOOL]
-        for first, pairs in _Loader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Build one mapping."""
-        pairs = [[self.construct_object(part, deep=True) for part in pair] for pair in node.value]
-        return _unique(pairs)
-
-
-_UniqueKeyLoader.add_implicit_resolver(_BOOL, re.compile("(true|True|TRUE|false|False|FALSE)$"), [*"tTfF"])
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
+_MOMENT = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -79,9 +59,8 @@ def read_schema(path: str | Path) -> Schema:
         raise SchemaError(f"schema file {path} cannot be read: {error.strerror}") from None
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"schema file {path} is larger than {MAX_BYTES} bytes")
-    document = _parse(raw, path)
     try:
-        return schema_from_document(document)
+        return schema_from_document(_document(raw, path))
     except SchemaError as error:
         raise SchemaError(f"schema file {path}: {error}") from None
 
@@ -103,7 +82,7 @@ def write_schema(schema: Schema, path: str | Path) -> None:
     if path.suffix.lower() == ".json":
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+        text = write_yaml(document)
     raw = text.encode()
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"the schema takes more than {MAX_BYTES} bytes as a file; shorten its categories")
@@ -135,9 +114,11 @@ def schema_from_document(document: object) -> Schema:
     if not isinstance(document, Mapping):
         raise SchemaError("a schema is a mapping with the keys 'version' and 'columns'")
     _refuse_unknown("the schema", document, ["version", "label", "columns", "others"])
-    version = document.get("version")
+    if "version" not in document:
+        raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
+    version = document["version"]
     if type(version) is not int or version != VERSION:
-        raise SchemaError(f"the schema's version must be {VERSION}; other versions are not understood")
+        raise SchemaError(f"the schema's version must be the number {VERSION}, not {shown(version)}")
     columns = document.get("columns")
     if not isinstance(columns, Mapping):
         raise SchemaError("the schema's 'columns' must be a mapping of column names to columns")
@@ -173,22 +154,31 @@ def _column_from_document(name: str, body: object) -> Column:
         raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{hint}")
     column_type = COLUMN_TYPES[kind]
     _refuse_unknown(where, body, ["kind", *(f.name for f in dataclasses.fields(column_type))])
-    values = {key: _timed(value) if kind == "datetime" else value for key, value in body.items()}
-    del values["kind"]
+    values = {key: value for key, value in body.items() if key != "kind"}
+    for field in dataclasses.fields(column_type):
+        if field.name not in values and field.default is dataclasses.MISSING:
+            raise SchemaError(f"{where}: {field.name} is missing; a {kind} column needs it")
     try:
-        return msgspec.convert(values, column_type)
-    except msgspec.ValidationError as error:
-        # Messages name the type that is expected and the path below the column, for instance `$.lower`.
+        if kind in ("date", "datetime"):
+            values |= {side: _time(side, values[side], kind) for side in ("lower", "upper")}
+        return column_type(**values)
+    except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
 
 
-def _timed(value: object) -> object:
-    """Read a day, which YAML makes of 2024-01-31, as its first moment."""
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return dt.datetime(value.year, value.month, value.day)
-    if isinstance(value, str) and len(value) == len("2024-01-31") and value.count("-") == 2:
-        return value + "T00:00:00"
-    return value
+def _time(name: str, value: object, kind: str) -> dt.date:
+    """Read a day, or a time of which a day alone is the first moment; messages leave the value out."""
+    pattern = _DAY if kind == "date" else _MOMENT
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        example = "a day such as 2024-01-31" + (
+            "" if kind == "date" else ", or a time such as 2024-01-31T10:00:00"
+        )
+        raise SchemaError(f"{name} must be {example}")
+    try:
+        return dt.date.fromisoformat(value) if kind == "date" else dt.datetime.fromisoformat(value)
+    except ValueError:
+        parts = "day or month" if kind == "date" else "day, month, hour or offset"
+        raise SchemaError(f"{name} does not exist in the calendar; correct its {parts}") from None
 
 
 def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -> None:
@@ -204,41 +194,37 @@ def _check_suffix(path: Path) -> None:
         raise SchemaError(f"schema file {path} must end in .yaml, .yml or .json")
 
 
-def _parse(raw: bytes, path: Path) -> object:
+def _document(raw: bytes, path: Path) -> object:
+    """Return what a file holds; raises SchemaError."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in raw:
+        raise SchemaError("the file is not UTF-8 but, as it seems, UTF-16; save it in UTF-8")
     try:
         text = raw.decode("utf-8-sig")
-        if path.suffix.lower() == ".json":
-            return json.loads(text, object_pairs_hook=_unique)
-        _check_events(text)
-        # The loader derives from the safe one: plain values only, no objects.
-        return yaml.load(text, Loader=_UniqueKeyLoader)
-    except yaml.MarkedYAMLError as error:
-        line = "" if error.problem_mark is None else f" in line {error.problem_mark.line + 1}"
-        raise SchemaError(f"schema file {path} is not valid YAML{line}: {error.problem}") from None
-    except SchemaError as error:
-        raise SchemaError(f"schema file {path}: {error}") from None
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError):
-        kind = "JSON" if path.suffix.lower() == ".json" else "YAML"
-        raise SchemaError(f"schema file {path} is not valid {kind}") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SchemaError(f"line {line} is not UTF-8; save the file in UTF-8") from None
+    if path.suffix.lower() != ".json":
+        return read_yaml(text, LABELS)
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except SchemaError:
+        raise
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"this is not valid JSON in line {error.lineno}: {error.msg}") from None
+    except RecursionError:
+        raise SchemaError("this is not valid JSON: values are nested too deep") from None
+    except ValueError:
+        raise SchemaError("this is not valid JSON: a number has too many digits") from None
 
 
-def _check_events(text: str) -> None:
-    """Refuse what could blow up or surprise, before any object is built."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise SchemaError("anchors and aliases are not allowed; write the values out")
-        if getattr(event, "tag", None) is not None:
-            raise SchemaError("tags are not allowed; write plain values")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise SchemaError(f"values are nested more than {MAX_DEPTH} deep")
+def _no_number(constant: str) -> NoReturn:
+    raise SchemaError(f"{constant} is no number of JSON; write a finite number")
 
 
-def _unique(pairs: Iterable[Iterable[Any]]) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
-            raise SchemaError(f"key {key!r} is given twice")
+            raise SchemaError(f"key {key!r} is given twice; keep one of them")
         mapping[key] = value
     return mapping

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
+from syntabula._arguments import shown
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.schema.columns import Column, ColumnBase, Provenance
 
@@ -55,10 +56,11 @@ class Schema:
             if not isinstance(column, ColumnBase):
                 raise SchemaError(f"column {name!r} must be one of {_kinds()}, not {type(column).__name__}")
         if label is not None and not isinstance(label, str):
-            raise SchemaError("label must be text")
-        if others is not None and others not in get_args(Others):
+            raise SchemaError(f"label must be text; got {shown(label)}")
+        if others is not None and (not isinstance(others, str) or others not in get_args(Others)):
             raise SchemaError(
-                "others must be 'find', to have the domains of further columns found privately, or left out"
+                "others must be 'find', to have the domains of further columns found privately, or left out; got "
+                f"{shown(others)}"
             )
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
         object.__setattr__(self, "label", label)

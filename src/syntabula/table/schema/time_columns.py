@@ -8,8 +8,17 @@ import zoneinfo
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
+from syntabula._arguments import one_of, shown
 from syntabula.errors import SchemaError
-from syntabula.table.schema.column_base import ColumnBase, check_bins, require_order, unless
+from syntabula.table.schema.column_base import (
+    BIN_COUNT,
+    ColumnBase,
+    declare,
+    require_order,
+    unless,
+)
 
 if TYPE_CHECKING:
     from syntabula.table.raw import PhysicalType
@@ -51,10 +60,12 @@ class Date(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_bins(self.bins)
-        for side in (self.lower, self.upper):
-            if not isinstance(side, dt.date) or isinstance(side, dt.datetime):
-                raise SchemaError("lower and upper must be dates without a time of day")
+        declare(self, bins=BIN_COUNT)
+        for side in ("lower", "upper"):
+            day = _plain(getattr(self, side))
+            if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+                raise SchemaError(f"{side} must be a day without a time of day, such as a datetime.date")
+            object.__setattr__(self, side, day)
         require_order(self.lower <= self.upper)
 
     def grid(self) -> tuple[int, int]:
@@ -95,11 +106,12 @@ class Datetime(ColumnBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_bins(self.bins)
-        if self.resolution not in MICROSECONDS:
-            raise SchemaError(f"resolution must be one of {', '.join(MICROSECONDS)}")
-        if not isinstance(self.lower, dt.datetime) or not isinstance(self.upper, dt.datetime):
-            raise SchemaError("lower and upper must be dates with a time of day")
+        declare(self, bins=BIN_COUNT, resolution=one_of(*MICROSECONDS))
+        for side in ("lower", "upper"):
+            moment = _plain(getattr(self, side))
+            if not isinstance(moment, dt.datetime):
+                raise SchemaError(f"{side} must be a day with a time of day, such as a datetime.datetime")
+            object.__setattr__(self, side, moment)
         low, high = self.bounds()
         require_order(low <= high)
         first, last = self.grid()
@@ -131,17 +143,27 @@ class Datetime(ColumnBase):
         return unless(physical, {"datetime"}, self.kind)
 
 
+def _plain(bound: object) -> object:
+    """Return a day or time of numpy or pandas as Python's own; None for one that is missing."""
+    if isinstance(bound, np.datetime64):
+        day = bound.dtype == np.dtype("datetime64[D]")
+        return None if np.isnat(bound) else bound.astype("datetime64[D]" if day else "datetime64[us]").item()
+    if isinstance(bound, dt.date) and bound != bound:
+        return None  # pandas.NaT
+    return bound.to_pydatetime(warn=False) if hasattr(bound, "to_pydatetime") else bound
+
+
 def time_zone(name: str) -> dt.tzinfo:
     """Return a time zone by its name or offset; raises SchemaError if it is unknown here."""
     if isinstance(name, str) and (match := _OFFSET.fullmatch(name)):
         minutes = int(match[2]) * 60 + int(match[3])
         if minutes < 24 * 60:
             return dt.timezone(dt.timedelta(minutes=minutes if match[1] == "+" else -minutes))
-    if name == "UTC":
+    if isinstance(name, str) and name == "UTC":
         return dt.UTC
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise SchemaError(
-            "timezone is not known here; give a name such as 'Europe/Paris' or '+02:00'"
+            f"timezone {shown(name)} is not known here; give a name such as 'Europe/Paris' or '+02:00'"
         ) from None

@@ -1,0 +1,186 @@
+"""Why a text file cannot be read: the first line that is wrong and what to do, never what it holds.
+
+The reading library counts records instead of lines, gives no line for mixed line ends, and quotes cells in its messages.
+So a file that it refused is looked through once more, line by line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NoReturn
+
+import msgspec
+
+MOST_CHARACTERS = 2_000_000
+"""Of a record: DuckDB reads no longer one."""
+
+_OPENERS: dict[str, Callable[..., Any]] = {"none": open, "gzip": gzip.open}
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NOT_UTF_8 = "is not UTF-8; save the file in UTF-8"
+_ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
+
+
+class _Fault(Exception):
+    """A line, counted from 1, and what is wrong with it."""
+
+
+def delimited_fault(path: str, compression: str, delimiters: str) -> str | None:
+    """Say what is wrong with a delimited file.
+
+    Args:
+        path: The file.
+        compression: "none" or "gzip"; files of others are not looked through.
+        delimiters: The characters that may lie between cells; the one of them that makes most names of the header does.
+
+    Returns:
+        The first line that is wrong and what to do; None if nothing is found.
+    """
+    return _looked_through(path, compression, lambda raw: _check_delimited(raw, delimiters))
+
+
+def json_fault(path: str, compression: str) -> str | None:
+    """Say what is wrong with a file of JSON Lines; None if nothing is found."""
+    return _looked_through(path, compression, _check_json)
+
+
+def _looked_through(path: str, compression: str, check: Callable[[IO[bytes]], None]) -> str | None:
+    if compression not in _OPENERS:
+        return None
+    try:
+        with _OPENERS[compression](path, "rb") as raw:
+            # Without a mark, the first letters of a header have a zero byte each.
+            if (head := raw.read(4)).startswith(_UTF_16) or b"\0" in head:
+                raise _Fault(1, "shows that the file is UTF-16; save it in UTF-8")
+            raw.seek(0)
+            check(raw)
+    except _Fault as fault:
+        line, text = fault.args
+        return f"line {line} of {path!r} {text}"
+    except (OSError, EOFError, zlib.error):
+        # Damaged or differently compressed.
+        pass
+    return None
+
+
+class _Lines:
+    """Lines of a text as a reader of records takes them.
+
+    Attributes:
+        number: Number of the last line, counted from 1.
+        end: How that line ends.
+        record: Number of the first line of this record; to be set when one begins.
+    """
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        # Bytes that are no UTF-8 become surrogates, so that their line can be told.
+        self._text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        self.number = 0
+        self.end = ""
+        self.record = 1
+        self._characters = 0
+
+    def begin(self) -> None:
+        """Note that a record begins."""
+        self.record, self._characters = self.number + 1, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._text:
+            self.number += 1
+            self.end = line[len(line.rstrip("\r\n")) :]
+            self._characters += len(line)
+            if self._characters > MOST_CHARACTERS:
+                raise _Fault(
+                    self.record,
+                    "begins a record of more than 2 MB; is a quote never closed, or is this another format?",
+                )
+            if not line.isascii() and any("\ud800" <= c <= "\udfff" for c in line):
+                raise _Fault(self.number, _NOT_UTF_8)
+            yield line
+
+
+def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
+    csv.field_size_limit(2**31 - 1)
+    header = raw.readline(MOST_CHARACTERS).decode("utf-8-sig", "replace")
+    raw.seek(0)
+    delimiter = max(delimiters, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+    lines = _Lines(raw)
+    usual, width = "", 0
+    records = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        lines.begin()
+        try:
+            record = next(records)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            open_quote = str(error).startswith("unexpected end")
+            raise _Fault(
+                *(lines.record, "has a quote that is never closed; close it, or double quotes within a cell")
+                if open_quote
+                else (lines.number, "has text after a closing quote; double the quotes within a cell")
+            ) from None
+        usual, width = usual or lines.end, width or len(record)
+        if lines.end == "\r" != usual:
+            raise _Fault(
+                lines.number, "holds a carriage return (CR) within it; remove it, or put its cell in quotes"
+            )
+        if lines.end not in ("", usual):
+            raise _Fault(
+                lines.number,
+                f"ends with {_ENDS[lines.end]} and the lines before it with {_ENDS[usual]}; save the file with one kind "
+                "of line end",
+            )
+        # An empty line is passed over, and so is a delimiter at the end.
+        if record and len(record) != width and not (len(record) == width + 1 and not record[-1]):
+            cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
+            raise _Fault(
+                lines.record,
+                f"has {cells}, the header has {width}; correct the line, and quote cells that hold the delimiter",
+            )
+
+
+def _check_json(raw: IO[bytes]) -> None:
+    for number, line in enumerate(raw, start=1):
+        if number == 1 and line.startswith(codecs.BOM_UTF8):
+            raise _Fault(1, "begins with a byte order mark; save the file in UTF-8 without one")
+        if not line.strip():
+            continue
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _Fault(number, _NOT_UTF_8) from None
+        if text.lstrip().startswith("["):
+            raise _Fault(
+                number, "begins with an array; write one object per line, with a key for each column"
+            )
+        _check_object(text, number)
+
+
+def _check_object(text: str, number: int) -> None:
+    def refuse(constant: str) -> NoReturn:
+        raise _Fault(number, f"holds {constant}, which is no JSON; write null where a cell is missing")
+
+    try:
+        found = json.loads(text, parse_constant=refuse)
+        json.dumps(found, ensure_ascii=False).encode()
+        msgspec.json.decode(text)
+    except UnicodeEncodeError:
+        raise _Fault(
+            number, "holds half of a surrogate pair, which is no character; correct the text"
+        ) from None
+    except RecursionError:
+        raise _Fault(number, "is nested too deep; write one object of plain values per line") from None
+    except msgspec.DecodeError:
+        raise _Fault(
+            number, "holds a number that is too large for a float; write it as text, or null"
+        ) from None
+    except ValueError:
+        raise _Fault(number, "is not valid JSON; write one object per line") from None
+    if not isinstance(found, dict):
+        raise _Fault(number, "is no JSON object; write one object per line, with a key for each column")

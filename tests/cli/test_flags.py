@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import syntabula
+from syntabula.cli.flags import in_flags
+
+SOURCE = Path(syntabula.__file__).parent
+# Entries of a schema, options of methods, functions of pandas, and what no command leads to.
+NO_ARGUMENTS = {"other_label", "dependence_share", "one_way_share", "graph_share", "refine_share"}
+NO_ARGUMENTS |= {"structure_share", "total_share", "drop=", "reset_index", "range(", "solver="}
+ONLY_PYTHON = {
+    "score_sensitivity",
+    "threshold_sigmas",
+    "n_columns",
+    "n_neighbours",
+    "over(",
+    "epsilon=",
+    "journal=",
+}
+ONLY_PYTHON |= {"draft_schema", "membership_disclosure"}
+
+
+def messages() -> set[str]:
+    """Return all text that the library raises or warns with."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        if "cli" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            warns = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn_caller"
+            if warns or isinstance(node, ast.Raise):
+                parts = (
+                    n.value
+                    for n in ast.walk(node)
+                    if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                )
+                found.add(" ".join(parts))
+    return found
+
+
+class TestInFlags:
+    @pytest.mark.parametrize(
+        ("said", "shown"),
+        [
+            ("memory_mb must be a number; got 0.0", "--memory must be a number; got 0.0"),
+            (
+                "seed must be an integer of at least 0; got -1",
+                "--seed must be an integer of at least 0; got -1",
+            ),
+            ("epsilon is -1.0; it must be above 0", "--epsilon is -1.0; it must be above 0"),
+            (
+                "where asks for 7, which is odd; see release.schema['x']",
+                "--where asks for 7, which is odd; see `syntabula info`",
+            ),
+            ("ask for the values by given=, which takes", "ask for the values by --given, which takes"),
+            ("say allow_observed=True (--observed-domain), which is", "say --observed-domain, which is"),
+            ("raise max_model_mb", "raise --option max_model_mb"),
+            ("max_rows must be an integer", "max_rows must be an integer"),
+            ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
+            ("where the seed is, nobody cares", "where the seed is, nobody cares"),
+        ],
+    )
+    def test_arguments_become_options(self, said, shown):
+        assert in_flags(said) == shown
+
+    def test_no_message_of_the_library_keeps_a_name_of_python(self):
+        names = re.compile(
+            r"\b[a-z]+(?:_[a-z]+)+\b|\b\w+=(?!\w)|\b[A-Z]\w+\.\w+\(|(?<![\w.(])[a-z]+\((?=[a-z.)])"
+        )
+        kept = {
+            name for text in messages() for name in names.findall(re.sub(r"--option \w+", "", in_flags(text)))
+        }
+
+        assert len(messages()) > 300
+        assert kept <= NO_ARGUMENTS | ONLY_PYTHON
+
+
+class TestCommand:
+    def test_speaks_of_its_options_in_errors(self, folder, run):
+        command = ("synth", "people.csv", "-s", "schema.yaml", "-o", "out.csv")
+
+        assert "--memory must be" in run(*command, "--memory", "0").err
+        assert "or raise --memory" in run(*command, "--memory", "0.0001").err
+        assert "--seed must be" in run(*command, "--seed", "-1").err
+        assert "--preprocessing-share must be" in run(*command, "--preprocessing-share", "2").err
+
+    def test_speaks_of_its_options_for_conditions(self, folder, released, run):
+        ran = run("sample", released, "-o", "out.csv", "--where", "age=old")
+
+        assert ran.code == 2
+        assert ran.err.startswith("error: --where gives 'old' for column 'age'")
+
+    def test_speaks_of_its_options_where_domains_are_observed(self, folder, run):
+        run("schema", "people.csv", "-o", "draft.yaml", "--quiet")
+
+        ran = run("synth", "people.csv", "-s", "draft.yaml", "-o", "out.csv")
+
+        assert ran.code == 4
+        assert "--observed-domain" in ran.err
+        assert "allow_observed" not in ran.err

@@ -1,0 +1,28 @@
+"""Property tests run alike everywhere."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from hypothesis import settings
+
+TESTS = Path(__file__).parents[1]
+
+
+class TestProfile:
+    def test_no_example_has_a_deadline_and_all_runs_draw_the_same_examples(self):
+        assert settings().deadline is None
+        assert settings().derandomize
+
+    def test_no_test_sets_these_for_itself(self):
+        found = [
+            f"{path.relative_to(TESTS)}:{node.lineno}"
+            for path in TESTS.rglob("test_*.py")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call)
+            and getattr(node.func, "id", "") == "settings"
+            and {"deadline", "derandomize"} & {keyword.arg for keyword in node.keywords}
+        ]
+
+        assert not found
