@@ -138,7 +138,7 @@ class Request:
         return method.with_options(**options) if options else method
 
     def _options(self) -> dict[str, Any]:
-        from syntabula.table.plain_yaml import read_yaml
+        from syntabula.table.schema.plain_yaml import read_yaml
 
         found: dict[str, Any] = {}
         for text in self.method_options or ():

@@ -54,7 +54,7 @@ def schema(
             {"out": str(out), "schema": document, "notes": notes},
         )
     else:
-        from syntabula.table.plain_yaml import write_yaml
+        from syntabula.table.schema.plain_yaml import write_yaml
 
         text = write_yaml(document)
         console.result(text, {"out": None, "schema": document, "notes": notes})

@@ -202,7 +202,7 @@ class _Reader:
 
     def explained(self, message: str, delimiter: str | None) -> str:
         """Return what is wrong with a file that DuckDB refused; its own words may hold cells, and are not passed on."""
-        from syntabula.table.text_faults import delimited_fault
+        from syntabula.table.files.text_faults import delimited_fault
 
         fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
         if fault is not None:

@@ -85,7 +85,7 @@ def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
 
 
 def _explained(path: str, compression: str) -> str:
-    from syntabula.table.text_faults import json_fault
+    from syntabula.table.files.text_faults import json_fault
 
     known = json_fault(path, compression)
     return (

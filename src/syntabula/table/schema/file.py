@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 from syntabula._arguments import shown
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
-from syntabula.table.plain_yaml import read_yaml, write_yaml
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
+from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
 from syntabula.table.schema.schema import Schema
 
 VERSION = 1

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syntabula.errors import SchemaError
-from syntabula.table.plain_yaml import read_yaml, write_yaml
+from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
 
 LABELS = ("categories", "other_label")
 

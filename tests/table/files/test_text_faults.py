@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from syntabula.errors import DataError
 from syntabula.table.files.files import read_table
+from syntabula.table.files.text_faults import delimited_fault, json_fault
 from syntabula.table.files.untyped_file import untyped_file
 from syntabula.table.schema.columns import Categorical, Numeric
 from syntabula.table.schema.schema import Schema
-from syntabula.table.text_faults import delimited_fault, json_fault
 
 CANARY = "zebra-canary-7731"
 HEADER = b"age,job,pay\n"
