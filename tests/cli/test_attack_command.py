@@ -66,7 +66,7 @@ class TestAttack:
         ]
         script = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-            "from syntabula.cli import main; sys.exit(main(sys.argv[1:]))"
+            "from syntabula.cli.main import main; sys.exit(main(sys.argv[1:]))"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", script, *words],

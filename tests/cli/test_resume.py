@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from syntabula.cli import main
+from syntabula.cli.main import main
 from syntabula.privacy.journal import Journal
 from syntabula.synthesizers.marginal import Marginal
 

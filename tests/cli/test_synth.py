@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 import syntabula
-from syntabula.cli import main
+from syntabula.cli.main import main
 from syntabula.errors import DataError
 from syntabula.synthesizers.marginal import Marginal
 from syntabula.synthesizers.release import Release

@@ -16,9 +16,9 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from syntabula.synthesizers.grid import list_models, list_selectors, named_part
 
 import syntabula as st
+from syntabula._register import entries, load
 from syntabula.attacks import GroundHog, Half, QueryBased
 from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
@@ -43,8 +43,7 @@ GOOD: dict[str, Any] = {"count": 4, "lower": 1, "upper": 8, "theta": 0.5, "one_w
 
 
 def public_classes() -> list[type]:
-    grid = [type(named_part("selector", info.key)) for info in list_selectors()]
-    grid += [type(named_part("model", info.key)) for info in list_models()]
+    grid = [load(kind, entry.key) for kind in ("selector", "model") for entry in entries(kind)]
     methods = [st.synthesizer(info.key) for info in st.list_synthesizers()]
     metrics = {type(info.make()) for info in st.list_metrics()}
     own = [Automatic, PrivTreeBins, st.Preprocessing, st.RareCategories, GroundHog, QueryBased, Half]
@@ -170,6 +169,8 @@ def test_all_public_classes_are_here():
     }
     # Results and facts, which the library makes, and what has a file of tests of its own.
     results = {
+        "Entry",
+        "Synthesizer",
         "Budget",
         "Schema",
         "Release",

@@ -30,7 +30,7 @@ class TestImport:
     @pytest.mark.parametrize("words", [["--help"], ["synth", "--help"], ["methods"], ["--version"]])
     def test_help_loads_no_heavy_library_but_that_of_the_command_line(self, words: list[str]) -> None:
         code = (
-            "from syntabula.cli import main\n"
+            "from syntabula.cli.main import main\n"
             f"with contextlib.redirect_stdout(io.StringIO()): assert main({words!r}) == 0"
         )
 

@@ -68,9 +68,9 @@ class Auto(Marginal):
     def __post_init__(self) -> None:
         if not isinstance(self.selector, Automatic):
             raise refusal("selector of Auto", "an Automatic (use Marginal for another one)", self.selector)
-        limit = min(self.selector.memory_mb, float(self.memory_mb))
-        object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
         super().__post_init__()
+        limit = min(self.selector.memory_mb, self.memory_mb)
+        object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
 
     @property
     def learner(self) -> Learner:
