@@ -64,7 +64,7 @@ class TestRelationOfTheUser:
     ) -> None:
         import duckdb
 
-        from syntabula.table.frames.frames import duckdb_columns
+        from syntabula.table.frames import duckdb_columns
 
         def fail(*_: object) -> None:
             raise RuntimeError(text)
