@@ -49,7 +49,7 @@ class TestNumbers:
     def test_a_decimal_share_keeps_all_its_digits(self):
         assert budget_share("x", Decimal("0.1")) == Fraction(1, 10)
 
-    @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+    @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
     @pytest.mark.parametrize("rule", [count(0), even(0), positive, not_negative, budget_share])
     def test_what_is_no_number_is_refused_by_name(self, rule, value):
         with pytest.raises(ArgumentError, match=r"^size must be .*; got ."):
