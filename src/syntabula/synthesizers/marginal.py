@@ -129,7 +129,8 @@ class Marginal(metaclass=TakesOptions):
             schema: Columns and domains, or the path of a schema file; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
             physical: Stored type of each column, where some are not declared. Their domains are then guessed.
-            types_found: Whether these types are a guess too, and will be found as those of a text file are.
+            types_found: Whether none is stored, as in a text file, so that types will be found too. The plan is then
+                one of numbers, whatever `physical` says.
         """
         declared = None if schema is None else as_schema(schema)
         if n_rows is not None:
@@ -242,7 +243,7 @@ class Marginal(metaclass=TakesOptions):
         ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
-        types_read = keys_read or (not types_found and table.origin.types_read(found))
+        types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
         return Release(
             method=self._name,
             codec=codec,
@@ -255,6 +256,7 @@ class Marginal(metaclass=TakesOptions):
                 version=__version__,
                 choice=choice,
                 types_read=types_read,
+                stored_types=() if table.origin.is_text else tuple(found),
                 made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
             ),
             origin=table.origin,
@@ -295,5 +297,8 @@ class Marginal(metaclass=TakesOptions):
 
 def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
-    physical = source.physical if isinstance(source, UntypedFile) else source.origin.physical
+    if isinstance(source, UntypedFile):
+        physical = source.physical
+    else:
+        physical = {name: column.physical for name, column in source.columns.items()}
     return {name: physical[name] for name in undeclared(physical, schema)}

@@ -17,6 +17,7 @@ from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.conform import conform
 from syntabula.table.raw import Container, Origin, RawColumn, RawTable
 
+_LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
 _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"
 
 
@@ -171,11 +172,7 @@ def to_frame(
     """
     known = categories or {}
     typed = {n: conform(c, origin.physical.get(n)) for n, c in columns.items()}
-    match origin.container:
-        case "pandas" | "polars" | "pyarrow":
-            container: str = origin.container
-        case _:
-            container = _installed()
+    container = frame_library(origin.container)
     if container == "pandas":
         from syntabula.table import pandas_columns
 
@@ -192,8 +189,15 @@ def to_frame(
     return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
 
 
-def _installed() -> str:
-    for library in ("pandas", "polars", "pyarrow"):
+def frame_library(container: Container) -> Container:
+    """Return the library of a table in memory: of one from a file, the first that is installed.
+
+    Raises:
+        MissingExtraError: If none is.
+    """
+    if container in _LIBRARIES:
+        return container
+    for library in _LIBRARIES:
         if find_spec(library) is not None:
             return library
     raise MissingExtraError(
