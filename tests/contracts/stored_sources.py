@@ -138,9 +138,9 @@ def by_pandas(records: list[Record], **options: Any) -> pd.DataFrame:
 def with_times(records: list[Record]) -> pd.DataFrame:
     """Columns of times where pandas can read all cells as such."""
     frame = by_pandas(records)
-    for name in ("day", "seen", "zoned"):
+    for name in {"day", "seen", "zoned"} & {*frame}:
         try:
-            frame[name] = pd.to_datetime(frame[name], format="ISO8601")
+            frame[name] = pd.to_datetime(by_pandas(records, dtype="str")[name], format="ISO8601")
         except (ValueError, TypeError):
             continue
     return frame

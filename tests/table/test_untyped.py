@@ -236,6 +236,7 @@ class TestStoredOtherwise:
         "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
     }
 
+    @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
     @pytest.mark.parametrize("library", range(4))
     @pytest.mark.parametrize("case", CASES)
     def test_it_is_read_as_declared(self, case: str, library: int) -> None:
@@ -251,6 +252,7 @@ class TestStoredOtherwise:
         assert to_objects(decoded["x"]).tolist() == expected * 20
         assert table.origin.physical == {}
 
+    @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
     @pytest.mark.parametrize("case", CASES)
     def test_objects_beside_others_are_read_alike(self, case: str) -> None:
         column, cells, _ = self.CASES[case]
@@ -284,6 +286,35 @@ class TestStoredOtherwise:
 
         assert raw.physical.kind == "integer"
         assert raw.missing.tolist() == [True, cells[1] != "7"]
+
+    def test_a_zone_that_is_left_out_is_told(self) -> None:
+        frame = pd.DataFrame({"x": pd.to_datetime(["2020-02-03 01:00"]).tz_localize("Asia/Tokyo")})
+
+        with pytest.warns(CoercionWarning, match="column 'x': times are stored with a time zone") as told:
+            raw = read(frame, st.Schema({"x": COLUMNS["moment"]})).columns["x"]
+
+        assert to_objects(raw).tolist() == [dt.datetime(2020, 2, 3, 1)]
+        assert "2020" not in str(told[0].message)
+
+    @pytest.mark.parametrize("stored", ["object", "str", "category"])
+    @pytest.mark.parametrize(
+        ("column", "missing"),
+        [
+            (COLUMNS["text"], True),
+            (Categorical(("1", "b"), open=True), True),
+            (Identifier(nullable=True), True),
+            (Categorical(("", "b")), False),
+        ],
+    )
+    def test_an_empty_text_is_missing_unless_it_is_a_category(
+        self, column: Column, missing: bool, stored: str
+    ) -> None:
+        # A library that reads blanks of texts as empty ones reads those of numbers as missing.
+        frame = pd.DataFrame({"x": pd.Series(["b", ""], dtype=stored)})
+
+        raw = read(frame, st.Schema({"x": column})).columns["x"]
+
+        assert raw.missing.tolist() == [False, missing]
 
     def test_text_that_no_file_can_hold_is_unreadable(self) -> None:
         frame = pd.DataFrame({"x": pd.Series(["7", "\ud800", None, "x"], dtype="string[python]")})

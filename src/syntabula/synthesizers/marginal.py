@@ -141,9 +141,9 @@ class Marginal(metaclass=TakesOptions):
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
-                and columns that are stored otherwise than declared, are read as the schema says. Without a
-                schema, the types of objects and of JSON are read off the cells, which the statement warns of.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. Declared columns are read as
+                the schema says, cell by cell, whatever their stored types. The stored types of others are taken as
+                public, and those of JSON are read off the cells; the statement warns of both.
             schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
                 differential privacy from the names and stored types of the columns alone, and the types of
                 delimited text likewise; or, if `allow_observed`, both are read off the table, which taints the
@@ -154,7 +154,8 @@ class Marginal(metaclass=TakesOptions):
         Raises:
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
-            SchemaError: If the schema does not fit the table's columns and types.
+            SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
+                no domain can be found.
             DataError: If the table cannot be read.
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.

@@ -26,8 +26,8 @@ def from_frame(frame: Any) -> RawTable:
 
     Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
     to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which no schema reads unless they are Python objects (see `untyped`). Text that is not valid Unicode
-    is unreadable, cell by cell.
+    kind "other", which is read cell by cell where a schema declares it (see `untyped`), and not at all elsewhere. Text
+    that is not valid Unicode is unreadable, cell by cell.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other

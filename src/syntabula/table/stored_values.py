@@ -7,7 +7,8 @@ or a time is the category that means it, if only one does, and so is a text that
 - 7, 7.0 and "7.0" are the category "7", or "007" if that is the only one of this number;
 - True and "TRUE" are the category "true", "True", "yes" or the like, and 1 where numbers are declared;
 - a time at midnight is the category "2020-01-31", if there is one;
-- a time with a zone is, where none is declared, what the clock of that zone shows.
+- a time with a zone is, where none is declared, what the clock of that zone shows;
+- a text with nothing in it is missing, unless it is a category.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.table.columns import SPELLINGS, Categorical, Column, Date, Datetime, Numeric, time_zone
+from syntabula.table.columns import (
+    SPELLINGS,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    time_zone,
+)
 from syntabula.table.object_columns import is_unicode
 from syntabula.table.raw import RawColumn
 
@@ -37,6 +47,19 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _OFFSET = re.compile(r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
 _WORDS = {"true": ("true", "True", "TRUE"), "false": ("false", "False", "FALSE")}
+
+
+def without_empty(raw: RawColumn, column: Column) -> RawColumn:
+    """Return a column of which empty texts are missing, where a schema declares texts and none that is empty."""
+    of_text = isinstance(column, Identifier) or (isinstance(column, Categorical) and column.label_type is str)
+    if (
+        raw.values.dtype != object
+        or not of_text
+        or (isinstance(column, Categorical) and "" in column.categories)
+    ):
+        return raw
+    empty = np.fromiter((isinstance(v, str) and not v for v in raw.values), np.bool_, count=raw.values.size)
+    return replace(raw, missing=raw.missing | empty) if empty.any() else raw
 
 
 def distinct_values(raw: RawColumn) -> tuple[list[Any], NDArray[np.intp]]:
@@ -82,6 +105,11 @@ def is_read_by_meaning(column: Column) -> bool:
     return bool(texts.numbers) or not texts.labels.isdisjoint((texts.true, texts.false))
 
 
+def is_without_zone(column: Column) -> bool:
+    """Say whether a column declares days or times without a zone."""
+    return isinstance(column, Date) or (isinstance(column, Datetime) and column.timezone is None)
+
+
 def text_of(column: Column) -> Callable[[Any], str | None]:
     """Return the function from a value to its text in a file that is read as a column declares; None if it has none."""
     return _Texts.of(column).written
@@ -114,8 +142,7 @@ class _Texts:
         of_numbers = isinstance(column, Categorical) and column.label_type in (int, float)
         true, false = ("1", "0") if of_numbers or isinstance(column, Numeric) else _spelling(labels)
         unique = {n: label for n, label in numbers if times[n] == 1}
-        wall_clock = isinstance(column, Date) or (isinstance(column, Datetime) and column.timezone is None)
-        return cls(true, false, labels, unique, wall_clock)
+        return cls(true, false, labels, unique, is_without_zone(column))
 
     def written(self, value: Any) -> str | None:
         """Return the text of a value; None if it has no plain one."""

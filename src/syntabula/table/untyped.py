@@ -8,10 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
+from syntabula.errors import CoercionWarning
 from syntabula.table.columns import Column
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema import Schema
-from syntabula.table.stored_values import distinct_values, is_read_by_meaning, text_of
+from syntabula.table.schema import Schema, listed
+from syntabula.table.stored_values import (
+    distinct_values,
+    is_read_by_meaning,
+    is_without_zone,
+    text_of,
+    without_empty,
+)
 
 
 def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
@@ -25,10 +33,25 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
     The origin keeps the stored types of the other columns alone: what comes out of the declared ones follows from
     their declaration (see `output_types`).
     """
-    read = {n: c for n, c in schema.columns.items() if n in table.columns and not _is_kept(table, n, c)}
+    declared = {name: column for name, column in schema.columns.items() if name in table.columns}
+    if not table.origin.is_text:
+        found = {name: without_empty(table.columns[name], column) for name, column in declared.items()}
+        table = replace(table, columns=table.columns | found)
+    read = {name: column for name, column in declared.items() if not _is_kept(table, name, column)}
+    _warn_of_zones([n for n, c in read.items() if table.columns[n].physical.timezone and is_without_zone(c)])
     columns = table.columns | _read_as_texts(table, read)
     stored = {name: p for name, p in table.origin.physical.items() if name not in schema}
     return replace(table, columns=columns, origin=replace(table.origin, physical=stored))
+
+
+def _warn_of_zones(names: list[str]) -> None:
+    if names:
+        warn_caller(
+            CoercionWarning(
+                f"column {listed(names)}: times are stored with a time zone, which is left out, and count as its clock "
+                "shows them; to keep it, declare them as datetime with a timezone"
+            )
+        )
 
 
 def _is_kept(table: RawTable, name: str, column: Column) -> bool:
