@@ -18,6 +18,7 @@ from syntabula.synthesizers.preparation import Preparation, prepare
 from syntabula.synthesizers.preprocessing import BinCount, Preprocessing
 from syntabula.table.codec import Codec
 from syntabula.table.columns import Categorical
+from syntabula.table.found_types import NUMBER, TEXT
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema import Schema, completed, is_whole, undeclared
 
@@ -149,10 +150,14 @@ class Foresight:
                 )
             if schema is not None:
                 schema.check_names(physical)
-            found = {name: physical[name] for name in undeclared(physical, schema)}
+            found = {name: TEXT if types_found else physical[name] for name in undeclared(physical, schema)}
+        budget = self.budget_for(found)
+        if types_found:
+            # Numbers take the most steps; which columns are some is not known yet.
+            found = dict.fromkeys(found, NUMBER)
         prepared = self.prepared(schema, found, types_found=types_found)
         whole = schema if is_whole(schema) else completed(schema, physical, guessed_columns(found))
-        return self.plan(self.guessed_codec(whole, n_rows), prepared, self.budget_for(found), n_rows)
+        return self.plan(self.guessed_codec(whole, n_rows), prepared, budget, n_rows)
 
     def check(self, schema: Schema, memory_mb: float) -> None:
         """Raise ResourceError if a step needs more memory than given."""

@@ -133,7 +133,8 @@ class Marginal(metaclass=TakesOptions):
             schema: Columns and domains, or the path of a schema file; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
             physical: Stored type of each column, where some are not declared. Their domains are then guessed.
-            types_found: Whether these types are a guess too, and will be found as those of a text file are.
+            types_found: Whether none is stored, as in a text file, so that types will be found too. The plan is then
+                one of numbers, whatever `physical` says.
         """
         declared = None if schema is None else as_schema(schema)
         assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
@@ -143,9 +144,9 @@ class Marginal(metaclass=TakesOptions):
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
-                and columns that are stored otherwise than declared, are read as the schema says. Without a
-                schema, the types of objects and of JSON are read off the cells, which the statement warns of.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. Declared columns are read as
+                the schema says, cell by cell, whatever their stored types. The stored types of others are taken as
+                public, and those of JSON are read off the cells; the statement warns of both.
             schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
                 differential privacy from the names and stored types of the columns alone, and the types of
                 delimited text likewise; or, if `allow_observed`, both are read off the table, which taints the
@@ -156,7 +157,8 @@ class Marginal(metaclass=TakesOptions):
         Raises:
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
-            SchemaError: If the schema does not fit the table's columns and types.
+            SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
+                no domain can be found.
             DataError: If the table cannot be read.
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.
@@ -245,7 +247,7 @@ class Marginal(metaclass=TakesOptions):
         ledger.require_all_replayed()
         if recoding:
             model = RecodedModel(model, recoding)
-        types_read = keys_read or (not types_found and table.origin.types_read(found))
+        types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
         return Release(
             method=self._name,
             codec=codec,
@@ -258,6 +260,7 @@ class Marginal(metaclass=TakesOptions):
                 version=__version__,
                 choice=choice,
                 types_read=types_read,
+                stored_types=() if table.origin.is_text else tuple(found),
                 made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
             ),
             origin=table.origin,
@@ -298,5 +301,8 @@ class Marginal(metaclass=TakesOptions):
 
 def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
-    physical = source.physical if isinstance(source, UntypedFile) else source.origin.physical
+    if isinstance(source, UntypedFile):
+        physical = source.physical
+    else:
+        physical = {name: column.physical for name, column in source.columns.items()}
     return {name: physical[name] for name in undeclared(physical, schema)}

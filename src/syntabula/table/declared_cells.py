@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.table.column_codes import all_labels
 from syntabula.table.columns import (
     Boolean,
     Categorical,
@@ -72,7 +73,7 @@ def declared_type(column: Column) -> PhysicalType:
         case Categorical() if column.label_type is bool:
             return PhysicalType("boolean", "BOOLEAN")
         case Categorical() if column.label_type is int:
-            return _integers(max(int(label) for label in column.categories))
+            return _integers(max(int(label) for label in all_labels(column)))
         case Categorical() if column.label_type is float:
             return PhysicalType("float", "DOUBLE")
         case Identifier(integer=True):

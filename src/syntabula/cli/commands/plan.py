@@ -44,11 +44,11 @@ def plan(
     # The options of `synth` that change nothing here are accepted, so that one word turns one into the other.
     del out, rows, save, statement, journal, resume, seed, strict, force
     console: Console = context.obj
-    planned = _planned(request, table, assume_rows)
+    planned = _planned(request, table, assume_rows, console)
     console.result(planned.describe(), planned.to_json())
 
 
-def _planned(request: Request, table: Path | None, assume_rows: int | None) -> Plan:
+def _planned(request: Request, table: Path | None, assume_rows: int | None, console: Console) -> Plan:
     from syntabula.table.schema import is_whole
 
     schema = request.schema()
@@ -62,13 +62,22 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None) -> P
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.read import read
-    from syntabula.table.untyped_file import is_untyped
+    from syntabula.table.schema import listed, undeclared
+    from syntabula.table.untyped_file import is_untyped, untyped_file
 
+    if is_untyped(table) and not request.observed:
+        with untyped_file(table, schema) as file:
+            planned = synthesizer.plan(schema, assume_rows, physical=file.physical, types_found=True)
+        return planned
     raw = read(table, schema)
     if request.observed:
         planned = synthesizer.plan(whole_schema(raw, schema), assume_rows)
         return planned
-    # Only the names and stored types of the columns are used.
-    types = {"physical": raw.origin.physical, "types_found": is_untyped(table)}
-    planned = synthesizer.plan(schema, assume_rows, **types)
+    physical = {name: column.physical for name, column in raw.columns.items()}
+    planned = synthesizer.plan(schema, assume_rows, physical=physical)
+    if found := undeclared(physical, schema):
+        console.note(
+            f"note: this plan shows which columns are numbers, of {listed(found)}: it is not private unless their stored "
+            "types are public, which a single record may have decided"
+        )
     return planned
