@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pandas
+
 PLAN = ("plan", "people.csv", "--schema", "schema.yaml")
 
 
@@ -37,6 +39,24 @@ class TestPlan:
         assert ran.code == 0, ran.err
         assert "find the domain of 'age'" in ran.out
         assert "fit the bins of 'age'" in ran.out
+
+    def test_no_cell_of_a_csv_file_changes_it(self, folder, run):
+        before = run("plan", "people.csv")
+        with open("people.csv", "a", encoding="utf-8") as file:
+            file.write("old,,5\n")
+
+        assert run("plan", "people.csv").out == before.out
+        assert before.err == ""
+
+    def test_stored_types_that_it_shows_are_named(self, folder, run):
+        pandas.read_csv("people.csv").to_parquet("people.parquet")
+
+        ran = run("plan", "people.parquet")
+
+        assert ran.code == 0, ran.err
+        assert "not private unless their stored types are public" in ran.err
+        assert "'age', 'sex', 'job'" in ran.err
+        assert run("plan", "people.parquet", "--schema", "schema.yaml").err == ""
 
     def test_with_some_columns_declared_the_others_are_searched(self, folder, run):
         (folder / "some.yaml").write_text(

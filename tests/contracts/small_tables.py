@@ -1,4 +1,4 @@
-"""Small random tables with public schemas, and the six neighbours that privacy tests look at."""
+"""Small random tables with public schemas, and the neighbours that privacy tests look at."""
 
 from __future__ import annotations
 
@@ -61,3 +61,18 @@ def neighbours(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield name, frame.drop(index=frame.index[position]).reset_index(drop=True)
     if n == 1:
         yield "the only row", frame.iloc[:0].copy()
+
+
+def retyped(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield a table with one record more, whose cells make other stored types of the columns."""
+    odd = {
+        "age": None,
+        "income": "much",
+        "job": 7,
+        "city": True,
+        "member": None,
+        "joined": "someday",
+        "who": 5,
+    }
+    records = [*frame.astype(object).to_dict("records"), odd]
+    yield "a record of other types", pd.DataFrame.from_records(records, columns=[*frame]).infer_objects()

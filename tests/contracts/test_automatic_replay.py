@@ -32,7 +32,7 @@ def test_these_tables_are_weighed_and_get_different_methods(tmp_path: Path) -> N
     shown, make = [], maker("auto", "approximate")
     for seed in SEEDS:
         synthesizer = make(noise=RecordingNoise(SeededNoise(seed)))
-        shown.append(Run(synthesizer, *table(seed), tmp_path).statement)
+        shown.append(Run(synthesizer, *table(seed), tmp_path).release.privacy.text())
 
     assert all(automatic.WEIGH in text for text in shown)
     assert len({text.split(", because")[0].split()[-1] for text in shown}) > 1

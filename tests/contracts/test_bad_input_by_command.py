@@ -81,8 +81,8 @@ class Bad:
         return ["synth", "t.csv", "-s", "s.yaml", "-o", "out.csv", *self.words]
 
 
-def table(code: int, *names: str, name: str, content: bytes) -> Bad:
-    return Bad(code, (*names,), ("synth", name, "-s", "s.yaml", "-o", "out.csv"), {name: content})
+def table(code: int, *names: str, name: str, content: bytes, more: tuple[str, ...] = ()) -> Bad:
+    return Bad(code, (*names,), ("synth", name, "-s", "s.yaml", "-o", "out.csv", *more), {name: content})
 
 
 def declared(code: int, *names: str, text: bytes | str) -> Bad:
@@ -121,9 +121,15 @@ TABLES = {
         content=csv(header=f"{HEADER},extra").replace(b"\n", b",\n").replace(b"extra,", b"extra"),
     ),
     "a column of another case": table(2, "'pay'", "'Pay'", name="t.csv", content=csv(header="age,job,Pay")),
-    "nested cells": table(2, "'job'", name="t.parquet", content=parquet(job=[[CANARY]] * 20)),
-    "dates for numbers": table(
-        2, "'pay'", name="t.parquet", content=parquet(pay=pa.array([5] * 20, pa.date32()))
+    "nested cells, strict": table(
+        3, "'job'", name="t.parquet", content=parquet(job=[[CANARY]] * 20), more=("--strict",)
+    ),
+    "dates for numbers, strict": table(
+        3,
+        "'pay'",
+        name="t.parquet",
+        content=parquet(pay=pa.array([5] * 20, pa.date32())),
+        more=("--strict",),
     ),
     "values outside the schema, strict": Bad(3, ("'job'", "'pay'"), ("--strict",)),
     "text among numbers, strict": Bad(

@@ -278,7 +278,9 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "text declared as true or false": fits(table(), with_column("note", st.Boolean()), strict=True),
     "numbers declared as text": fits(table(), with_column("level", st.Categorical(("a", "b"))), strict=True),
     "numbers declared as datetimes": fits(
-        table(), with_column("level", st.Datetime(dt.datetime(2000, 1, 1), dt.datetime(2001, 1, 1)))
+        table(),
+        with_column("level", st.Datetime(dt.datetime(2000, 1, 1), dt.datetime(2001, 1, 1))),
+        strict=True,
     ),
     "a column of mixed values": fits(mixed(), strict=True),
     "a column of mixed values without a schema": fits(mixed(), None),

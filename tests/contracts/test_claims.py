@@ -21,6 +21,11 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "contracts/test_record_and_replay.py::TestRecordAndReplay"
             "::test_neighbours_differ_only_within_the_declared_sensitivity",
+            "contracts/test_stored_types.py::TestOneMoreRecord"
+            "::test_of_any_cells_changes_nothing_but_the_inputs_of_the_noise",
+            "contracts/test_stored_types.py::TestHowItIsStored::test_changes_nothing_at_all",
+            "contracts/test_stored_types.py::TestColumnsThatAreFound"
+            "::test_are_named_where_a_record_decides_their_stored_types",
             "contracts/test_preprocessing_replay.py::TestRecordAndReplay::test_domains_found_privately",
             "contracts/test_planted_bugs.py::TestPlantedBugs::test_each_is_found",
             "privacy/test_doors.py::TestCharged"
@@ -170,7 +175,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "R1": (
         "Never silently wrong: what comes out has the types, names, order and bounds of the schema.",
         (
-            "synthesizers/test_end_to_end.py::TestFrames::test_the_same_kind_and_types_come_out",
+            "synthesizers/test_end_to_end.py::TestFrames"
+            "::test_the_same_kind_comes_out_with_the_declared_types",
             "synthesizers/test_end_to_end.py::TestFrames"
             "::test_values_keep_to_the_schema_and_missing_ones_come_back",
             "table/test_coded_columns.py::TestNumbers::test_integers_beyond_double_precision_are_exact",

@@ -31,7 +31,7 @@ def table() -> pd.DataFrame:
     job = rng.choice(["cook", "judge", "nurse", "other"], N, p=[0.5, 0.3, 0.15, 0.05]).astype(object)
     frame = pd.DataFrame(
         {
-            "age": pd.array(np.clip(rng.normal(35, 9, N), 18, 65).astype(int), dtype="Int16"),
+            "age": pd.array(np.clip(rng.normal(35, 9, N), 18, 65).astype(int), dtype="Int64"),
             "pay": np.round(rng.uniform(0, 99, N), 2),
             "job": job,
             "member": pd.array(rng.random(N) < np.where(job == "cook", 0.8, 0.3), dtype="boolean"),

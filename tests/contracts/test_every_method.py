@@ -49,9 +49,9 @@ def table(n: int = N, seed: int = 0) -> pd.DataFrame:
     job = rng.choice(["cook", "judge", "nurse", "clown"], n, p=[0.5, 0.3, 0.15, 0.05])
     frame = pd.DataFrame(
         {
-            "age": pd.array(np.clip(rng.normal(35, 9, n), 18, 65).astype(int), dtype="Int16"),
+            "age": pd.array(np.clip(rng.normal(35, 9, n), 18, 65).astype(int), dtype="Int64"),
             "pay": np.round(rng.uniform(0, 99, n), 2),
-            "job": pd.Series(job, dtype=object),
+            "job": job,
             "member": pd.array(rng.random(n) < np.where(job == "cook", 0.8, 0.3), dtype="boolean"),
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D"),
             "id": [f"person {i}" for i in range(n)],

@@ -6,6 +6,7 @@ kind, order and scale of calls, all events, and every released byte must be iden
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 from recording import RecordingNoise, ReplayingNoise
 from small_settings import small_parts
-from small_tables import neighbours, table
+from small_tables import neighbours, retyped, table
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, SyntabulaError
@@ -61,16 +62,26 @@ class Run:
         patch = pytest.MonkeyPatch()
         patch.setattr(Ledger, "spend", spend)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CoercionWarning)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
                 release = synthesizer.fit(frame, schema)
         finally:
             patch.undo()
         path = folder / "release.syn"
         release.save(path)
-        self.file = path.read_bytes()
-        self.statement = release.privacy.text()
-        self.samples = release.sample(37, seed=5)
+        made = release.sample(37, seed=5)
+        # What is told of coercions is for the operator alone.
+        warned = [str(w.message) for w in told if not issubclass(w.category, CoercionWarning)]
+        self.released: dict[str, Any] = {
+            "file": path.read_bytes(),
+            "statement": release.privacy.text(),
+            "statement as JSON": json.dumps(release.privacy.to_json()),
+            "warnings": warned,
+            "library": type(made),
+            "types": str(made.schema if hasattr(made, "schema") else made.dtypes),
+            "index": [*made.index] if hasattr(made, "index") else None,
+        }
+        self.release, self.samples = release, made
 
 
 def check(first: Run, second: Run) -> None:
@@ -90,8 +101,7 @@ def check(first: Run, second: Run) -> None:
             assert isinstance(event, ExponentialEvent)
             sensitivity = one.scale * event.epsilon / 2
             assert difference.max(initial=0) <= sensitivity * (1 + 1e-9) + 1e-9
-    assert first.statement == second.statement
-    assert first.file == second.file
+    assert first.released == second.released
     assert first.samples.equals(second.samples)
 
 
@@ -110,12 +120,12 @@ def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
     make = maker(method, budget)
     first = Run(make(noise=RecordingNoise(SeededNoise(seed))), frame, schema, tmp_path)
     pairs = 0
-    for name, neighbour in neighbours(frame):
+    for name, neighbour in (*neighbours(frame), *retyped(frame)):
         replay = ReplayingNoise(SeededNoise(seed), script=first.noise.calls)
         try:
             second = Run(make(noise=replay), neighbour, schema, tmp_path)
         except SyntabulaError as error:  # a run that fails on one neighbour only is a leak
-            pytest.fail(f"neighbour without {name}: {type(error).__name__}: {error}")
+            pytest.fail(f"neighbour without or with {name}: {type(error).__name__}: {error}")
         check(first, second)
         pairs += 1
     return pairs

@@ -111,7 +111,8 @@ class TestBadInput:
     def test_refuses_a_column_of_another_kind_without_showing_a_cell(self, real):
         moments = pd.to_datetime(["2020-01-31", "2020-01-31", None])
         with pytest.raises(
-            DataError, match="column 'c' is stored as text in the real table, datetime"
+            DataError,
+            match=r"column 'c' of the synthetic table is stored as datetime .* but declared categorical",
         ) as caught:
             compare(real, real.assign(c=moments))
         assert "2020" not in str(caught.value)

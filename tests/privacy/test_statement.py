@@ -439,13 +439,24 @@ class TestTypes:
 
         assert not read.is_private
         assert "WARNING: not end-to-end private: which columns are numbers" in read.text()
-        assert "Column names, the schema" in read.text()
-        assert "Column names, stored types, the schema" in statement().text()
+        assert "Stored types" not in read.text() + statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
+
+    def test_stored_types_are_named_as_what_the_guarantee_rests_on(self) -> None:
+        stored = statement(stored_types=("age", "job"))
+
+        assert not stored.is_private
+        (reason,) = stored.reasons_against
+        assert reason.startswith("not end-to-end private unless the stored types of 2 of ")
+        assert "columns (age, job) are public" in reason
+        assert "Stored types of columns that are not declared (2): age, job." in stored.text()
+        assert stored.to_json()["stored_types"] == ["age", "job"]
+        assert PrivacyStatement.from_json(json.loads(json.dumps(stored.to_json()))) == stored
 
     def test_an_older_file_does_not_say(self) -> None:
         facts = statement().to_json()
         assert facts.pop("types_read") is False
+        assert facts.pop("stored_types") == []
         assert facts.pop("made_anew") == []
 
         assert PrivacyStatement.from_json(facts) == statement()

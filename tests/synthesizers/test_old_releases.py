@@ -43,6 +43,8 @@ class TestFile:
         assert len(release.schema) == 9
         # Wording may get better, what was spent may not.
         assert math.isclose(release.privacy.epsilon_spent or 0.0, was["epsilon_spent"])
+        # All columns come out as they were stored, which their statement did not say.
+        assert release.privacy.stored_types == tuple(release.schema)
 
     def test_it_says_that_the_parameters_of_its_draws_were_not_recorded(self, path: Path) -> None:
         privacy = st.load(path).privacy
@@ -84,4 +86,5 @@ class TestFile:
         st.load(path).save(tmp_path / "again.syn")
 
         again = st.load(tmp_path / "again.syn")
+        assert again.privacy == st.load(path).privacy
         assert again.sample(12, seed=5).to_csv(index=False).splitlines() == recorded(path)["rows"]

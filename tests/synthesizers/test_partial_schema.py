@@ -15,6 +15,8 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
+from syntabula.table.raw import PhysicalType
+from syntabula.table.read import read
 
 N = 4_000
 SOME = st.Schema(
@@ -85,7 +87,7 @@ class TestRelease:
 
 class TestBudget:
     def test_only_what_is_not_declared_is_searched(self, release: st.Release, csv: Path) -> None:
-        types = dict.fromkeys(release.schema, release.origin.physical["town"])
+        types = dict.fromkeys(release.schema, PhysicalType("text", "VARCHAR"))
         plan = method().plan(SOME, physical=types, types_found=True)
         planned = {step.name: step.share for step in plan.steps}
 
@@ -115,7 +117,8 @@ class TestBudget:
 
         release = independent.fit(frame, wide)
 
-        planned = independent.plan(wide, physical=release.origin.physical).steps
+        stored = {name: column.physical for name, column in read(frame).columns.items()}
+        planned = independent.plan(wide, physical=stored).steps
         spent = {line.step: line.share for line in release.privacy.lines}
         assert spent.keys() == {step.name for step in planned}
         assert any("rare" in step for step in spent)
@@ -131,14 +134,19 @@ class TestSources:
         fitted = method().fit(tmp_path / "t.parquet" if source is None else source, SOME)
 
         assert dict(fitted.provenance) == PUBLIC | FOUND
-        # Days are Python objects in pandas, whose types are read off the cells.
-        assert fitted.privacy.types_read is (kind == "pandas")
+        # No type is stored in a CSV file, so that they are found as well.
+        assert fitted.privacy.stored_types == (() if kind == "csv" else ("pay", "day", "town"))
+        assert fitted.privacy.types_read is False
 
-    def test_objects_that_are_declared_taint_nothing(self) -> None:
-        frame = people()
+    def test_types_of_what_is_declared_taint_nothing(self) -> None:
         days = SOME.with_column("day", st.Date(dt.date(2024, 1, 1), dt.date(2024, 12, 31)))
 
-        assert method().fit(frame, days).privacy.types_read is False
+        some = method().fit(people(), days).privacy
+        whole = method().fit(people()[["age", "job"]], SOME).privacy
+
+        assert some.stored_types == ("pay", "town")
+        assert "unless the stored types of 2 of 5 columns (pay, town) are public" in some.reasons_against[1]
+        assert whole.stored_types == ()
 
     def test_records_of_json_have_the_keys_that_occur(self, tmp_path: Path) -> None:
         rows = people()[["job", "age", "pay"]].to_dict("records")

@@ -164,7 +164,7 @@ class TestSecure:
 
         resumed = fit("found domains", path, noise=Spent(), resume=True)
 
-        assert resumed.privacy.is_private
+        assert resumed.privacy.noise_is_private
         assert saved(resumed, tmp_path) == saved(release, tmp_path)
 
     def test_no_recorded_answer_changes(self, tmp_path: Path) -> None:

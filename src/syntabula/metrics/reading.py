@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,15 +15,17 @@ from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaEr
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.files.formats import file_format
+from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier
+from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
 _LARGEST = 1e150
 """The squares of larger numbers, which many scores are made of, would be infinite."""
+_CODES = _NUMBERS | {"boolean"}
 
 
 def compare(
@@ -97,9 +100,14 @@ def compare(
 
 def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
     """Read a table with rows, and say where cells of a text file count as missing though they are not."""
-    table = read(source, schema)
+    of_text = isinstance(source, str | os.PathLike) and file_format(source).container in TEXT_FORMATS
+    table = read(source, schema if of_text else None)
     if not table.n_rows:
         raise DataError(f"the {role} table has no rows")
+    if schema is not None:
+        if not table.origin.is_text:
+            _check_kinds(role, table, schema)
+        table = read(table, schema)
     names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
         warn_caller(
@@ -109,6 +117,17 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
             )
         )
     return table
+
+
+def _check_kinds(role: str, table: RawTable, schema: Schema) -> None:
+    """Refuse a column of which nothing could be compared, as times are no numbers; scores are not private anyway."""
+    for name, column in schema.columns.items():
+        raw = table.columns.get(name)
+        if raw is None or raw.missing.all() or (reason := column.objection(raw.physical)) is None:
+            continue
+        codes = raw.physical.kind in _CODES and isinstance(column, Numeric | Categorical | Boolean)
+        if not (codes or raw.physical.kind == "text" or raw.physical.name == "object"):
+            raise DataError(f"column {name!r} of the {role} table {reason}")
 
 
 def _check_columns(tables: Mapping[str, RawTable]) -> None:

@@ -20,7 +20,7 @@ TYPE_SHARE = Fraction(1, 8)
 TEXT = PhysicalType("text", "VARCHAR")
 _FLAG = PhysicalType("boolean", "BOOLEAN")
 _WHOLE = PhysicalType("integer", "BIGINT")
-_REAL = PhysicalType("float", "DOUBLE")
+NUMBER = PhysicalType("float", "DOUBLE")
 _DAY = PhysicalType("date", "DATE")
 _LOCAL = PhysicalType("datetime", "TIMESTAMP")
 _ZONED = PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone="UTC")
@@ -80,7 +80,7 @@ def find_type(
         case "whole":
             if not stands_out("real"):
                 return _WHOLE
-            return TEXT if stands_out("long whole") else _REAL
+            return TEXT if stands_out("long whole") else NUMBER
         case "day":
             return _LOCAL if stands_out("local time") else _DAY
     return _ZONED

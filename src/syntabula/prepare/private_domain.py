@@ -66,13 +66,13 @@ def extract_column(
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
-    Taken as public are the column's name and stored type. Whole numbers, numbers, dates and points in time
-    get bounds; text gets the categories that enough records share, and "other"; text without any such
-    category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
+    Taken as public are the column's name and stored type; of a type that holds categories, such as `category` of
+    pandas, that it does and the kind of its labels, but not which labels there are. Whole numbers, numbers, dates
+    and points in time get bounds; text gets the categories that enough records share, and "other"; text without any
+    such category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
     holds as categories are treated as text is, but that rare ones count as missing. The number of decimals of
-    floats, and the resolution of points in time, are found too. A column is nullable if clearly
-    more cells are missing than noise explains; otherwise records with a missing cell are left out, each on
-    its own.
+    floats, and the resolution of points in time, are found too. A column is nullable if clearly more cells are
+    missing than noise explains; otherwise records with a missing cell are left out, each on its own.
 
     Args:
         name: Name of the column.

@@ -56,6 +56,7 @@ class PrivacyStatement:
         choice: What `method` chose by itself; None if it leaves no choice.
         replayed: Number of answers that came from the journal of a run that broke off.
         types_read: Whether the types of columns, or of JSON which there are, were read off the cells of the table.
+        stored_types: Columns that are not declared and whose types were taken as the table stores them.
         made_anew: Columns of text of which noise hides every category: their values are running numbers.
     """
 
@@ -71,6 +72,7 @@ class PrivacyStatement:
     choice: MethodChoice | None = None
     replayed: int = 0
     types_read: bool = False
+    stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
 
     @classmethod
@@ -84,6 +86,7 @@ class PrivacyStatement:
         version: str,
         choice: MethodChoice | None,
         types_read: bool,
+        stored_types: Sequence[str] = (),
         made_anew: Sequence[str] = (),
     ) -> PrivacyStatement:
         """State what a run spent and rests on; see the attributes."""
@@ -101,6 +104,7 @@ class PrivacyStatement:
             choice=choice,
             replayed=ledger.replayed,
             types_read=types_read,
+            stored_types=tuple(stored_types),
             made_anew=tuple(made_anew),
         )
 
@@ -127,19 +131,29 @@ class PrivacyStatement:
         elif not self.noise_is_private:
             reasons.append("not private: seeded noise; whoever learns or guesses the seed can remove it")
         if self.observed_columns:
-            names = ", ".join(self.observed_columns[:_MOST_NAMED])
-            names += " and others" if len(self.observed_columns) > _MOST_NAMED else ""
             reasons.append(
                 "not end-to-end private: bounds or categories were read off the sensitive table for "
-                f"{len(self.observed_columns)} of {len(self.provenance)} columns ({names})"
+                f"{self._named(self.observed_columns)}"
             )
         if self.types_read:
             reasons.append(
                 "not end-to-end private: which columns are numbers, dates or texts (and of JSON, which there are) was "
-                "read off the cells, which a single record may change; a schema of all columns says so, or a file with "
-                "typed columns such as Parquet, and for a CSV file it is found privately"
+                "read off the cells, which a single record may change; a schema of all columns says so, and for a CSV "
+                "file it is found privately"
+            )
+        if self.stored_types:
+            reasons.append(
+                f"not end-to-end private unless the stored types of {self._named(self.stored_types)} are public: "
+                "where a library inferred them from the cells, as pandas.read_csv does, a single record may have decided "
+                "them, as one blank makes floats of whole numbers; a schema declares them, and for a CSV file that is "
+                "given by its path they are found privately"
             )
         return tuple(reasons)
+
+    def _named(self, columns: Sequence[str]) -> str:
+        """Say how many columns these are, and which."""
+        names = ", ".join(columns[:_MOST_NAMED]) + (" and others" if len(columns) > _MOST_NAMED else "")
+        return f"{len(columns)} of {len(self.provenance)} columns ({names})"
 
     def __str__(self) -> str:
         return self.text()
@@ -178,6 +192,7 @@ class PrivacyStatement:
             else {"method": self.choice.method, "reason": self.choice.reason},
             "replayed": self.replayed,
             "types_read": self.types_read,
+            "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
         }
 
@@ -219,5 +234,6 @@ class PrivacyStatement:
             # Earlier files do not have these.
             replayed=int(facts.get("replayed", 0)),
             types_read=bool(facts.get("types_read", False)),
+            stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
         )

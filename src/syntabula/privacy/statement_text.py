@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 UNIT = "one record (one row of the table)"
 
+_OF_TYPES = (
+    "Stored types of columns that are not declared ({n}): {names}. For a column of categories, that is the kind of its "
+    "labels and whether they are ordered; the labels themselves were found as any domain is."
+)
+
 
 def statement_sections(statement: PrivacyStatement) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return headings and the lines below each; the verdict comes first and has none."""
@@ -96,8 +101,10 @@ def _resumption(statement: PrivacyStatement) -> list[str]:
 
 
 def _public(statement: PrivacyStatement) -> list[str]:
+    stored = statement.stored_types
     lines = [
-        f"  Column names, {'' if statement.types_read else 'stored types, '}the schema and the options of the method.",
+        "  Column names and their order, the kind of table, the schema and the options of the method.",
+        *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
         "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
     ]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula.errors import ArgumentError, SchemaError
+from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
@@ -47,7 +47,7 @@ class Completion:
             source: What `Marginal.fit` takes, of some columns of the schema.
 
         Raises:
-            SchemaError: If a column is unknown, or is stored in a way that its kind does not read.
+            SchemaError: If a column is unknown.
             ArgumentError: If cells lie outside the domain; names columns, never values.
             DataError: If the table cannot be read.
         """
@@ -55,8 +55,6 @@ class Completion:
         codes, objections = {}, []
         for name, raw in table.columns.items():
             column = codec.schema[name]
-            if (reason := column.objection(raw.physical)) is not None:
-                raise SchemaError(f"column {name!r} of the given table {reason}")
             if not is_learned(column):
                 continue
             encoded = encode_column(column, raw, codec.bins.get(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
-from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.frames.output_types import output_type
+from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
@@ -41,7 +42,8 @@ class Release:
         codec: Maps codes to values.
         model: The fitted distribution over codes.
         privacy: The guarantee, what was spent and what it rests on.
-        origin: Which kind of table was fitted, so that samples come back as the same kind.
+        origin: Which kind of table was fitted, so that samples come back as the same kind, and the stored types of
+            columns that were not declared.
     """
 
     method: str
@@ -73,7 +75,11 @@ class Release:
         given: Any = None,
         seed: int | None = None,
     ) -> Any:
-        """Draw a synthetic table of the same kind and types as the original; this costs no privacy.
+        """Draw a synthetic table of the same kind as the original; this costs no privacy.
+
+        Declared columns have the types that `output_types` says, whatever the original's were: in pandas, int64 or,
+        if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
+        for categories that are texts. Columns that were found are stored as in the original.
 
         Conditions are exact: rows are distributed as those of the release that satisfy them. Methods whose model is a
         set of records (PrivSyn, Private-GSD) draw from the records that do, and only a Bayesian network too wide for
@@ -112,10 +118,11 @@ class Release:
             >>> bool(young["age"].between(18, 30).all())
             True
         """
-        from syntabula.table.frames.frames import to_frame
+        from syntabula.table.frames.frames import frame_library, to_frame
 
         columns = self.sample_columns(n, where=where, given=given, seed=seed)
-        return to_frame(columns, self.origin, categories=self._categories())
+        library = frame_library(self.origin.container)
+        return to_frame(columns, self._stored_in(library), categories=self._categories())
 
     def sample_to(
         self,
@@ -136,12 +143,14 @@ class Release:
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
         """
         from syntabula.table.files.files import write_parts
+        from syntabula.table.files.formats import file_format
 
+        types = self._stored_in(file_format(path).container)
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
-        write_parts(pieces, path, self.origin)
+        write_parts(pieces, path, types)
         return rows
 
     def sample_columns(
@@ -219,6 +228,14 @@ class Release:
         }
         write_release(path, content, arrays)
 
+    def _stored_in(self, container: Container) -> Origin:
+        """Return the types of all columns in a library or file format."""
+        stored = self.origin.physical
+        columns = self.schema.columns.items()
+        return Origin(
+            container, {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
+        )
+
     def _categories(self) -> dict[str, tuple[Any, ...]]:
         return {
             name: tuple(column.categories)
@@ -240,12 +257,13 @@ def load(path: str | os.PathLike[str]) -> Release:
     content, arrays = read_release(file_path("path", path))
     try:
         model = model_from_state(content["model"], arrays)
+        origin = Origin.from_json(content["origin"])
         return Release(
             method=str(content["method"]),
             codec=Codec.from_json(content["codec"], learned=model.domain.columns),
             model=model,
-            privacy=PrivacyStatement.from_json(content["privacy"]),
-            origin=Origin.from_json(content["origin"]),
+            privacy=_stated(content["privacy"], origin),
+            origin=origin,
         )
     except ReleaseFileError:
         raise
@@ -256,6 +274,14 @@ def load(path: str | os.PathLike[str]) -> Release:
 def _n_rows(n: object) -> int:
     number: int = count(0)("n", n)
     return number
+
+
+def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:
+    """Return a release's statement; that of an earlier version did not say that all columns are stored as they were."""
+    statement = PrivacyStatement.from_json(facts)
+    if "stored_types" in facts or origin.is_text:
+        return statement
+    return replace(statement, stored_types=tuple(origin.physical))
 
 
 def _generator(seed: int | None) -> np.random.Generator:

@@ -17,6 +17,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines import engine_for
 from syntabula.models.recoded import RecodedModel
+from syntabula.prepare.found_types import NUMBER, TEXT
 from syntabula.prepare.preparation import Preparation, prepare
 from syntabula.prepare.preprocessing import BinCount, Preprocessing
 from syntabula.prepare.rare import RareCategories
@@ -170,7 +171,8 @@ class Synthesizer(ABC):
             schema: Columns and domains, or the path of a schema file; None where they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
             physical: Stored type of each column, where some are not declared. Their domains are then guessed.
-            types_found: Whether these types are a guess too, and will be found as those of a text file are.
+            types_found: Whether none is stored, as in a text file, so that types will be found too. The plan is then
+                one of numbers, whatever `physical` says.
 
         Raises:
             ArgumentError: If domains have to be found, and no types are given.
@@ -187,21 +189,25 @@ class Synthesizer(ABC):
                 )
             if declared is not None:
                 declared.check_names(physical)
-            found = {name: physical[name] for name in undeclared(physical, declared)}
+            found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, declared)}
+        budget = self._preparation(declared, found, types_found=types_found).budget(self._budget)
+        if types_found:
+            # Numbers take the most steps; which columns are some is not known yet.
+            found = dict.fromkeys(found, NUMBER)
         prepared = self._preparation(declared, found, types_found=types_found)
         whole = (
             declared if is_whole(declared) else completed(declared, physical or {}, guessed_columns(found))
         )
         rows = GUESSED_ROWS if assumed is None else assumed
-        return self._plan(guessed_codec(whole, self.bins, rows, self._budget), prepared, rows)
+        return self._plan(guessed_codec(whole, self.bins, rows, self._budget), prepared, rows, budget)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. The cells of a text file,
-                and columns that are stored otherwise than declared, are read as the schema says. Without a
-                schema, the types of objects and of JSON are read off the cells, which the statement warns of.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. Declared columns are read as
+                the schema says, cell by cell, whatever their stored types. The stored types of others are taken as
+                public, and those of JSON are read off the cells; the statement warns of both.
             schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
                 differential privacy from the names and stored types of the columns alone, and the types of
                 delimited text likewise; or, if `allow_observed`, both are read off the table, which taints the
@@ -212,7 +218,8 @@ class Synthesizer(ABC):
         Raises:
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
-            SchemaError: If the schema does not fit the table's columns and types.
+            SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
+                no domain can be found.
             DataError: If the table cannot be read.
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.
@@ -288,7 +295,7 @@ class Synthesizer(ABC):
             progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
         )
         ledger.require_all_replayed()
-        types_read = keys_read or (not types_found and table.origin.types_read(found))
+        types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
         return Release(
             method=self.name,
             codec=codec,
@@ -301,6 +308,7 @@ class Synthesizer(ABC):
                 version=__version__,
                 choice=choice,
                 types_read=types_read,
+                stored_types=() if table.origin.is_text else tuple(found),
                 made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
             ),
             origin=table.origin,
@@ -326,14 +334,14 @@ class Synthesizer(ABC):
         facts = run_facts(self.name, budget, noise, self.seed, options, schema)
         return open_ledger(budget, journal, facts, resume=self.resume)
 
-    def _plan(self, codec: Codec, prepared: Preparation, n_rows: int) -> Plan:
+    def _plan(self, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None) -> Plan:
         """Say what each step will take, for a public or guessed number of rows."""
         steps, domain = prepared.planned(codec.domain)
         learning = Fraction(1) - prepared.share
         steps += [(step, step.share * learning) for step in self.learner.plan(domain, n_rows)]
         return make_plan(
             method=self.name,
-            budget=prepared.budget(self._budget),
+            budget=prepared.budget(self._budget) if budget is None else budget,
             steps=steps,
             n_rows=n_rows,
             n_columns=len(codec.schema.columns),
@@ -359,5 +367,8 @@ _LEARNING = {"bins", "preprocessing", "rare"}
 
 def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
-    physical = source.physical if isinstance(source, UntypedFile) else source.origin.physical
+    if isinstance(source, UntypedFile):
+        physical = source.physical
+    else:
+        physical = {name: column.physical for name, column in source.columns.items()}
     return {name: physical[name] for name in undeclared(physical, schema)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -15,6 +15,9 @@ PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
 ]
 Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")
+"""Files of these store no types."""
+
 _ORDERED = {"integer", "float", "decimal", "date", "datetime"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
 
@@ -92,16 +95,16 @@ class Origin:
 
     Attributes:
         container: Library or file format.
-        physical: Type of each column.
+        physical: Stored type of each column that no schema declares: it is stored so in a synthetic table too.
     """
 
     container: Container
     physical: Mapping[str, PhysicalType]
 
-    def types_read(self, names: Collection[str]) -> bool:
-        """Say whether types of columns are no property of the storage but of the cells: of texts and Python objects."""
-        of_text = self.container in ("csv", "tsv", "jsonl")
-        return any(of_text or self.physical[name].name == "object" for name in names)
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a file of text, which stores no types."""
+        return self.container in TEXT_FORMATS
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON-able facts."""

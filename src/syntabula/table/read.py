@@ -21,9 +21,9 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
     Args:
         source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
             table.
-        schema: Declares the types of what stores none: the cells of text files, and columns of Python objects.
-            Without it, and of columns that it does not declare, these are read off the cells. Whether the table
-            fits the schema is not checked here.
+        schema: Declares columns, which are read as it says, whatever their stored types. Without it, and of columns
+            that it does not declare, the types of text files and of Python objects are read off the cells. Whether
+            the names of the columns fit the schema is not checked here.
 
     Returns:
         The table; a raw table as it is.

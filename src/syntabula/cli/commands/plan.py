@@ -44,11 +44,11 @@ def plan(
     # The options of `synth` that change nothing here are accepted, so that one word turns one into the other.
     del out, rows, save, statement, journal, resume, seed, strict, force
     console: Console = context.obj
-    planned = _planned(request, table, assume_rows)
+    planned = _planned(request, table, assume_rows, console)
     console.result(planned.describe(), planned.to_json())
 
 
-def _planned(request: Request, table: Path | None, assume_rows: int | None) -> Plan:
+def _planned(request: Request, table: Path | None, assume_rows: int | None, console: Console) -> Plan:
     from syntabula.table.schema.schema import is_whole
 
     schema = request.schema()
@@ -61,14 +61,23 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None) -> P
             "name the table, or give a schema of all its columns with --schema", Exit.ARGUMENTS
         )
     from syntabula.table.draft import whole_schema
-    from syntabula.table.files.untyped_file import is_untyped
+    from syntabula.table.files.untyped_file import is_untyped, untyped_file
     from syntabula.table.read import read
+    from syntabula.table.schema.schema import listed, undeclared
 
+    if is_untyped(table) and not request.observed:
+        with untyped_file(table, schema) as file:
+            planned = synthesizer.plan(schema, assume_rows, physical=file.physical, types_found=True)
+        return planned
     raw = read(table, schema)
     if request.observed:
         planned = synthesizer.plan(whole_schema(raw, schema), assume_rows)
         return planned
-    # Only the names and stored types of the columns are used.
-    types = {"physical": raw.origin.physical, "types_found": is_untyped(table)}
-    planned = synthesizer.plan(schema, assume_rows, **types)
+    physical = {name: column.physical for name, column in raw.columns.items()}
+    planned = synthesizer.plan(schema, assume_rows, physical=physical)
+    if found := undeclared(physical, schema):
+        console.note(
+            f"note: this plan shows which columns are numbers, of {listed(found)}: it is not private unless their stored "
+            "types are public, which a single record may have decided"
+        )
     return planned

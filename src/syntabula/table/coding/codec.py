@@ -121,24 +121,30 @@ class Codec:
             Codes of the learned columns, and what was coerced (not for release).
 
         Raises:
-            SchemaError: If column names or stored types do not fit the schema.
+            SchemaError: If column names do not fit the schema, or kinds of columns that were read without it.
             DataError: In strict mode, if anything had to be coerced; names columns, never values.
         """
         self.schema.check_table(table)
         kept = np.ones(table.n_rows, dtype=np.bool_)
         codes: dict[str, NDArray[Any]] = {}
         counts: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+        none_fit: list[str] = []
         for name, column in self._learned().items():
             read = encode_column(column, table.columns[name], self.bins.get(name))
             kept &= read.valid
             codes[name] = read.codes.astype(code_dtype(self.domain.size(name)))
+            if name in found:
+                continue
             for kind, count in read.counts.items():
-                if count and name not in found:
+                if count:
                     counts[kind][name] = count
+            if read.none_fits:
+                none_fit.append(name)
         coercions = Coercions(
             **counts,
             records_left_out=int(kept.size - kept.sum()),
             outcomes={name: outcome(column) for name, column in self._learned().items()},
+            none_fit=tuple(none_fit),
         )
         if strict and coercions:
             raise DataError(

@@ -26,7 +26,11 @@ def outcome(column: Column) -> str:
     )
 
 
-_WITHOUT_CODE = ("unknown", "unreadable")
+_NONE = {
+    "unknown": "no value is a declared category: check the kind and the categories in the schema,",
+    "unreadable": "no cell can be read as the declared kind: check it in the schema,",
+}
+"""Sentences where all cells that hold something have no code."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +45,7 @@ class Coercions:
         missing: Per column, number of missing cells of a column that is not nullable.
         records_left_out: Number of records that could not be encoded.
         outcomes: Per column, what becomes of unknown and unreadable cells.
+        none_fit: Columns of which all cells that hold something are unknown or unreadable.
     """
 
     clipped: Mapping[str, int] = field(default_factory=dict)
@@ -50,6 +55,7 @@ class Coercions:
     missing: Mapping[str, int] = field(default_factory=dict)
     records_left_out: int = 0
     outcomes: Mapping[str, str] = field(default_factory=dict)
+    none_fit: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,10 +67,9 @@ class Coercions:
         columns: dict[str, list[str]] = {}
         for kind, text in KINDS.items():
             for name in getattr(self, kind):
-                ending = (
-                    f" and {self.outcomes[name]}" if kind in _WITHOUT_CODE and name in self.outcomes else ""
-                )
-                columns.setdefault(text + ending, []).append(repr(name))
+                sentence, then = (_NONE[kind], "so that all") if name in self.none_fit else (text, "and")
+                ending = f" {then} {self.outcomes[name]}" if kind in _NONE and name in self.outcomes else ""
+                columns.setdefault(sentence + ending, []).append(repr(name))
         return [
             f"column{'s' if len(names) > 1 else ''} {', '.join(names)}: {sentence}"
             for sentence, names in columns.items()

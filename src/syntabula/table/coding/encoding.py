@@ -29,11 +29,12 @@ _DAY = MICROSECONDS["day"]
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """One column's codes [n], arbitrary where not valid, and its counts of coercions."""
+    """One column's codes [n], arbitrary where not valid, its counts of coercions, and whether no cell could be read."""
 
     codes: NDArray[np.int64]
     valid: NDArray[np.bool_]
     counts: dict[str, int]
+    none_fits: bool
 
 
 def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColumn:
@@ -82,7 +83,9 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
     if isinstance(column, Categorical) and column.open:
         codes[unreadable] = len(all_labels(column)) - 1
         present |= unreadable
-    return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts)
+    n_strange = counts.get("unknown", 0) + counts.get("unreadable", 0)
+    none_fits = 0 < n_strange == n_unreadable + int(values.size)
+    return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts, none_fits)
 
 
 def ordered_points(column: Numeric | Date | Datetime, raw: RawColumn) -> tuple[NDArray[Any], int]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from syntabula.table.frames.duckdb_columns import quoted, read_relation
 from syntabula.table.frames.object_columns import microseconds, object_array
 from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.schema.column_codes import all_labels
 from syntabula.table.schema.columns import (
     Boolean,
     Categorical,
@@ -72,7 +73,7 @@ def declared_type(column: Column) -> PhysicalType:
         case Categorical() if column.label_type is bool:
             return PhysicalType("boolean", "BOOLEAN")
         case Categorical() if column.label_type is int:
-            return _integers(max(int(label) for label in column.categories))
+            return _integers(max(int(label) for label in all_labels(column)))
         case Categorical() if column.label_type is float:
             return PhysicalType("float", "DOUBLE")
         case Identifier(integer=True):

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> RawTable:
     """Read a table from a file, its format given by the suffix.
 
-    With a schema, the cells of text files are read as it declares (see `declared_cells`), and the origin's types
-    follow from it alone. Without one, delimited text is typed as `csv_reading` says, JSON Lines as `json_reading`
-    says; the types then depend on the cells. Parquet and Arrow files
-    keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
+    With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, delimited text
+    is typed as `csv_reading` says, JSON Lines as `json_reading` says; the types then depend on the cells. Parquet and
+    Arrow files keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
     fetched from a network and nothing is written.
 
     Args:
@@ -58,10 +57,6 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
         delimiter = "\t" if kind.container == "tsv" else None
         columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
     physical = {n: c.physical for n, c in columns.items()}
-    if schema is not None and kind.container != "parquet":
-        from syntabula.table.files.declared_cells import declared_type
-
-        physical |= {n: declared_type(schema[n]) for n in columns if n in schema}
     return RawTable(columns, n_rows, Origin(kind.container, physical))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from syntabula.errors import ArgumentError
-from syntabula.table.raw import Container
+from syntabula.table.raw import TEXT_FORMATS, Container
 
 Compression = Literal["none", "gzip", "zstd"]
 _SUFFIXES: dict[str, Container] = {
@@ -48,6 +48,6 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
     if suffixes and suffixes[-1] in _COMPRESSED:
         compression = _COMPRESSED[suffixes.pop()]
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if container is None or (compression != "none" and container not in ("csv", "tsv", "jsonl")):
+    if container is None or (compression != "none" and container not in TEXT_FORMATS):
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}")
     return FileFormat(container, compression)

@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.files.csv_reading import PATTERNS, load_texts
-from syntabula.table.files.declared_cells import (
-    NUMBER,
-    declared_type,
-    matches,
-    parsed_as,
-    read_written,
-    stripped,
-)
+from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, read_written, stripped
 from syntabula.table.files.files import check_readable
 from syntabula.table.files.formats import file_format
 from syntabula.table.frames.duckdb_columns import connection, in_order, read_relation
@@ -80,10 +73,9 @@ class UntypedFile:
         in_order(self._database)
         read = interruptible(self._database, lambda: self._read(physical, schema))
         self._database.execute("DROP TABLE written")
-        declared = {} if schema is None else {n: declared_type(c) for n, c in schema.columns.items()}
-        types = {name: (declared | dict(physical))[name] for name in self.names}
         columns = {name: read[name] for name in self.names}
-        return RawTable(columns, self.n_rows, Origin(self.container, types))
+        # No types are stored: what comes out follows from the domains, declared or found.
+        return RawTable(columns, self.n_rows, Origin(self.container, {}))
 
     def _read(self, physical: Mapping[str, PhysicalType], schema: Schema | None) -> dict[str, RawColumn]:
         read: dict[str, RawColumn] = {}

@@ -17,6 +17,7 @@ from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
 from syntabula.table.raw import Container, Origin, RawColumn, RawTable
 
+_LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
 _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"
 
 
@@ -25,8 +26,8 @@ def from_frame(frame: Any) -> RawTable:
 
     Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
     to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which no schema reads unless they are Python objects (see `untyped`). Text that is not valid Unicode
-    is unreadable, cell by cell.
+    kind "other", which is read cell by cell where a schema declares it (see `untyped`), and not at all elsewhere. Text
+    that is not valid Unicode is unreadable, cell by cell.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
@@ -171,11 +172,7 @@ def to_frame(
     """
     known = categories or {}
     typed = {n: conform(c, origin.physical.get(n)) for n, c in columns.items()}
-    match origin.container:
-        case "pandas" | "polars" | "pyarrow":
-            container: str = origin.container
-        case _:
-            container = _installed()
+    container = frame_library(origin.container)
     if container == "pandas":
         from syntabula.table.frames import pandas_columns
 
@@ -192,8 +189,15 @@ def to_frame(
     return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
 
 
-def _installed() -> str:
-    for library in ("pandas", "polars", "pyarrow"):
+def frame_library(container: Container) -> Container:
+    """Return the library of a table in memory: of one from a file, the first that is installed.
+
+    Raises:
+        MissingExtraError: If none is.
+    """
+    if container in _LIBRARIES:
+        return container
+    for library in _LIBRARIES:
         if find_spec(library) is not None:
             return library
     raise MissingExtraError(

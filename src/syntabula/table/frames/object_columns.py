@@ -63,14 +63,13 @@ def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: Physi
         "".join(texts[~missing].tolist()).encode()
     except UnicodeEncodeError:
         pairs = zip(texts.tolist(), missing.tolist(), strict=True)
-        unreadable = np.fromiter(
-            (not (gap or _is_unicode(t)) for t, gap in pairs), np.bool_, count=texts.size
-        )
+        unreadable = np.fromiter((not (gap or is_unicode(t)) for t, gap in pairs), np.bool_, count=texts.size)
         return RawColumn(texts, missing | unreadable, physical, unreadable)
     return RawColumn(texts, missing, physical)
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Say whether a text is valid Unicode, which lone surrogates are not."""
     try:
         text.encode()
     except UnicodeEncodeError:
