@@ -28,13 +28,9 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.noise import SecureNoise
 from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
-from syntabula.privacy.statement_lines import (
-    StatedEvent,
-    StatementLine,
-    domain_step,
-    folded,
-    lines_of,
-)
+from syntabula.privacy.statement_facts import StatedEvent, StatementLine
+from syntabula.privacy.statement_of_run import lines_of, statement_of
+from syntabula.privacy.statement_text import domain_step, folded
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -267,7 +263,7 @@ class TestLines:
 
 
 def of_ledger(ledger: Ledger) -> PrivacyStatement:
-    return PrivacyStatement.of_run(
+    return statement_of(
         ledger,
         SecureNoise(),
         method="mst",

@@ -1,159 +1,29 @@
-"""What a release says about its own privacy: the facts, in memory and as JSON."""
+"""The privacy statement of a release: its facts in words, and as JSON that anybody can check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.rules import failure_of
-from syntabula.privacy.statement_lines import StatementLine, lines_of
+from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, StatementLine
 from syntabula.privacy.statement_text import UNIT, statement_sections
 
 STATEMENT_VERSION = 2
 """Of the JSON; see docs/recompose.md. Version 1, which was not written down, had no events and no composition."""
 
-_MOST_NAMED = 10
-"""Columns that a warning names; all are listed below it."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class MethodChoice:
-    """Which method a run chose by itself, and why.
-
-    Attributes:
-        method: Key of the method that learned the table.
-        reason: One sentence that rests on declared facts and released values alone.
-    """
-
-    method: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrivacyStatement:
+class PrivacyStatement(StatementFacts):
     """The guarantee of a release, what it rests on, and what it does not cover.
 
     What is promised is what was allowed. A run whose steps follow from its answers may end with less spent, but that
     it does is one of its answers: composition is proven for a limit that was fixed before.
-
-    Attributes:
-        method: Name of the synthesizer.
-        budget: What was allowed.
-        epsilon_spent: Epsilon of the steps alone, rounded up, at the budget's delta, and at most the budget's; None
-            without privacy.
-        lines: What each step spent.
-        relation: Which tables count as neighbours.
-        noise: Which source the noise came from.
-        noise_is_private: Whether that source protects a release.
-        provenance: For each column, where its domain came from: public, private or observed.
-        version: Version of the library that made the release.
-        choice: What `method` chose by itself; None if it leaves no choice.
-        replayed: Number of answers that came from the journal of a run that broke off.
-        types_read: Whether the types of columns, or of JSON which there are, were read off the cells of the table.
-        stored_types: Columns that are not declared and whose types were taken as the table stores them.
-        made_anew: Columns of text of which noise hides every category: their values are running numbers.
     """
-
-    method: str
-    budget: Budget
-    epsilon_spent: float | None
-    lines: tuple[StatementLine, ...]
-    relation: str
-    noise: str
-    noise_is_private: bool
-    provenance: Mapping[str, str]
-    version: str
-    choice: MethodChoice | None = None
-    replayed: int = 0
-    types_read: bool = False
-    stored_types: tuple[str, ...] = ()
-    made_anew: tuple[str, ...] = ()
-
-    @classmethod
-    def of_run(
-        cls,
-        ledger: Ledger,
-        noise: NoiseSource,
-        *,
-        method: str,
-        provenance: Mapping[str, str],
-        version: str,
-        choice: MethodChoice | None,
-        types_read: bool,
-        stored_types: Sequence[str] = (),
-        made_anew: Sequence[str] = (),
-    ) -> PrivacyStatement:
-        """State what a run spent and rests on; see the attributes."""
-        private = ledger.budget.kind != "none"
-        return cls(
-            method=method,
-            budget=ledger.budget,
-            epsilon_spent=ledger.epsilon_spent if private else None,
-            lines=lines_of(ledger),
-            relation=ledger.relation,
-            noise=noise.name,
-            noise_is_private=noise.is_private,
-            provenance=dict(provenance),
-            version=version,
-            choice=choice,
-            replayed=ledger.replayed,
-            types_read=types_read,
-            stored_types=tuple(stored_types),
-            made_anew=tuple(made_anew),
-        )
-
-    @property
-    def observed_columns(self) -> tuple[str, ...]:
-        """Columns whose domain was read off the sensitive table."""
-        return tuple(self.columns_of("observed"))
-
-    def columns_of(self, provenance: str) -> list[str]:
-        """Return the columns whose domain came from there."""
-        return [c for c, p in self.provenance.items() if p == provenance]
-
-    @property
-    def is_private(self) -> bool:
-        """Whether the whole release, domains included, holds the stated guarantee."""
-        return not self.reasons_against
-
-    @property
-    def reasons_against(self) -> tuple[str, ...]:
-        """Why the release does not hold the stated guarantee; empty if it does."""
-        reasons = []
-        if self.budget.kind == "none":
-            reasons.append("not private: privacy was switched off (epsilon is infinite)")
-        elif not self.noise_is_private:
-            reasons.append("not private: seeded noise; whoever learns or guesses the seed can remove it")
-        if self.observed_columns:
-            reasons.append(
-                "not end-to-end private: bounds or categories were read off the sensitive table for "
-                f"{self._named(self.observed_columns)}"
-            )
-        if self.types_read:
-            reasons.append(
-                "not end-to-end private: which columns are numbers, dates or texts (and of JSON, which there are) was "
-                "read off the cells, which a single record may change; a schema of all columns says so, and for a CSV "
-                "file it is found privately"
-            )
-        if self.stored_types:
-            reasons.append(
-                f"not end-to-end private unless the stored types of {self._named(self.stored_types)} are public: "
-                "where a library inferred them from the cells, as pandas.read_csv does, a single record may have decided "
-                "them, as one blank makes floats of whole numbers; a schema declares them, and for a CSV file that is "
-                "given by its path they are found privately"
-            )
-        return tuple(reasons)
-
-    def _named(self, columns: Sequence[str]) -> str:
-        """Say how many columns these are, and which."""
-        names = ", ".join(columns[:_MOST_NAMED]) + (" and others" if len(columns) > _MOST_NAMED else "")
-        return f"{len(columns)} of {len(self.provenance)} columns ({names})"
 
     def __str__(self) -> str:
         return self.text()

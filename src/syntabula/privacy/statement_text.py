@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Hashable, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from syntabula.privacy.budget_numbers import shown_above
-from syntabula.privacy.statement_lines import domain_step, folded
+from syntabula.privacy.statement_facts import StatementFacts
 
-if TYPE_CHECKING:
-    from syntabula.privacy.statement import PrivacyStatement
+_OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
+_MOST_APART = 3
+"""Steps for one column each, otherwise alike, that are still listed one by one."""
 
 UNIT = "one record (one row of the table)"
 
@@ -20,7 +22,7 @@ _OF_TYPES = (
 )
 
 
-def statement_sections(statement: PrivacyStatement) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def statement_sections(statement: StatementFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return headings and the lines below each; the verdict comes first and has none."""
     choice = statement.choice
     why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
@@ -34,20 +36,20 @@ def statement_sections(statement: PrivacyStatement) -> tuple[tuple[str, tuple[st
     )
 
 
-def _verdict(statement: PrivacyStatement) -> list[str]:
+def _verdict(statement: StatementFacts) -> list[str]:
     if statement.reasons_against:
         return [f"  WARNING: {reason}." for reason in statement.reasons_against]
     return [f"  This release is differentially private: {_bounds(statement, statement.budget.epsilon)}."]
 
 
-def _bounds(statement: PrivacyStatement, epsilon_at_most: float) -> str:
+def _bounds(statement: StatementFacts, epsilon_at_most: float) -> str:
     epsilon = f"epsilon = {shown_above(epsilon_at_most)}"
     if statement.budget.kind == "pure":
         return f"{epsilon} (pure)"
     return f"{epsilon}, delta = {shown_above(statement.budget.delta)}"
 
 
-def _protection(statement: PrivacyStatement) -> list[str]:
+def _protection(statement: StatementFacts) -> list[str]:
     if statement.budget.kind == "none":
         return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
     lines = [
@@ -70,7 +72,7 @@ def _protection(statement: PrivacyStatement) -> list[str]:
     return lines
 
 
-def _spending(statement: PrivacyStatement) -> list[str]:
+def _spending(statement: StatementFacts) -> list[str]:
     groups = folded([(line.step, line.mechanism) for line in statement.lines])
     width = max((len(name) for name, _ in groups), default=0)
     rows = []
@@ -90,7 +92,7 @@ def _spending(statement: PrivacyStatement) -> list[str]:
     return rows + _resumption(statement)
 
 
-def _resumption(statement: PrivacyStatement) -> list[str]:
+def _resumption(statement: StatementFacts) -> list[str]:
     if not statement.replayed:
         return []
     return [
@@ -100,7 +102,7 @@ def _resumption(statement: PrivacyStatement) -> list[str]:
     ]
 
 
-def _public(statement: PrivacyStatement) -> list[str]:
+def _public(statement: StatementFacts) -> list[str]:
     stored = statement.stored_types
     lines = [
         "  Column names and their order, the kind of table, the schema and the options of the method.",
@@ -129,7 +131,7 @@ def _public(statement: PrivacyStatement) -> list[str]:
     return lines
 
 
-def _limits(statement: PrivacyStatement) -> list[str]:
+def _limits(statement: StatementFacts) -> list[str]:
     return [
         "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
         "  A person with several records is protected less, in proportion to their number.",
@@ -154,3 +156,31 @@ def _factor(epsilon: float) -> str:
     if epsilon > 50:
         return "more than 10^21, which protects nobody"
     return shown_above(math.exp(epsilon), digits=3)
+
+
+def domain_step(name: str) -> str:
+    """Return what a ledger calls the search for the domain of a column."""
+    return f"find the domain of {name!r}"
+
+
+def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]:
+    """Put steps together that did the same for one column each, so that wide tables read like narrow ones.
+
+    Args:
+        steps: Name of each step, such as "fit the bins of 'age'", and what else two steps must have in common.
+
+    Returns:
+        Names, in order of the first step of each, and the positions of the steps; a few columns stay apart.
+    """
+    groups: dict[tuple[str, Hashable], list[int]] = {}
+    for position, (name, common) in enumerate(steps):
+        of_column = _OF_COLUMN.fullmatch(name)
+        key = (of_column[1], common) if of_column else (name, (position, common))
+        groups.setdefault(key, []).append(position)
+    found: list[tuple[str, list[int]]] = []
+    for (what, _), places in groups.items():
+        if len(places) > _MOST_APART:
+            found.append((f"{what} of {len(places)} columns", places))
+        else:
+            found += [(steps[place][0], [place]) for place in places]
+    return sorted(found, key=lambda group: group[1][0])

@@ -11,7 +11,7 @@ from syntabula._planning import Progress
 from syntabula.models.base import Model
 from syntabula.models.pgm import PGM
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.statement import MethodChoice
+from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.marginal import Marginal, MarginalLearner

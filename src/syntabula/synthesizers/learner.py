@@ -10,7 +10,7 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.statement import MethodChoice
+from syntabula.privacy.statement_facts import MethodChoice
 
 
 class Learner(Protocol):

@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel, Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.statement import MethodChoice
+from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.plan import with_model

@@ -28,7 +28,7 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.run import open_ledger
-from syntabula.privacy.statement import PrivacyStatement
+from syntabula.privacy.statement_of_run import statement_of
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.options import check_arguments, with_options
 from syntabula.synthesizers.plan import (
@@ -300,7 +300,7 @@ class Synthesizer(ABC):
             method=self.name,
             codec=codec,
             model=RecodedModel(model, recoding) if recoding else model,
-            privacy=PrivacyStatement.of_run(
+            privacy=statement_of(
                 ledger,
                 noise,
                 method=self.name,
