@@ -16,16 +16,17 @@ import datetime as dt
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from syntabula._arguments import shown
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
-from syntabula.table.schema.schema import Schema
+
+SchemaT = TypeVar("SchemaT")
 
 VERSION = 1
 MAX_BYTES = 10_000_000
@@ -37,11 +38,12 @@ _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?
 _MOMENT = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
-def read_schema(path: str | Path) -> Schema:
+def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
     """Read a schema file.
 
     Args:
         path: File that ends in .yaml, .yml or .json, of at most 10 MB.
+        make: Makes the schema of its columns, label and others.
 
     Returns:
         The schema.
@@ -60,17 +62,18 @@ def read_schema(path: str | Path) -> Schema:
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"schema file {path} is larger than {MAX_BYTES} bytes")
     try:
-        return schema_from_document(_document(raw, path))
+        return make(**parts_of_document(_document(raw, path)))
     except SchemaError as error:
         raise SchemaError(f"schema file {path}: {error}") from None
 
 
-def write_schema(schema: Schema, path: str | Path) -> None:
+def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bool) -> None:
     """Write a schema file, whole or not at all.
 
     Args:
-        schema: Schema to write.
+        document: What `document_of` returns.
         path: File that ends in .yaml, .yml or .json; replaced if it exists, and of a symbolic link the link itself.
+        for_all: Whether others than the owner may read it, as far as the user lets them.
 
     Raises:
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
@@ -78,7 +81,6 @@ def write_schema(schema: Schema, path: str | Path) -> None:
     """
     path = Path(path)
     _check_suffix(path)
-    document = schema_to_document(schema)
     if path.suffix.lower() == ".json":
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
@@ -86,27 +88,26 @@ def write_schema(schema: Schema, path: str | Path) -> None:
     raw = text.encode()
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"the schema takes more than {MAX_BYTES} bytes as a file; shorten its categories")
-    # Beyond the user's umask, an observed schema holds values of the data and is for its owner alone.
-    with whole_file(path, mode=0o600 if schema.observed_columns else 0o666) as temporary:
+    with whole_file(path, mode=0o666 if for_all else 0o600) as temporary:
         temporary.write_bytes(raw)
 
 
-def schema_to_document(schema: Schema) -> dict[str, Any]:
+def document_of(columns: Mapping[str, Column], label: str | None, others: str | None) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
-    columns = {name: _column_document(column) for name, column in schema.columns.items()}
-    label = {} if schema.label is None else {"label": schema.label}
-    others = {} if schema.others is None else {"others": schema.others}
-    return {"version": VERSION, **label, "columns": columns, **others}
+    stated = {name: _column_document(column) for name, column in columns.items()}
+    named = {} if label is None else {"label": label}
+    further = {} if others is None else {"others": others}
+    return {"version": VERSION, **named, "columns": stated, **further}
 
 
-def schema_from_document(document: object) -> Schema:
-    """Rebuild a schema from a dictionary.
+def parts_of_document(document: object) -> dict[str, Any]:
+    """Read the columns, the label and the others of a schema.
 
     Args:
-        document: What `schema_to_document` returns, or the content of a schema file.
+        document: What `document_of` returns, or the content of a schema file.
 
     Returns:
-        The schema.
+        The arguments of a schema, by name.
 
     Raises:
         SchemaError: If something is missing, unknown or of the wrong type; the message names the column.
@@ -126,7 +127,7 @@ def schema_from_document(document: object) -> Schema:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    return Schema(made, label=document.get("label"), others=document.get("others"))
+    return {"columns": made, "label": document.get("label"), "others": document.get("others")}
 
 
 def _column_document(column: Column) -> dict[str, Any]:

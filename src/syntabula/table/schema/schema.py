@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 from syntabula._arguments import shown
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.schema.columns import Column, ColumnBase, Provenance
+from syntabula.table.schema.file import document_of, parts_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
@@ -160,29 +161,22 @@ class Schema:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Schema:
-        """Read a schema file (.yaml, .yml or .json); see `schema_file.read_schema`."""
-        from syntabula.table.schema.file import read_schema
-
-        return read_schema(path)
+        """Read a schema file (.yaml, .yml or .json); see `table.schema.file.read_schema`."""
+        return read_schema(path, cls)
 
     def to_yaml(self, path: str | Path) -> None:
-        """Write a schema file (.yaml, .yml or .json); see `schema_file.write_schema`."""
-        from syntabula.table.schema.file import write_schema
-
-        write_schema(self, path)
+        """Write a schema file (.yaml, .yml or .json); see `table.schema.file.write_document`."""
+        # An observed schema holds values of the data and is for its owner alone.
+        write_document(self.to_json(), path, for_all=not self.observed_columns)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Schema:
         """Rebuild a schema from what `to_json` returned; raises SchemaError on anything else."""
-        from syntabula.table.schema.file import schema_from_document
-
-        return schema_from_document(document)
+        return cls(**parts_of_document(document))
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
-        from syntabula.table.schema.file import schema_to_document
-
-        return schema_to_document(self)
+        return document_of(self.columns, self.label, self.others)
 
 
 SchemaSource = Schema | str | os.PathLike[str]
