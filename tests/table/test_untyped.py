@@ -208,22 +208,22 @@ class TestStoredOtherwise:
         "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
     }
 
-    @pytest.mark.parametrize("library", range(4))
     @pytest.mark.parametrize("case", CASES)
-    def test_it_is_read_and_written_as_it_was_stored(self, case: str, library: int) -> None:
+    def test_it_is_read_and_written_as_it_was_stored(self, case: str) -> None:
         column, cells, expected = self.CASES[case]
-        frame = self.LIBRARIES[library]({"x": cells * 20})
+        for library in range(4):
+            frame = self.LIBRARIES[library]({"x": cells * 20})
 
-        table = read(frame, st.Schema({"x": column}))
-        codec = Codec.plan(st.Schema({"x": column}), bins=10_000)
-        encoded, coercions = codec.encode(table, strict="other" not in case)
-        decoded = codec.decode(encoded, np.random.default_rng(0))
-        again = to_frame(decoded, table.origin)
+            table = read(frame, st.Schema({"x": column}))
+            codec = Codec.plan(st.Schema({"x": column}), bins=10_000)
+            encoded, coercions = codec.encode(table, strict="other" not in case)
+            decoded = codec.decode(encoded, np.random.default_rng(0))
+            again = to_frame(decoded, table.origin)
 
-        assert "other" in case or not coercions
-        assert list(again["x"].to_pylist() if library == 2 else again["x"]) == expected * 20
-        stored = [t.schema.field("x").type if library == 2 else t["x"].dtype for t in (frame, again)]
-        assert stored[0] == stored[1] or "other" in case
+            assert "other" in case or not coercions, library
+            assert list(again["x"].to_pylist() if library == 2 else again["x"]) == expected * 20, library
+            stored = [t.schema.field("x").type if library == 2 else t["x"].dtype for t in (frame, again)]
+            assert stored[0] == stored[1] or "other" in case, library
 
     @pytest.mark.parametrize("cells", [[None, None], [None, "7"], [None, "x"]], ids=["empty", "7", "x"])
     @pytest.mark.parametrize("stored", ["string", "str", "category"])
