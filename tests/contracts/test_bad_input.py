@@ -18,7 +18,9 @@ for kind in ("cells", "shapes", "types", "names", "arguments", "schemas", "files
 matrix = import_module("bad_input.matrix")
 CASES = matrix.CASES
 
-HELD: set[str] = set()
+
+def test_the_matrix_has_all_of_its_cases() -> None:
+    assert len(CASES) == 97
 
 
 class TestMatrix:
@@ -30,10 +32,3 @@ class TestMatrix:
         for warning in caught:
             assert matrix.CANARY_TEXT not in str(warning.message)
             assert str(matrix.CANARY_NUMBER) not in str(warning.message)
-        HELD.add(name)
-
-    def test_all_cases_of_the_matrix_hold(self, capsys):
-        with capsys.disabled():
-            print(f"\nbad-input matrix: {len(HELD)} of {len(CASES)} cases hold")
-        assert len(CASES) == 97
-        assert set(CASES) == HELD
