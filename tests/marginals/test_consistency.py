@@ -38,7 +38,7 @@ class TestProjectSimplex:
         assert gap[projected > 0].min() >= threshold - tolerance
         assert (gap <= threshold + tolerance).all()
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(arrays(np.float64, 4, elements=st.floats(-5, 5)), st.floats(0.1, 8))
     def test_no_random_point_of_the_simplex_is_nearer(self, values, total):
         others = np.random.default_rng(0).dirichlet(np.full(4, 0.5), size=2000) * total

@@ -48,13 +48,13 @@ def tables_and_cliques(draw):
 
 
 class TestCounts:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(tables_and_cliques())
     def test_equal_row_by_row_counts_for_any_cliques_in_any_order(self, case):
         """Equal a count row by row, for cliques of any width, order and number of repeats."""
         assert_exact(*case)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(tables_and_cliques(), st.integers(1, 70))
     def test_do_not_depend_on_where_the_rows_are_cut(self, case, chunk):
         encoded, cliques = case

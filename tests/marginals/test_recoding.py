@@ -39,7 +39,7 @@ def recodings(draw):
 
 
 class TestCounts:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(recodings(), st.permutations(DOMAIN.columns), st.integers(0, 3))
     def test_merged_counts_are_the_counts_of_the_merged_table(self, merging, order, k):
         clique = tuple(order[:k])
@@ -49,7 +49,7 @@ class TestCounts:
         assert merged.dtype == np.int64
         assert (merged == after).all()
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(recodings(), st.permutations(DOMAIN.columns), st.integers(0, 3))
     def test_expanded_counts_merge_back_to_themselves(self, merging, order, k):
         clique = tuple(order[:k])
@@ -82,7 +82,7 @@ class TestCounts:
 
 
 class TestRows:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(recodings(), st.integers(0, 50))
     def test_decoded_rows_encode_to_themselves(self, merging, n):
         merged = merging.encode(table(n))
@@ -142,7 +142,7 @@ class TestComposition:
 
 
 class TestState:
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(recodings())
     def test_is_read_back(self, merging):
         facts, arrays = merging.state()

@@ -101,7 +101,7 @@ class TestCosts:
 
 
 class TestInverses:
-    @settings(max_examples=500, deadline=None, derandomize=True)
+    @settings(max_examples=500)
     @given(COSTS, st.fractions(min_value=Fraction(1, 1000), max_value=10**6))
     def test_sigma_is_the_smallest_that_does_not_overspend(self, rho: Fraction, squared: Fraction) -> None:
         if squared == 0:
@@ -110,7 +110,7 @@ class TestInverses:
         assert rho_of(GaussianEvent(sigma, squared, 1)) <= rho
         assert rho_of(GaussianEvent(math.nextafter(sigma, 0), squared, 1)) > rho
 
-    @settings(max_examples=500, deadline=None, derandomize=True)
+    @settings(max_examples=500)
     @given(COSTS, st.integers(1, 10**6))
     def test_laplace_scale_is_the_smallest_that_does_not_overspend(
         self, cost: Fraction, sensitivity: int
@@ -123,7 +123,7 @@ class TestInverses:
             <= cost
         )
 
-    @settings(max_examples=500, deadline=None, derandomize=True)
+    @settings(max_examples=500)
     @given(COSTS)
     def test_exponential_is_the_largest_that_does_not_overspend(self, cost: Fraction) -> None:
         for currency in ("rho", "epsilon"):

@@ -101,14 +101,14 @@ class TestDiscreteGaussian:
         costs = [gaussian_cost(s) for s in np.geomspace(1e-3, 1e6, 2_000).tolist()]
         assert all(a > b for a, b in itertools.pairwise(costs))
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(COSTS, st.integers(1, 10**6))
     def test_sigma_is_the_smallest_that_does_not_overspend(self, cost: Fraction, squared: int) -> None:
         sigma = gaussian_sigma(cost, squared, "mu_squared")
         assert mu_squared_of(GaussianEvent(sigma, squared, 1), cost) <= cost
         assert mu_squared_of(GaussianEvent(sigma * (1 - 1e-14), squared, 1), cost) > cost
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(COSTS)
     def test_precision_is_the_inverse(self, cost: Fraction) -> None:
         precision = gaussian_precision(cost)
@@ -173,7 +173,7 @@ class TestLossRange:
             for epsilon in np.linspace(-reach, reach, 41).tolist()
         )
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(COSTS, st.fractions(min_value=1, max_value=10**6))
     def test_parameters_are_the_largest_that_do_not_overspend(self, cost: Fraction, times: Fraction) -> None:
         left = cost * times
@@ -185,7 +185,7 @@ class TestLossRange:
         assert mu_squared_of(TreeEvent(scale), left) <= cost
         assert range_bought(cost, left) >= Fraction(epsilon) ** 2
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), COSTS, COSTS)
     def test_price_from_before_and_from_after_agree_and_fall(
         self, width: Fraction, left: Fraction, more: Fraction

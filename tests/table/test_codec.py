@@ -43,7 +43,7 @@ ALL_KINDS = Schema(
 
 
 class TestRoundTrip:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(st.integers(1, 120), st.integers(0, 2**32), st.integers(0, 30))
     def test_decoded_codes_encode_to_the_same_codes(self, bins, seed, n):
         codec = Codec.plan(ALL_KINDS, bins=bins)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sample_columns import raw
 
@@ -165,7 +165,6 @@ class TestRefusals:
 
 
 class TestAnyTable:
-    @settings(deadline=None)
     @given(
         st.one_of(
             st.tuples(

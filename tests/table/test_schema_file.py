@@ -65,7 +65,6 @@ class TestRoundTrip:
     def test_the_dictionary_is_plain_json(self):
         assert Schema.from_json(json.loads(json.dumps(SCHEMA.to_json()))) == SCHEMA
 
-    @settings(deadline=None)
     @given(labels, st.text(st.characters(codec="utf-8"), min_size=1, max_size=10))
     def test_any_name_and_category_survives(self, tmp_path_factory, categories, name):
         schema = Schema({name: Categorical(tuple(categories))})
