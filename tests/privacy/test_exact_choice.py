@@ -238,7 +238,7 @@ class TestSource:
         children = [context.Process(target=_choices, args=(queue,)) for _ in range(2)]
         for child in children:
             child.start()
-        one, other = queue.get(timeout=60), queue.get(timeout=60)
+        one, other = queue.get(timeout=600), queue.get(timeout=600)
         for child in children:
             child.join()
 

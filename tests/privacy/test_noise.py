@@ -161,7 +161,7 @@ class TestSecureNoise:
         children = [context.Process(target=_secure_draws, args=(queue,)) for _ in range(2)]
         for child in children:
             child.start()
-        drawn = [*first.tolist(), *queue.get(timeout=60), *queue.get(timeout=60)]
+        drawn = [*first.tolist(), *queue.get(timeout=600), *queue.get(timeout=600)]
         drawn += SecureNoise().discrete_gaussian(np.zeros(490, dtype=np.int64), 1e12).tolist()
         for child in children:
             child.join()
