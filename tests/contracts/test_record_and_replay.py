@@ -128,7 +128,7 @@ class TestRecordAndReplay:
     def test_neighbours_differ_only_within_the_declared_sensitivity(self, method, budget, seed, tmp_path):
         assert compare(method, budget, seed, tmp_path) >= 5
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     @pytest.mark.parametrize("method", THIRTY_TABLES)
     def test_thirty_tables_with_all_neighbours(self, method, tmp_path):
         assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 36)) >= 150
