@@ -136,7 +136,13 @@ class TestObjects:
         "a\ud800",
     ]
 
-    @pytest.mark.parametrize("name", COLUMNS)
+    @pytest.mark.parametrize(
+        "name",
+        [
+            name if name in ("whole", "zoned", "text") else pytest.param(name, marks=pytest.mark.thorough)
+            for name in COLUMNS
+        ],
+    )
     def test_odd_ones_count_alike_alone_and_beside_any_other(self, name: str) -> None:
         schema = st.Schema({"x": COLUMNS[name], "y": Boolean()})
         if name == "id":
