@@ -122,6 +122,7 @@ class TestMarginals:
         assert max(len(c) for c in measured[1:]) == 2
         assert max(len(c) for c in strict[1:]) == 1
 
+    @pytest.mark.thorough
     def test_without_privacy_refinement_finds_what_no_pair_shows(self) -> None:
         _, model = measured_with(AttributeGraph(), curator(NO_PRIVACY))
 

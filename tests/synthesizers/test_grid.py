@@ -13,20 +13,20 @@ from syntabula.synthesizers.grid import grid_parts, list_models, list_selectors,
 
 
 class TestTables:
-    @pytest.mark.parametrize("info", [*list_selectors(), *list_models()], ids=lambda info: info.key)
-    def test_every_part_is_made_of_options_that_have_defaults(self, info) -> None:
-        is_selector = info in list_selectors()
-        parts = grid_parts(info.key, "pgm") if is_selector else grid_parts("one_way", info.key)
-        part = parts["selector" if is_selector else "model"]
+    def test_every_part_is_made_of_options_that_have_defaults(self) -> None:
+        for role, parts in (
+            *(("selector", grid_parts(info.key, "pgm")) for info in list_selectors()),
+            *(("model", grid_parts("one_way", info.key)) for info in list_models()),
+        ):
+            assert is_dataclass(parts[role])
+            assert {f.name for f in fields(parts[role]) if not f.name.startswith("_")} == set(
+                st.method_options(parts)[role]
+            ), parts[role]
 
-        assert is_dataclass(part)
-        assert {f.name for f in fields(part) if not f.name.startswith("_")} == set(
-            st.method_options(parts)["selector" if is_selector else "model"]
-        )
+    def test_every_model_has_the_same_key_in_a_release_file(self) -> None:
+        keys = [info.key for info in list_models()]
 
-    @pytest.mark.parametrize("info", list_models(), ids=lambda info: info.key)
-    def test_every_model_has_the_same_key_in_a_release_file(self, info) -> None:
-        assert stored_kind(grid_parts("one_way", info.key)["model"]) == info.key
+        assert [stored_kind(grid_parts("one_way", key)["model"]) for key in keys] == keys
 
     def test_keys_are_not_repeated(self) -> None:
         for table in (list_selectors(), list_models()):
