@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module, metadata
 from typing import Any
 
+from syntabula._arguments import shown
 from syntabula.errors import ArgumentError
 
 ENTRY_POINTS = "syntabula.synthesizers"
@@ -165,7 +166,7 @@ def synthesizer(key: str) -> type[Any]:
     if wanted is None:
         near = difflib.get_close_matches(str(key).lower(), known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ArgumentError(f"there is no method {key!r}; {hint}methods are {', '.join(sorted(known))}")
+        raise ArgumentError(f"there is no method {shown(key)}; {hint}methods are {', '.join(sorted(known))}")
     module, _, name = known[wanted].home.partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from syntabula._arguments import shown
 from syntabula.errors import DatasetError
 
 Kind = Literal["numeric", "categorical", "boolean", "date", "datetime", "identifier"]
@@ -117,7 +118,7 @@ def unknown(name: object) -> str:
     """Say that there is no table of this name, with near misses."""
     near = difflib.get_close_matches(str(name).lower().replace("-", "_"), registry(), n=3)
     hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-    return f"there is no dataset {name!r}{hint}; syntabula.datasets.names() lists all"
+    return f"there is no dataset {shown(name)}{hint}; syntabula.datasets.names() lists all"
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from importlib import metadata
 
+from syntabula._arguments import shown
 from syntabula.errors import ArgumentError
 from syntabula.metrics.built_in import BUILT_IN
 from syntabula.metrics.metric import Metric as Metric
@@ -24,7 +25,7 @@ def describe_metric(key: str) -> MetricInfo:
     if not isinstance(key, str) or key.lower() not in known:
         near = difflib.get_close_matches(str(key).lower(), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"there is no metric {key!r}; metrics are {', '.join(known)}{hint}")
+        raise ArgumentError(f"there is no metric {shown(key)}; metrics are {', '.join(known)}{hint}")
     return known[key.lower()]
 
 

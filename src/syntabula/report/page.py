@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from syntabula._arguments import count, text
+from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
 from syntabula._warnings import warn_caller
 from syntabula._whole_file import whole_file
@@ -181,9 +181,11 @@ def make_report(
 
 def _statement(release: Any, tables: Comparison) -> Any:
     """Return the privacy statement of a release, which must be one of such a table."""
-    from syntabula import load
+    from syntabula import Release, load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
+    if not isinstance(loaded, Release):
+        raise refusal("release", "a syntabula.Release, or the path of its file", release)
     if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
         raise ArgumentError(
             "the release has other columns than the tables; give the one they were drawn from"

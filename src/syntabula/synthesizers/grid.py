@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from syntabula._arguments import refusal
+from syntabula._arguments import refusal, shown
 from syntabula.errors import ArgumentError
 from syntabula.models.base import MarginalModel
 from syntabula.select.base import Selector
@@ -177,7 +177,7 @@ def _named(kind: str, key: str, table: tuple[PartInfo, ...]) -> PartInfo:
         of_method = [info.key for info in table if wanted in _words(info.summary)]
         near = of_method or difflib.get_close_matches(wanted, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"there is no {kind} {key!r}; {kind}s are {', '.join(known)}{hint}")
+        raise ArgumentError(f"there is no {kind} {shown(key)}; {kind}s are {', '.join(known)}{hint}")
     return known[wanted]
 
 

@@ -137,6 +137,7 @@ class Marginal(metaclass=TakesOptions):
                 one of numbers, whatever `physical` says.
         """
         declared = None if schema is None else as_schema(schema)
+        _check_types(physical)
         assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
         return self._foresight.guess(declared, physical or {}, assumed, types_found=types_found)
 
@@ -168,6 +169,7 @@ class Marginal(metaclass=TakesOptions):
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
+        strict = flag("strict", strict)
         declared = None if schema is None else as_schema(schema)
         if declared is not None:
             check_declared(declared, allow_observed=self.allow_observed)
@@ -297,6 +299,14 @@ class Marginal(metaclass=TakesOptions):
             preprocessing=self.preprocessing,
             rare=self.rare,
         )
+
+
+def _check_types(physical: object) -> None:
+    """Raise ArgumentError unless stored types are given by the names of columns, or none are."""
+    allowed = "the stored type of each column by its name, such as the origin's of a table that was read"
+    given = instance_of(Mapping, allowed).or_none("physical", physical)
+    for stored in (given or {}).values():
+        instance_of(PhysicalType, allowed)("physical", stored)
 
 
 def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any
 
+from syntabula._arguments import instance_of
 from syntabula._docstrings import attribute_notes
 from syntabula.errors import ArgumentError
 
@@ -53,6 +54,7 @@ def with_options(kind: Kind, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ArgumentError: If no part has an option of that name, or a value makes no sense to it.
     """
+    instance_of(Mapping, "a dictionary of options by their names")("options", options)
     parts = parts_of(kind)
     known = method_options(kind)
     for name in options:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from syntabula._arguments import path as file_path
 from syntabula._arguments import shown
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
@@ -50,8 +51,7 @@ def read_schema(path: str | Path) -> Schema:
         SchemaError: If the file cannot be read, is not plain YAML or JSON (anchors, aliases and tags are
             refused), or does not describe a schema; the message names the column.
     """
-    path = Path(path)
-    _check_suffix(path)
+    path = _checked(path)
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -76,8 +76,7 @@ def write_schema(schema: Schema, path: str | Path) -> None:
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
         OSError: If the file cannot be written.
     """
-    path = Path(path)
-    _check_suffix(path)
+    path = _checked(path)
     document = schema_to_document(schema)
     if path.suffix.lower() == ".json":
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -189,9 +188,11 @@ def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -
             raise SchemaError(f"{where} has an unknown key {key!r}; {hint}")
 
 
-def _check_suffix(path: Path) -> None:
-    if path.suffix.lower() not in {".yaml", ".yml", ".json"}:
+def _checked(path: str | Path) -> Path:
+    found = Path(file_path("path", path))
+    if found.suffix.lower() not in {".yaml", ".yml", ".json"}:
         raise SchemaError(f"schema file {path} must end in .yaml, .yml or .json")
+    return found
 
 
 def _document(raw: bytes, path: Path) -> object:
