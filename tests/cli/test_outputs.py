@@ -1,29 +1,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from syntabula.cli.exits import CommandError
-from syntabula.cli.outputs import check_outputs, whole_file, write_text
+from syntabula.cli.outputs import check_outputs, write_text
 
 
-class TestWholeFile:
-    def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path):
-        target = tmp_path / "out.csv"
-        target.write_text("old")
-
-        def interrupted() -> None:
-            with whole_file(target) as temporary:
-                temporary.write_text("half")
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-
-        assert target.read_text() == "old"
-        assert os.listdir(tmp_path) == ["out.csv"]
-
+class TestWriteText:
     def test_success_replaces_the_file(self, tmp_path):
         write_text(tmp_path / "out.txt", "whole")
 
@@ -40,6 +26,15 @@ class TestCheckOutputs:
         check_outputs({"--out": tmp_path / "a.csv"}, force=False)
 
         assert os.listdir(tmp_path) == []
+
+    @pytest.mark.skipif(os.name != "posix", reason="a named pipe")
+    @pytest.mark.parametrize("force", [True, False])
+    def test_a_pipe_or_device_is_no_file_to_write(self, tmp_path, force):
+        os.mkfifo(tmp_path / "a.csv")
+
+        for path in (tmp_path / "a.csv", Path("/dev/null"), Path("/dev/stdout")):
+            with pytest.raises(CommandError, match="a device or a pipe"):
+                check_outputs({"--out": path}, force=force)
 
     def test_a_dangling_link_counts_as_existing(self, tmp_path):
         (tmp_path / "a.csv").symlink_to(tmp_path / "nowhere.csv")

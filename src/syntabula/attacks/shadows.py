@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula._version import __version__
+from syntabula._whole_file import whole_file
 from syntabula.attacks.base import Fitted, Synthesizer
 from syntabula.errors import ArgumentError, SyntabulaWarning
 from syntabula.table.conform import conform
@@ -128,10 +129,8 @@ def _run(job: Job, number: int, place: Path | None) -> tuple[int, Floats, float]
     values = job(number)
     seconds = time.perf_counter() - start
     if place is not None:
-        # Whole or not at all: an interrupted write leaves no file of the final name.
-        temporary = place / f".{number}.{os.getpid()}.npy"
-        np.save(temporary, np.concatenate([[seconds], values]), allow_pickle=False)
-        os.replace(temporary, _file(place, number))
+        with whole_file(_file(place, number)) as temporary:
+            np.save(temporary, np.concatenate([[seconds], values]), allow_pickle=False)
     return number, values, seconds
 
 
@@ -166,9 +165,8 @@ def _opened(folder: Path, identity: str) -> Path:
     elif any(folder.glob("shadow-*.npy")):
         raise ArgumentError(f"the folder {str(folder)!r} holds shadow models of unknown origin; remove them")
     else:
-        temporary = folder / f".{_IDENTITY}.{os.getpid()}"
-        temporary.write_text(json.dumps({"identity": identity}) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps({"identity": identity}) + "\n", encoding="utf-8")
     return folder
 
 

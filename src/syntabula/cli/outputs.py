@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from syntabula._whole_file import check_is_file, whole_file
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.errors import ReleaseFileError
 
@@ -48,8 +49,10 @@ def check_outputs(
 
 def _check_output(option: str, path: Path, force: bool) -> None:
     shown = f"{option} {str(path)!r}"
-    if path.is_dir():
-        raise CommandError(f"{shown} is a folder; name a file in it", Exit.FILE)
+    try:
+        check_is_file(path)
+    except OSError as error:
+        raise CommandError(f"{shown} cannot be written: {error.strerror}", Exit.FILE) from None
     if os.path.lexists(path) and not force:
         raise CommandError(
             f"{shown} exists already; choose another name, or replace it with --force", Exit.FILE
@@ -72,27 +75,8 @@ def _identity(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all; raises CommandError if that fails."""
-    with whole_file(path) as temporary, failures_of(path):
+    with failures_of(path), whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the target; it takes the target's name only if all went well.
-
-    Yields:
-        A path with the target's suffix, for whoever goes by suffixes; no file is there yet.
-    """
-    with failures_of(path):
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    temporary = folder / path.name
-    try:
-        yield temporary
-        with failures_of(path):
-            os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-        folder.rmdir()
 
 
 @contextmanager

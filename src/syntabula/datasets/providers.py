@@ -7,7 +7,6 @@ import hashlib
 import http.client
 import io
 import os
-import tempfile
 import time
 import urllib.request
 import zipfile
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from syntabula._version import __version__
+from syntabula._whole_file import whole_file
 from syntabula.datasets.frames import literal_path
 from syntabula.datasets.registry import Archive, DatasetInfo
 from syntabula.errors import DatasetError
@@ -166,8 +166,8 @@ def _write_parquet(info: DatasetInfo, rows: list[list[str | None]], path: Path) 
     import duckdb
 
     types = {name: _type_of(info, name, [row[i] for row in rows]) for i, name in enumerate(info.columns)}
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        plain, done = Path(folder) / "table.csv", Path(folder) / "table.parquet"
+    with whole_file(path) as done:
+        plain = done.with_suffix(".csv")
         with plain.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
             writer.writerow(info.columns)
@@ -180,7 +180,6 @@ def _write_parquet(info: DatasetInfo, rows: list[list[str | None]], path: Path) 
                 connection.execute(f"COPY (SELECT * FROM {read}) TO {_quoted(str(done))} (FORMAT parquet)")
         except duckdb.Error:
             raise DatasetError(_failure(info, "the table could not be kept as Parquet")) from None
-        os.replace(done, path)
 
 
 def _quoted(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from syntabula._extras import require
+from syntabula._whole_file import whole_file
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
@@ -53,7 +54,8 @@ class Report:
     def write(self, path: PathLike) -> None:
         """Write the page to a file; raises ArgumentError if that is not named .html, OSError if writing fails."""
         check_name(path)
-        Path(path).write_text(self.html, encoding="utf-8")
+        with whole_file(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.html) // 1024} KB)"

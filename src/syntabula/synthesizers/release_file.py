@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from syntabula._version import __version__
+from syntabula._whole_file import whole_file
 from syntabula.errors import ReleaseFileError
 
 FORMAT = "syntabula release"
@@ -65,7 +65,7 @@ def write_release(
             f"the schema is too large for a release file: {len(text) / 2**20:.0f} MB of JSON"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
-    _write_atomically(target, _zipped(content))
+    _write(target, _zipped(content))
 
 
 def _plain(value: object) -> object:
@@ -86,23 +86,14 @@ def _zipped(content: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _write_atomically(target: Path, data: bytes) -> None:
-    temporary = None
+def _write(target: Path, data: bytes) -> None:
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
+        with whole_file(target, mode=0o600) as temporary:
+            temporary.write_bytes(data)
     except OSError as error:
         raise ReleaseFileError(
             f"cannot write {str(target)!r}: {error.strerror}; choose another place"
         ) from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def read_release(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
+from syntabula._input_files import not_a_file
+from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.conform import conform
 from syntabula.table.formats import FileFormat, file_format
@@ -44,7 +44,7 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
     """
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
-    check_readable(place)
+    check_readable(place, once=kind.container == "jsonl")
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
@@ -104,8 +104,9 @@ def write_parts(
 ) -> None:
     """Write a table that comes in pieces of some rows each, as `write_table` does.
 
-    Two pieces or more are gathered in files beside the target, so that memory is that of a few pieces, however
-    many there are. A killed process leaves these files behind: pieces are for rows that are not sensitive.
+    Two pieces or more are gathered in temporary files beside the target (see `whole_file`), so that memory is that
+    of a few pieces, however many there are. A killed process leaves them behind: pieces are for rows that are not
+    sensitive.
 
     Args:
         parts: At least one piece; all have the same columns and types.
@@ -115,7 +116,7 @@ def write_parts(
     """
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
-    with _whole_file(path) as temporary:
+    with _written(path) as temporary:
         # Not a generator expression, which would hold a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), parts)
         _write(conformed, temporary, kind, neutralise_formulas)
@@ -150,35 +151,24 @@ def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, n
 
 
 @contextmanager
-def _whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a temporary file beside the target that takes its name only after it lies safely on the disk."""
-    target = os.path.realpath(os.fspath(path))
-    shown = os.fspath(path)
-    if os.path.isdir(target):
-        raise DataError(f"{shown!r} is a folder; name a file in it")
-    temporary = os.path.join(
-        os.path.dirname(target), f".{Path(target).name[:100]}.{secrets.token_hex(4)}.tmp"
-    )
+def _written(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a temporary file as `whole_file` does; what goes wrong is told without a cell."""
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with whole_file(path) as temporary:
+            yield str(temporary)
     except SyntabulaError:
         raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DataError(f"cannot write {shown!r}: {reason}; an old file of this name is unchanged") from None
+        raise _unwritten(path, reason) from None
     except Exception as error:
         if isinstance(error, MemoryError):
             raise
-        raise DataError(
-            f"cannot write {shown!r}: {_reason(error)}; an old file of this name is unchanged"
-        ) from None
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
+        raise _unwritten(path, _reason(error)) from None
+
+
+def _unwritten(path: str | os.PathLike[str], reason: str) -> DataError:
+    return DataError(f"cannot write {os.fspath(path)!r}: {reason}; an old file of this name is unchanged")
 
 
 def _reason(error: Exception) -> str:
@@ -190,10 +180,18 @@ def _reason(error: Exception) -> str:
     return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
 
 
-def check_readable(path: str) -> None:
-    """Refuse the path of a file that cannot be opened; raises DataError."""
-    if os.path.isdir(path):
-        raise DataError(f"{path!r} is a folder; give the path of a file in it")
+def check_readable(path: str, *, once: bool = False) -> None:
+    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
+
+    Args:
+        path: Path of an input.
+        once: Whether it is read once from beginning to end, as this process's standard input can be.
+
+    Raises:
+        DataError: If it is no file, is not there, or may not be read.
+    """
+    if kind := not_a_file(path, standard_input=once):
+        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
     if not os.path.exists(path):
         raise DataError(f"there is no file {path!r}; check the path")
     try:

@@ -14,9 +14,7 @@ import dataclasses
 import datetime as dt
 import difflib
 import json
-import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +22,8 @@ from typing import Any, ClassVar
 import msgspec
 import yaml
 
+from syntabula._input_files import not_a_file
+from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.columns import COLUMN_TYPES, Column
 from syntabula.table.schema import Schema
@@ -73,6 +73,8 @@ def read_schema(path: str | Path) -> Schema:
     """
     path = Path(path)
     _check_suffix(path)
+    if kind := not_a_file(path, standard_input=True):
+        raise SchemaError(f"schema file {path} is {kind} and no file; give the path of a file")
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -108,17 +110,10 @@ def write_schema(schema: Schema, path: str | Path) -> None:
     raw = text.encode()
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"the schema takes more than {MAX_BYTES} bytes as a file; shorten its categories")
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     # Beyond the user's umask, an observed schema holds values of the data and is for its owner alone.
     mode = 0o600 if schema.observed_columns else 0o666
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(path, mode=mode) as temporary:
+        temporary.write_bytes(raw)
 
 
 def schema_to_document(schema: Schema) -> dict[str, Any]:

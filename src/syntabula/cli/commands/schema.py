@@ -10,7 +10,7 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs, failures_of, whole_file
+from syntabula.cli.outputs import check_outputs, failures_of
 
 
 def _show_kinds(context: typer.Context, asked: bool) -> None:
@@ -47,8 +47,8 @@ def schema(
     drafted, notes = draft_schema(table)
     document = drafted.to_json()
     if out is not None:
-        with whole_file(out) as temporary, failures_of(out):
-            drafted.to_yaml(temporary)
+        with failures_of(out):
+            drafted.to_yaml(out)
         console.result(
             f"wrote a draft with {len(drafted)} columns to {out}",
             {"out": str(out), "schema": document, "notes": notes},

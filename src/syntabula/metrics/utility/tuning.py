@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from syntabula._extras import require
+from syntabula._whole_file import whole_file
 from syntabula.errors import ArgumentError
 from syntabula.metrics.utility.evaluators import Evaluator, Settings
 from syntabula.metrics.utility.learning import (
@@ -57,9 +58,8 @@ def tuned_settings(
         return _read(path)
     settings = _search(judge, task, real, n_trials, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"version": _VERSION, "settings": settings}) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps({"version": _VERSION, "settings": settings}) + "\n", encoding="utf-8")
     return settings
 
 

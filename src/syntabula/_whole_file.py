@@ -1,0 +1,127 @@
+"""Files are written whole or not at all: in a folder of their own first, then under their name in one step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from syntabula.privacy.file_lock import lock_exclusively
+
+_LOCK = ".lock"
+_LONGEST_NAME = 100
+"""Bytes of a target's name in that of its temporary folder; file systems allow 255 in all."""
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666) -> Iterator[Path]:
+    """Give an empty file beside the target that takes the target's name once it lies safely on the disk.
+
+    Where the name is a symbolic link, the file that it points at is replaced; another hard link keeps the old content.
+
+    A killed process leaves its folder `.NAME.????????.tmp` behind. Nothing reads it, and the next writer of the same
+    name removes it.
+
+    Args:
+        path: Where the file should be in the end.
+        mode: Permissions of the file, less the user's umask.
+
+    Yields:
+        A file of the target's name in a new folder beside it. The folder and all else in it are removed.
+
+    Raises:
+        OSError: If the file cannot be written, or the name stands for a folder, a device or a pipe; an old file
+            is unchanged.
+    """
+    check_is_file(path)
+    target = Path(os.path.realpath(path))
+    with _folder_beside(target) as folder:
+        temporary = folder / target.name
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+        # The file is there by now, whatever a failure here would say.
+        with suppress(OSError):
+            sync_folder(target.parent)
+
+
+def check_is_file(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that stands for something else than a file: a folder, a device, a pipe, or a link to one.
+
+    Raises:
+        OSError: In that case; its `strerror` is for the reader of a message.
+    """
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    # /dev/stdout is a link to a file where the output is redirected to one, and would be replaced for everybody.
+    special = folder == "/dev" or folder.startswith("/proc/")
+    try:
+        kind = os.stat(path).st_mode
+    except FileNotFoundError:
+        kind = stat.S_IFREG
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, so name a file in it", os.fspath(path))
+    if special or not stat.S_ISREG(kind):
+        raise OSError(
+            errno.EINVAL, "it is a device or a pipe, and only files are written whole", os.fspath(path)
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the folder's entry of a new file to disk, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _folder_beside(target: Path) -> Iterator[Path]:
+    """Give a folder for the owner alone; a lock in it shows to other processes that its own is running."""
+    name = target.name.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "ignore")
+    _remove_leftovers(target.parent, f".{name}.")
+    folder = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=target.parent)
+    lock = -1
+    try:
+        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        lock_exclusively(lock)
+        yield Path(folder)
+    finally:
+        try:
+            _remove(folder, lock)
+        except BaseException:
+            # One signal may follow another: a terminal that closes sends two.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _remove_leftovers(place: Path, prefix: str) -> None:
+    """Remove the temporary folders of processes that are gone."""
+    try:
+        names = [e.name for e in os.scandir(place) if e.name.startswith(prefix) and e.name.endswith(".tmp")]
+    except OSError:
+        return
+    for folder in (os.path.join(place, name) for name in names if len(name) == len(prefix) + 12):
+        try:
+            lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR)
+        except OSError:
+            continue
+        if lock_exclusively(lock):
+            _remove(folder, lock)
+        else:
+            os.close(lock)
+
+
+def _remove(folder: str, lock: int) -> None:
+    if lock >= 0:
+        os.close(lock)  # first, as Windows removes no open file
+    shutil.rmtree(folder, ignore_errors=True)
