@@ -12,7 +12,8 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
 # "" is the package's own surface: what `import syntabula` offers.
 EVERYWHERE = {
-    "errors", "_arguments", "_docstrings", "_extras", "_input_files", "_version", "_warnings", "_whole_file",
+    "errors", "_arguments", "_docstrings", "_extras", "_input_files", "_memory", "_version", "_warnings",
+    "_whole_file",
 }  # fmt: skip
 _ENCODED = {"marginals", "privacy", "discretize", "table"}
 _LEARNING = {*_ENCODED, "models", "select"}
@@ -40,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_docstrings": set(),
     "_extras": set(),
     "_input_files": set(),
+    "_memory": set(),
     "_warnings": set(),
     # privacy: the lock of a journal, which also shows whose temporary files are in use.
     "_whole_file": {"privacy"},

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, Self
 
 from syntabula import errors
+from syntabula._memory import ran_out
 
 
 class Exit(IntEnum):
@@ -144,6 +145,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
         # Typer brings its own copy of click from 0.16 on, so that the class has no one place to import from.
         return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
     code = next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
+    if not isinstance(error, errors.SyntabulaError) and ran_out(error):
+        code = Exit.RESOURCES
     return code, _message(error, code)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
 from syntabula._input_files import not_a_file
+from syntabula._memory import memory_for
 from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.conform import conform
@@ -41,10 +42,16 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
         ArgumentError: If the suffix is not supported.
         DataError: If the file does not exist or cannot be read; names file and line, never a cell's value.
         MissingExtraError: If an Arrow file is given and pyarrow is not installed.
+        ResourceError: If there is too little memory for it.
     """
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
     check_readable(place, once=kind.container == "jsonl")
+    with memory_for(f"read {place!r}"):
+        return _read(place, kind, schema)
+
+
+def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
@@ -116,7 +123,7 @@ def write_parts(
     """
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
-    with _written(path) as temporary:
+    with memory_for(f"write {os.fspath(path)!r}"), _written(path) as temporary:
         # Not a generator expression, which would hold a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), parts)
         _write(conformed, temporary, kind, neutralise_formulas)
@@ -162,8 +169,6 @@ def _written(path: str | os.PathLike[str]) -> Iterator[str]:
         reason = error.strerror or type(error).__name__
         raise _unwritten(path, reason) from None
     except Exception as error:
-        if isinstance(error, MemoryError):
-            raise
         raise _unwritten(path, _reason(error)) from None
 
 

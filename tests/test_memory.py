@@ -1,0 +1,115 @@
+"""Errors of any library that mean too little memory are told from damaged data."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from syntabula._memory import memory_for, ran_out
+from syntabula.errors import DataError, ResourceError
+
+
+def duckdb_error() -> Exception:
+    import duckdb
+
+    database = duckdb.connect(config={"memory_limit": "5MB", "temp_directory": ""})
+    with pytest.raises(duckdb.Error) as caught:
+        database.execute("CREATE TABLE t AS SELECT range FROM range(100000000)")
+    return caught.value
+
+
+def numpy_error() -> Exception:
+    with pytest.raises(MemoryError) as caught:
+        np.ones(2**60, dtype=np.uint8)
+    return caught.value
+
+
+def arrow_error() -> Exception:
+    with pytest.raises(pa.ArrowException) as caught:
+        pa.allocate_buffer(2**60)
+    return caught.value
+
+
+def wrapped() -> Exception:
+    """As a binding wraps what its library raised."""
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = MemoryError()
+    return error
+
+
+def called_damaged() -> Exception:
+    """As a reader calls a file damaged that it has no memory for."""
+    try:
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise DataError("the file is damaged") from None
+    except DataError as error:
+        return error
+
+
+OUT_OF_MEMORY: dict[str, Callable[[], Exception]] = {
+    "Python": MemoryError,
+    "numpy": numpy_error,
+    "Arrow": arrow_error,
+    "Arrow's unknown error": lambda: pa.ArrowException("Unknown error: std::bad_alloc"),
+    "DuckDB": duckdb_error,
+    "the operating system": lambda: OSError(errno.ENOMEM, "Cannot allocate memory"),
+    "a library that cannot be loaded": lambda: ImportError("x.so: failed to map segment from shared object"),
+    "a thread that cannot be started": lambda: RuntimeError("can't start new thread"),
+    "a binding": wrapped,
+    "a reader": called_damaged,
+}
+
+
+@pytest.mark.parametrize("name", list(OUT_OF_MEMORY))
+def test_every_library_has_a_way_to_say_so(name: str) -> None:
+    error = OUT_OF_MEMORY[name]()
+
+    def fail() -> None:
+        with memory_for("read 'x.csv'"):
+            raise error
+
+    assert ran_out(error)
+    with pytest.raises(ResourceError, match=r"not enough memory to read 'x\.csv'"):
+        fail()
+
+
+@pytest.mark.parametrize(
+    "error", [DataError("memory"), ValueError("x"), OSError(errno.ENOSPC, "No space left"), KeyError("bad")]
+)
+def test_other_errors_pass(error: Exception) -> None:
+    def fail() -> None:
+        with memory_for("read"):
+            raise error
+
+    assert not ran_out(error)
+    with pytest.raises(type(error)):
+        fail()
+
+
+def test_what_the_caller_was_handling_is_not_the_cause() -> None:
+    """A smaller table is read because a larger one did not fit, and is damaged."""
+
+    def fail() -> None:
+        try:
+            raise MemoryError
+        except MemoryError:
+            with memory_for("read"):
+                raise DataError("damaged")  # noqa: B904
+
+    with pytest.raises(DataError, match="damaged"):
+        fail()
+
+
+def test_an_interrupt_is_none() -> None:
+    def fail() -> None:
+        with memory_for("read"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
