@@ -79,13 +79,23 @@ class TestInterrupts:
         assert (before, interrupts.seen) == (None, ENDING[name])
         assert signal.getsignal(number) is former
 
-    def test_the_first_of_several_signals_counts(self):
+    def test_a_second_signal_does_not_break_off_what_clears_up_after_the_first(self):
         with Interrupts() as interrupts:
-            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+
+        assert interrupts.seen == 129
+
+    def test_a_later_signal_interrupts_again(self, monkeypatch):
+        moments = iter(range(0, 100, 2))
+        monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+        with Interrupts() as interrupts:
+            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
                 with pytest.raises(KeyboardInterrupt):
                     signal.raise_signal(number)
 
-        assert interrupts.seen == 129
+        assert interrupts.seen == 143
 
     def test_what_the_caller_ignores_stays_ignored(self):
         former = signal.signal(signal.SIGHUP, signal.SIG_IGN)

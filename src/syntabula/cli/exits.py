@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from enum import IntEnum
@@ -74,7 +76,8 @@ class Terminated(KeyboardInterrupt):
 class Interrupts:
     """Turns the signals that end a process into interrupts, so that it clears up, and remembers the first of them.
 
-    Libraries turn an interrupt into errors of their own, or into nothing.
+    Libraries turn an interrupt into errors of their own, or into nothing. Signals often come in pairs, as when a
+    terminal is closed: the second of a pair would only break off the clearing up after the first.
 
     Attributes:
         seen: Exit code of the first signal since the start of the `with` block; None if there was none.
@@ -82,6 +85,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.seen: Exit | None = None
+        self._last = -math.inf
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -98,10 +102,15 @@ class Interrupts:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.seen = self.seen or Exit(128 + number)
+        since, self._last = time.monotonic() - self._last, time.monotonic()
+        if since < _PAIR_SECONDS:
+            return
         if number == signal.SIGINT:
             signal.default_int_handler(number, frame)
         raise Terminated
 
+
+_PAIR_SECONDS = 1.0
 
 # The signals that end a process, with what Python does about each if nobody says otherwise.
 _ENDING: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
