@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ def interrupted(script: str, *words: object) -> str:
         child.kill()
 
 
+def interrupt_once(started: threading.Event) -> threading.Thread:
+    """Interrupt this process as soon as something has started."""
+
+    def send() -> None:
+        assert started.wait(60)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
 class TestInterruptible:
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
     @pytest.mark.parametrize("fetch", ["fetchall", "fetchnumpy"])
@@ -54,6 +67,31 @@ class TestInterruptible:
         )
 
         assert interrupted(script, fetch) == "interrupted [(1,)]\n"
+
+    def test_a_second_signal_does_not_leave_the_query_behind(self) -> None:
+        started = threading.Event()
+        stopping: list[int] = []
+
+        class Database:
+            def interrupt(self) -> None:
+                stopping.append(1)
+                if len(stopping) == 1:
+                    signal.raise_signal(signal.SIGINT)
+                database.interrupt()
+
+        def work() -> object:
+            relation = database.sql(ENDLESS)
+            started.set()
+            return relation.fetchall()
+
+        with connection() as database:
+            sender = interrupt_once(started)
+            with pytest.raises(KeyboardInterrupt):
+                interruptible(Database(), work)
+            sender.join()
+
+            assert len(stopping) > 1
+            assert "duckdb" not in [thread.name for thread in threading.enumerate()]
 
     def test_results_and_errors_pass_through(self) -> None:
         with connection() as database:
@@ -80,6 +118,42 @@ class TestRelationOfTheUser:
 
         with pytest.raises(expected):
             from_frame(duckdb.sql("SELECT 1 AS x"))
+
+
+COPIES = """
+import random, sys, threading, time
+from syntabula.table.duckdb_columns import connection
+random.seed(0)
+copy = f"COPY (SELECT range a, hash(range) b FROM range(4000000)) TO '{sys.argv[1]}' (FORMAT parquet)"
+def run(database):
+    try:
+        database.execute(copy)
+    except Exception:
+        pass
+for _ in range(60):
+    with connection() as database:
+        database.execute("SET threads = 1")
+        thread = threading.Thread(target=run, args=(database,), daemon=True)
+        thread.start()
+        time.sleep(random.uniform(0, 0.05))
+        while thread.is_alive():
+            database.interrupt()
+            thread.join(0.05)
+print("done")
+"""
+
+
+def test_an_interrupted_copy_never_waits_for_ever(tmp_path: Path) -> None:
+    """With the threads that DuckDB 2.0 writes with by default, one of some ten did."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COPIES, str(tmp_path / "t.parquet")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert ran.stdout == "done\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")

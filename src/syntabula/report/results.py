@@ -11,6 +11,7 @@ from typing import Any
 
 from syntabula._arguments import path as file_path
 from syntabula._arguments import refusal
+from syntabula._input_files import not_a_file
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import Evaluation, Result
@@ -91,6 +92,8 @@ def check_same_tables(facts: Facts, tables: Comparison) -> None:
 
 
 def _parsed(path: PathLike) -> dict[str, Any]:
+    if kind := not_a_file(path, standard_input=True):
+        raise ArgumentError(f"{str(path)!r} is {kind} and no file; give the path of a file")
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError:

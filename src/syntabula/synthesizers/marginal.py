@@ -58,7 +58,7 @@ class Marginal(metaclass=TakesOptions):
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
-            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n.
+            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250.
         preprocessing: How bins are chosen, and what part of the budget that and unknown domains may cost.
         rare: How rare categories of large columns are merged under privacy before anything else; None for not.
         seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from syntabula._arguments import path as file_path
 from syntabula._arguments import shown
+from syntabula._input_files import not_a_file
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.columns import COLUMN_TYPES, Column
@@ -52,6 +53,8 @@ def read_schema(path: str | Path) -> Schema:
             refused), or does not describe a schema; the message names the column.
     """
     path = _checked(path)
+    if kind := not_a_file(path, standard_input=True):
+        raise SchemaError(f"schema file {path} is {kind} and no file; give the path of a file")
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
