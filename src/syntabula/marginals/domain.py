@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError, SchemaError
 
+_SIZE = count()
+
 Clique = tuple[str, ...]
 """A set of columns, written as a tuple of names; arrays of a clique have one axis per name, in its order."""
 
@@ -42,8 +44,10 @@ class Domain:
             repeated = sorted({c for c in self.columns if self.columns.count(c) > 1})
             raise SchemaError(f"columns {repeated} are named more than once; give each column its own name")
         try:
+            # Domains are made by the thousand: what is plainly a size needs no rule.
             checked = [
-                count()(f"the size of column {c!r}", n) for c, n in zip(self.columns, sizes, strict=True)
+                n if type(n) is int and n > 0 else _SIZE(f"the size of column {c!r}", n)
+                for c, n in zip(self.columns, sizes, strict=True)
             ]
         except ArgumentError as error:
             raise SchemaError(str(error)) from None
