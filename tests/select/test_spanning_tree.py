@@ -15,6 +15,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
+from syntabula.privacy import candidates
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.curator import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
@@ -142,6 +143,15 @@ class TestChoice:
             model = SpanningTree().select(curator(Budget.zcdp(0.9, 1e-6), seed=seed), PGM())
 
             assert set(tree_of(model)) >= STRONG, seed
+
+    def test_pairs_are_weighed_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        weighed: list[int] = []
+        right = candidates.distances
+        monkeypatch.setattr(candidates, "distances", lambda c, e: weighed.append(len(c)) or right(c, e))
+
+        SpanningTree().select(curator(Budget.zcdp(0.9, 1e-6)), PGM())
+
+        assert weighed == [10]
 
     def test_choices_are_blind_where_nothing_hangs_together(self) -> None:
         # Independent columns differ from independence by chance alone, far less than a choice's noise. All 10

@@ -53,6 +53,7 @@ class Domain:
             raise SchemaError(str(error)) from None
         object.__setattr__(self, "sizes", tuple(checked))
         object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})
+        object.__setattr__(self, "_size", dict(zip(self.columns, self.sizes, strict=True)))
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> Domain:
@@ -81,7 +82,12 @@ class Domain:
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """Return the shape of a clique's marginal: one axis per column, in the clique's order."""
-        return tuple(self.size(c) for c in clique)
+        sizes: dict[str, int] = self._size  # type: ignore[attr-defined]
+        members = tuple(clique)
+        try:
+            return tuple([sizes[c] for c in members])
+        except KeyError:
+            return tuple(self.size(c) for c in members)  # says which is unknown
 
     def cells(self, clique: Iterable[str]) -> int:
         """Return the number of cells of a clique's marginal (exact, any magnitude)."""
