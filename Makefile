@@ -1,24 +1,32 @@
-# make demo | test | lint | bench | clean; everything happens in .venv, made with $(PYTHON).
+# make demo | test | test-all | lint | bench | clean; everything happens in .venv, made with $(PYTHON).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# A process for each processor, each with up to 1.5 GB; WORKERS=0 runs all tests in one. What takes longest is not
+# known beforehand, so that processes that have run out of tests take some from the others.
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test test-all lint bench clean
 
 help:
-	@echo "make demo   draw a synthetic census table and a picture of it into demo-output/"
-	@echo "make test   run the tests"
-	@echo "make lint   ruff and mypy"
-	@echo "make bench  run the benchmarks"
-	@echo "make clean  remove .venv and caches"
+	@echo "make demo      draw a synthetic census table and a picture of it into demo-output/"
+	@echo "make test      run the tests that show most, in a few minutes"
+	@echo "make test-all  run all tests"
+	@echo "make lint      ruff and mypy"
+	@echo "make bench     run the benchmarks"
+	@echo "make clean     remove .venv and caches"
 
 demo: $(VENV)/.installed-pandas,report
 	$(BIN)/syntabula demo --out demo-output
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not thorough"
+
+test-all: $(VENV)/.installed-test
+	$(PYTEST)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

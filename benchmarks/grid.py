@@ -9,7 +9,8 @@ Gaussian tables and MargNet's Adult, of Chen, Gong, Wang, MargNet: see `grid_tab
 its own, from reading the Parquet file to the written one. It is scored by the fidelity error (total variation
 distance over pairs of columns in 100 levels), and by the query error over prefixes of 1 to 3 conditions, as the
 papers' figures are, and over 3 conditions: against the records that were learned, and against those that
-were not where the table has some.
+were not where the table has some. On these the macro F1 of XGBoost with its own settings is taken as well, trained on the
+synthetic table to predict the label; tab_bench takes the mean of four models that it tunes.
 
 Each finished run is a line appended to a file, and runs that are there already are skipped, so that a long list may be
 stopped and called again. A run that is not done within --limit seconds counts as such; one that --total cuts off
@@ -38,6 +39,8 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.query_error import QueryError
 from syntabula.metrics.reading import compare
 from syntabula.metrics.total_variation import TotalVariation
+from syntabula.metrics.utility.evaluators import evaluator
+from syntabula.metrics.utility.learning import Encoding, class_scores, predictions
 
 REAL, BINNED = "real records", "real records in bins"
 Key = tuple[str, str, float | None, int]
@@ -128,7 +131,20 @@ def _scores(files: Prepared, out: Path, *, in_bins: bool = True) -> dict[str, di
         if path is not None:
             real = in_levels(path, schema, binned=False)
             scores[name] = _errors(compare(real, synthetic, schema=schema_of_levels(schema)))
+    if files.unseen is not None and files.label is not None:
+        seen, unseen = (in_levels(path, schema, binned=False) for path in (files.train, files.unseen))
+        tables = compare(seen, synthetic, holdout=unseen, target=files.label, schema=schema_of_levels(schema))
+        scores["unseen"]["f1"] = round(_f1(tables), 5)
     return scores
+
+
+def _f1(tables: Comparison) -> float:
+    """Return the macro F1 on records kept apart of XGBoost, untuned, that learned the synthetic table."""
+    encoding = Encoding(tables)
+    test = encoding.sample(tables.holdout)
+    model = evaluator("xgboost").make(encoding.task, {}, 0)
+    said = predictions(model, encoding.task, encoding.sample(tables.synthetic), test)
+    return class_scores(encoding.task, test, said)["f1"]
 
 
 def _errors(tables: Comparison) -> dict[str, float]:

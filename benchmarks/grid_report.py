@@ -47,6 +47,7 @@ NAMED_IN_TEXT = {
     ("gauss50", "aim", 10.0, "fidelity_error_tvd"): 0.163,
 }
 SHOWN = {"fidelity_error_tvd": "fidelity", "query_error": "prefixes"}
+F1 = "ml_efficiency_f1"
 Row = Mapping[str, Any]
 Figures = Mapping[tuple[str, str, float, str], float]
 
@@ -94,8 +95,8 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
     """Return the table of one dataset, the most accurate first within each epsilon."""
     lines = [
         "| epsilon | method | runs | fidelity error | paper | query error, prefixes | paper | 3-way "
-        "| seconds | processor | paper | peak MB |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| F1 | paper | seconds | processor | paper | peak MB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for epsilon, method in sorted(cells, key=lambda key: (key[0], _fidelity(cells[key]), key[1])):
         rows = cells[epsilon, method]
@@ -103,14 +104,14 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
             continue  # scored against themselves
         paper = {
             metric: figures.get((table, method.partition("@")[0], epsilon or 1.0, metric))
-            for metric in (*SHOWN, "running_time_min")
+            for metric in (*SHOWN, F1, "running_time_min")
         }
         older = " (zCDP)" if any(row.get("accounting") == "rho" for row in rows) else ""
         start = f"| {epsilon:g} | {method}{older} | {len(rows)} " if epsilon else f"| | {method} | "
         if any("failed" in row for row in rows):
             wrong = next(row["failed"] for row in rows if "failed" in row).replace("|", "/")
             beside = ["" if paper[metric] is None else f"{paper[metric]:g}" for metric in SHOWN]
-            lines.append(f"{start}| | {beside[0]} | | {beside[1]} | | {wrong} | | | |")
+            lines.append(f"{start}| | {beside[0]} | | {beside[1]} | | | | {wrong} | | | |")
             continue
         shown = []
         for metric, name in SHOWN.items():
@@ -119,6 +120,9 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
                 "" if paper[metric] is None else f"{paper[metric]:g}",
             ]
         shown.append(f"{np.mean([_errors(r)['three_way'] for r in rows]):.4f}")
+        learned = [_errors(r)["f1"] for r in rows if "f1" in _errors(r)]
+        shown.append(_mean(learned, 3) if len(learned) == len(rows) else "")
+        shown.append("" if paper[F1] is None else f"{paper[F1]:g}")
         if epsilon:
             shown += [f"{np.mean([r[name] for r in rows]):.1f}" for name in ("seconds", "processor_seconds")]
             minutes = paper["running_time_min"]
@@ -163,9 +167,9 @@ def _fidelity(rows: Sequence[Row]) -> float:
     return float(np.mean(done)) if len(done) == len(rows) else float("inf")
 
 
-def _mean(values: Sequence[float]) -> str:
-    spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.4f}{spread}"
+def _mean(values: Sequence[float], places: int = 4) -> str:
+    spread = f" ± {np.std(values, ddof=1):.{places}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{places}f}{spread}"
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ class Prepared:
         discretizer: How numbers of many values are divided into bins.
         n_rows: Number of records that are learned from.
         n_columns: Number of columns.
+        label: Column that is predicted on the records kept apart; None where there are none, or it is none of few
+            values.
     """
 
     train: Path
@@ -37,6 +39,7 @@ class Prepared:
     discretizer: str
     n_rows: int
     n_columns: int
+    label: str | None = None
 
     def bins(self, epsilon: float) -> int:
         """Return the most bins of a column: 100 even ones, or so few of PrivTree that pairs stand out of the noise.
@@ -61,13 +64,16 @@ def prepared(name: str, folder: Path) -> Prepared:
     tables, as in the papers.
     """
     unseen: pd.DataFrame | None = None
+    label = None
     if name == "adult_margnet":
         train, schema = adult_of_margnet()
     elif name.startswith("gauss"):
         train = syntabula.datasets.gauss(int(name.removeprefix("gauss")))
         schema, _ = syntabula.draft_schema(train)
     else:
-        frame = _few_values_ranked(syntabula.datasets.load(name).frame)
+        table = syntabula.datasets.load(name)
+        label = None if table.task == "regression" else table.label
+        frame = _few_values_ranked(table.frame)
         order = np.random.default_rng(0).permutation(len(frame))
         # The paper keeps a part for validation: its records that are learned from have 6,024 balances.
         train, _, unseen = np.split(order, [len(frame) * 16 // 25, len(frame) * 4 // 5])
@@ -81,6 +87,7 @@ def prepared(name: str, folder: Path) -> Prepared:
         discretizer="privtree" if name.startswith("gauss") else "uniform",
         n_rows=len(train),
         n_columns=len(schema.columns),
+        label=label,
     )
     train.to_parquet(files.train, index=False)
     if unseen is not None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Before any library reads it: threads of small matrices wait for each other where several tests run at a time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A busy machine fails no test, and every run tries the same examples.
+settings.register_profile(
+    "syntabula", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("syntabula")
 
 # No test is timed, and a failure found once is found again by whoever runs the same code.
 hypothesis.settings.register_profile("syntabula", deadline=None, derandomize=True)

@@ -1,45 +1,115 @@
-"""Memory in messages: what is needed is always seen to be more than what is allowed."""
+"""Errors of any library that mean too little memory are told from damaged data."""
 
 from __future__ import annotations
 
-import math
-import re
+import errno
+from collections.abc import Callable
 
+import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from syntabula._memory import above_limit, table_mb
+from syntabula._memory import memory_for, ran_out
+from syntabula.errors import DataError, ResourceError
 
-sizes = st.floats(min_value=1e-12, max_value=1e15, allow_nan=False)
+
+def duckdb_error() -> Exception:
+    import duckdb
+
+    database = duckdb.connect(config={"memory_limit": "5MB", "temp_directory": ""})
+    with pytest.raises(duckdb.Error) as caught:
+        database.execute("CREATE TABLE t AS SELECT range FROM range(100000000)")
+    return caught.value
+
+
+def numpy_error() -> Exception:
+    with pytest.raises(MemoryError) as caught:
+        np.ones(2**60, dtype=np.uint8)
+    return caught.value
+
+
+def arrow_error() -> Exception:
+    with pytest.raises(pa.ArrowException) as caught:
+        pa.allocate_buffer(2**60)
+    return caught.value
+
+
+def wrapped() -> Exception:
+    """As a binding wraps what its library raised."""
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = MemoryError()
+    return error
+
+
+def called_damaged() -> Exception:
+    """As a reader calls a file damaged that it has no memory for."""
+    try:
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise DataError("the file is damaged") from None
+    except DataError as error:
+        return error
+
+
+OUT_OF_MEMORY: dict[str, Callable[[], Exception]] = {
+    "Python": MemoryError,
+    "numpy": numpy_error,
+    "Arrow": arrow_error,
+    "Arrow's unknown error": lambda: pa.ArrowException("Unknown error: std::bad_alloc"),
+    "DuckDB": duckdb_error,
+    "the operating system": lambda: OSError(errno.ENOMEM, "Cannot allocate memory"),
+    "a library that cannot be loaded": lambda: ImportError("x.so: failed to map segment from shared object"),
+    "a thread that cannot be started": lambda: RuntimeError("can't start new thread"),
+    "a binding": wrapped,
+    "a reader": called_damaged,
+}
+
+
+@pytest.mark.parametrize("name", list(OUT_OF_MEMORY))
+def test_every_library_has_a_way_to_say_so(name: str) -> None:
+    error = OUT_OF_MEMORY[name]()
+
+    def fail() -> None:
+        with memory_for("read 'x.csv'"):
+            raise error
+
+    assert ran_out(error)
+    with pytest.raises(ResourceError, match=r"not enough memory to read 'x\.csv'"):
+        fail()
 
 
 @pytest.mark.parametrize(
-    ("needed", "limit", "said"),
-    [
-        (0.0004, 0.0001, "0.0004 MB, above the limit of 0.0001 MB"),
-        (4000.3, 4000.2, "4,001 MB, above the limit of 4,000 MB"),
-        (12.3401, 12.34, "12.4 MB, above the limit of 12.3 MB"),
-        (5_000_000.0, 4000.0, "5,000,000 MB, above the limit of 4,000 MB"),
-        (math.inf, 4000.0, "more than 1e+308 MB, above the limit of 4,000 MB"),
-    ],
+    "error", [DataError("memory"), ValueError("x"), OSError(errno.ENOSPC, "No space left"), KeyError("bad")]
 )
-def test_small_and_close_sizes_are_told_apart(needed, limit, said):
-    assert above_limit(needed, limit) == said
+def test_other_errors_pass(error: Exception) -> None:
+    def fail() -> None:
+        with memory_for("read"):
+            raise error
+
+    assert not ran_out(error)
+    with pytest.raises(type(error)):
+        fail()
 
 
-@given(sizes, sizes)
-def test_the_larger_size_is_printed_as_the_larger_one(one, other):
-    needed, limit = max(one, other), min(one, other)
+def test_what_the_caller_was_handling_is_not_the_cause() -> None:
+    """A smaller table is read because a larger one did not fit, and is damaged."""
 
-    first, second = (
-        float(n.replace(",", "")) for n in re.findall(r"([\d.,]+) MB", above_limit(needed, limit))
-    )
+    def fail() -> None:
+        try:
+            raise MemoryError
+        except MemoryError:
+            with memory_for("read"):
+                raise DataError("damaged")  # noqa: B904
 
-    assert first >= needed >= limit >= second
-    assert first > second or needed == limit
+    with pytest.raises(DataError, match="damaged"):
+        fail()
 
 
-def test_a_table_of_more_cells_than_a_float_holds_is_infinite():
-    assert table_mb(2**17) == 1.0
-    assert table_mb(10**400) == math.inf
+def test_an_interrupt_is_none() -> None:
+    def fail() -> None:
+        with memory_for("read"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()

@@ -6,10 +6,11 @@ number does, or raises an ArgumentError that says what is allowed and what was g
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import numbers
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +22,8 @@ from syntabula.errors import ArgumentError
 
 _Value = TypeVar("_Value")
 _MOST_SHOWN = 60
-_SHOWN = (str, bytes, bool, int, float, complex, Decimal, Fraction, type(None))
+_MOST_PARTS = 3
+_SHOWN = (str, bytes, bool, int, float, complex, Decimal, Fraction, dt.date, dt.time, type(None), type(...))
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,16 @@ def instance_of(kind: type, allowed: str = "") -> Rule:
     return Rule(allowed or f"a syntabula.{kind.__name__}", lambda value: _only(value, kind))
 
 
+def with_method(name: str, allowed: str) -> Rule:
+    """Return the rule of objects that have a method of this name, which `allowed` words."""
+    return Rule(allowed, lambda value: _accepted(value, callable(getattr(value, name, None))))
+
+
+def several(allowed: str) -> Rule:
+    """Return the rule of a text, or several values one after the other, which `allowed` words; they become a tuple."""
+    return Rule(allowed, lambda value: (value,) if isinstance(value, str) else tuple(_only(value, Iterable)))
+
+
 def function(allowed: str) -> Rule:
     """Return the rule of functions, which `allowed` words."""
     return Rule(allowed, lambda value: _accepted(value, callable(value)))
@@ -184,6 +196,8 @@ def refusal(name: str, allowed: str, value: object) -> ArgumentError:
 def shown(value: object) -> str:
     """Return what was given for a message: short values as Python writes them, of all others only the type."""
     plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, tuple) and len(plain) <= _MOST_PARTS:
+        return f"({', '.join(map(shown, plain))})"
     if not isinstance(plain, _SHOWN):
         # A table or an array that is given by mistake must not show its cells.
         return f"a value of type {type(value).__name__}"

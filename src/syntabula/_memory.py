@@ -1,9 +1,28 @@
-"""Memory in megabytes: of tables of numbers, and as messages say it."""
+"""Memory: sizes as messages say them, and which errors say that it ran out."""
 
 from __future__ import annotations
 
+import errno
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
+from syntabula.errors import ResourceError, SyntabulaError
+
+_NAMES = ("OutOfMemoryException", "OutOfMemoryError")
+"""Classes of DuckDB and torch, which are no MemoryError."""
+_MARKS = (
+    "Out of Memory Error",  # DuckDB, which wraps its own errors
+    "bad_alloc",  # C++ libraries
+    "allocation_failed",  # LZ4, within Arrow
+    "can't start new thread",  # Python, where no stack fits
+    "Failed to launch worker thread",  # Arrow, likewise
+    "failed to map segment",  # the loader of shared libraries
+    "annot allocate memory",  # the operating system
+)
+"""What messages of other errors hold then."""
 
 
 def table_mb(cells: int, bytes_per_cell: int = 8) -> float:
@@ -29,3 +48,42 @@ def _shown(size_mb: float, rounding: str) -> str:
         return "more than 1e+308"
     digits = max(3, math.floor(math.log10(size_mb)) + 1) if size_mb > 0 else 3
     return f"{Context(prec=digits, rounding=rounding).create_decimal(repr(float(size_mb))).normalize():,f}"
+
+
+def ran_out(error: BaseException | None, handled: BaseException | None = None) -> bool:
+    """Say whether an error means that memory ran out, or was raised because of one that does.
+
+    A reader that cannot go on calls the file damaged, and a library's binding may wrap a MemoryError. Whatever was
+    raised while such an error was handled is therefore one too.
+
+    Args:
+        error: The error.
+        handled: What a caller was handling all along, which is not the cause.
+    """
+    while error is not None and error is not handled:
+        if isinstance(error, MemoryError) or type(error).__name__ in _NAMES:
+            return True
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return True
+        if not isinstance(error, SyntabulaError) and any(mark in str(error) for mark in _MARKS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def memory_for(what: str) -> Iterator[None]:
+    """Raise ResourceError, which says what memory was needed for, where it runs out within the block.
+
+    Args:
+        what: Goes on after "there is not enough memory to".
+    """
+    handled = sys.exception()
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, ResourceError) or not ran_out(error, handled):
+            raise
+        raise ResourceError(
+            f"there is not enough memory to {what}; use fewer rows or columns, or a machine with more memory"
+        ) from None

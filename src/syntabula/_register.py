@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, TypeVar
 
+from syntabula._arguments import shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError
 
@@ -77,7 +78,7 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     near = of_method or difflib.get_close_matches(str(key).lower(), known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ArgumentError(f"there is no {word} {key!r}; {hint}{word}s are {', '.join(known)}")
+    raise ArgumentError(f"there is no {word} {shown(key)}; {hint}{word}s are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:

@@ -11,6 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from syntabula.privacy.file_lock import lock_exclusively
+
+_LOCK = ".lock"
+_LONGEST_NAME = 100
+"""Bytes of a target's name in that of its temporary folder; file systems allow 255 in all."""
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool = True) -> Iterator[Path]:
@@ -18,6 +24,9 @@ def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool
 
     The name itself is replaced. Where it is a symbolic link, the link becomes a file and what it pointed at stays
     as it is; another hard link keeps the old content.
+
+    A killed process leaves its folder `.NAME.????????.tmp` behind. Nothing reads it, and the next writer of the same
+    name removes it.
 
     Args:
         path: Where the file should be in the end.
@@ -35,9 +44,8 @@ def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool
     """
     target = Path(path)
     check_is_file(target)
-    folder = Path(tempfile.mkdtemp(prefix=".", suffix=".tmp", dir=target.parent))
-    temporary = folder / target.name
-    try:
+    with _folder_beside(target) as folder:
+        temporary = folder / target.name
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         yield temporary
         with temporary.open("rb+") as file:
@@ -49,8 +57,6 @@ def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool
         # The file is there by now, whatever a failure here would say.
         with suppress(OSError):
             sync_folder(target.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_is_file(path: str | os.PathLike[str]) -> None:
@@ -99,3 +105,46 @@ def _take_name(temporary: Path, target: Path) -> None:
         except BaseException:
             target.unlink()
             raise
+
+
+@contextmanager
+def _folder_beside(target: Path) -> Iterator[Path]:
+    """Give a folder for the owner alone; a lock in it shows to other processes that its own is running."""
+    name = target.name.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "ignore")
+    _remove_leftovers(target.parent, f".{name}.")
+    folder = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=target.parent)
+    lock = -1
+    try:
+        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        lock_exclusively(lock)
+        yield Path(folder)
+    finally:
+        try:
+            _remove(folder, lock)
+        except BaseException:
+            # One signal may follow another: a terminal that closes sends two.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _remove_leftovers(place: Path, prefix: str) -> None:
+    """Remove the temporary folders of processes that are gone."""
+    try:
+        names = [e.name for e in os.scandir(place) if e.name.startswith(prefix) and e.name.endswith(".tmp")]
+    except OSError:
+        return
+    for folder in (os.path.join(place, name) for name in names if len(name) == len(prefix) + 12):
+        try:
+            lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR)
+        except OSError:
+            continue
+        if lock_exclusively(lock):
+            _remove(folder, lock)
+        else:
+            os.close(lock)
+
+
+def _remove(folder: str, lock: int) -> None:
+    if lock >= 0:
+        os.close(lock)  # first, as Windows removes no open file
+    shutil.rmtree(folder, ignore_errors=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.bins.bin_count import (
+    MOST_BINS,
     budget_rice,
     doane_non_private,
     freedman_diaconis_non_private,
@@ -15,6 +16,9 @@ from syntabula.bins.bin_count import (
     shimazaki_shinomoto_non_private,
 )
 from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import code_dtype
+from syntabula.models.pgm import PGM
 
 
 class TestFreeOfTheData:
@@ -31,6 +35,21 @@ class TestFreeOfTheData:
     def test_rice_under_a_budget_has_a_floor_and_takes_noisy_counts(self):
         assert budget_rice(-20.0, 0.1) == 5
         assert budget_rice(1000, math.inf) == rice(1000)
+
+    @pytest.mark.parametrize("n", [10**7, 10**9, 10**18])
+    def test_rice_under_a_budget_has_an_end(self, n):
+        assert budget_rice(n, 1.0) == budget_rice(n, math.inf) == MOST_BINS == 250
+
+    def test_codes_of_so_many_bins_fit_one_byte_with_those_of_missing_and_other_values(self):
+        assert code_dtype(MOST_BINS + 2).itemsize == 1
+
+    def test_three_such_columns_fit_the_memory_of_a_graphical_model(self):
+        domain = Domain(("a", "b", "c"), (MOST_BINS + 2,) * 3)
+        twice = Domain(("a", "b", "c"), (2 * MOST_BINS + 2,) * 3)
+        model = PGM()
+
+        assert model.over(domain).memory_mb([domain.columns]) < model.max_memory_mb / 5
+        assert model.over(twice).memory_mb([twice.columns]) > 0.95 * model.max_memory_mb
 
     def test_no_budget_is_refused(self):
         with pytest.raises(ArgumentError):

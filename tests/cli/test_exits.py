@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from syntabula import errors
-from syntabula.cli.exits import CommandError, Exit, Interrupts, report_failure
+from syntabula.cli.exits import CommandError, Exit, Interrupts, report_end, report_failure
 
 
 class TestReportFailure:
@@ -22,6 +26,9 @@ class TestReportFailure:
             (errors.ObservedDomainError("x"), 4),
             (errors.ResourceError("x"), 5),
             (MemoryError(), 5),
+            (type("OutOfMemoryException", (Exception,), {})("Out of Memory Error: a cell"), 5),
+            (RuntimeError("can't start new thread"), 5),
+            (OSError(errno.ENOMEM, "Cannot allocate memory"), 5),
             (errors.ReleaseFileError("x"), 6),
             (OSError(errno.ENOSPC, "No space left on device"), 6),
             (errors.MissingExtraError("x"), 7),
@@ -55,22 +62,73 @@ class TestReportFailure:
         assert capsys.readouterr().err == "error: first second\n"
 
 
+ENDING = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 class TestInterrupts:
-    def test_an_interrupt_is_remembered_even_if_a_library_swallows_it(self):
+    @pytest.mark.parametrize("name", list(ENDING))
+    def test_a_signal_is_an_interrupt_and_is_remembered_even_if_a_library_swallows_it(self, name):
+        number = getattr(signal, name)
+        former = signal.getsignal(number)
         with Interrupts() as interrupts:
             before = interrupts.seen
             with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
 
-        assert (before, interrupts.seen) == (False, True)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert (before, interrupts.seen) == (None, ENDING[name])
+        assert signal.getsignal(number) is former
 
-    def test_a_library_that_turns_it_into_its_own_error_still_gives_130(self, folder, run, monkeypatch):
+    def test_a_second_signal_does_not_break_off_what_clears_up_after_the_first(self):
+        with Interrupts() as interrupts:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+
+        assert interrupts.seen == 129
+
+    def test_a_later_signal_interrupts_again(self, monkeypatch):
+        moments = iter(range(0, 100, 2))
+        monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+        with Interrupts() as interrupts:
+            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+                with pytest.raises(KeyboardInterrupt):
+                    signal.raise_signal(number)
+
+        assert interrupts.seen == 143
+
+    def test_what_the_caller_ignores_stays_ignored(self):
+        former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with Interrupts() as interrupts:
+                signal.raise_signal(signal.SIGHUP)
+            kept = signal.getsignal(signal.SIGHUP)
+        finally:
+            signal.signal(signal.SIGHUP, former)
+
+        assert interrupts.seen is None
+        assert kept is signal.SIG_IGN
+
+    def test_a_terminal_that_takes_no_more_lines_does_not_change_the_code(self, monkeypatch):
+        class Closed:
+            def write(self, text):
+                raise OSError(errno.EIO, "Input/output error")
+
+            flush = write
+
+        monkeypatch.setattr("sys.stderr", Closed())
+
+        assert report_end(Exit.HUNG_UP) == 129
+
+    @pytest.mark.parametrize("name", list(ENDING))
+    def test_a_library_that_turns_it_into_its_own_error_still_gives_its_code(
+        self, name, folder, run, monkeypatch
+    ):
         from syntabula import MST
 
         def swallow(*_, **__):
             try:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(getattr(signal, name))
             except KeyboardInterrupt:
                 raise errors.DataError("Query interrupted") from None
 
@@ -78,5 +136,37 @@ class TestInterrupts:
 
         ran = run("synth", "people.csv", "-s", "schema.yaml", "-o", "out.csv")
 
-        assert ran.code == 130
-        assert "interrupted" in ran.err
+        assert ran.code == ENDING[name]
+        assert ran.err.count("error: ") == 1
+        assert "no half-written file was left" in ran.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+class TestEndedCommand:
+    """In a process of its own, ended as soon as its temporary files are there."""
+
+    @pytest.mark.parametrize("name", list(ENDING))
+    @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+    def test_nothing_temporary_is_left_and_the_code_is_that_of_the_signal(
+        self, name, suffix, released, folder
+    ):
+        (folder / f"out.{suffix}").write_text("old")
+        before = sorted(os.listdir(folder))
+        code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        code += "from syntabula.cli import main; sys.exit(main(sys.argv[1:]))"
+        words = ["sample", "people.syn", "-n", "30000000", "-o", f"out.{suffix}", "--force"]
+        process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not list(folder.glob(f".out.{suffix}.*.tmp/*/*")) + list(
+            folder.glob(f".out.{suffix}.*.tmp/*.parts")
+        ):
+            time.sleep(0.02)
+
+        process.send_signal(getattr(signal, name))
+        if name == "SIGHUP":
+            process.send_signal(signal.SIGTERM)  # as a closing terminal does
+        _, said = process.communicate(timeout=60)
+
+        assert process.returncode == ENDING[name], said
+        assert said.count("\n") == 1
+        assert sorted(os.listdir(folder)) == before
+        assert (folder / f"out.{suffix}").read_text() == "old"

@@ -77,6 +77,15 @@ class TestCheckOutputs:
 
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.skipif(os.name != "posix", reason="a named pipe")
+    @pytest.mark.parametrize("force", [True, False])
+    def test_a_pipe_or_device_is_no_file_to_write(self, tmp_path, force):
+        os.mkfifo(tmp_path / "a.csv")
+
+        for path in (tmp_path / "a.csv", Path("/dev/null"), Path("/dev/stdout")):
+            with pytest.raises(CommandError, match="a device or a pipe"):
+                check_outputs({"--out": path}, force=force)
+
     def test_a_dangling_link_counts_as_existing(self, tmp_path):
         (tmp_path / "a.csv").symlink_to(tmp_path / "nowhere.csv")
 

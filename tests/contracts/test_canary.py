@@ -129,9 +129,13 @@ class TestSearch:
         assert len(search(tmp_path)) == len(NAMES) + 3 * COUNT
 
 
+# All methods share the command line.
+BY_COMMAND = [m if m in ("auto", "mst") else pytest.param(m, marks=pytest.mark.thorough) for m in METHODS]
+
+
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
-@pytest.mark.parametrize("method", METHODS)
 class TestArtifacts:
+    @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
     def test_nothing_that_a_fit_leaves_holds_a_cell(
         self, method: str, schema: st.Schema | None, tmp_path: Path, log: pytest.LogCaptureFixture
@@ -168,6 +172,7 @@ class TestArtifacts:
         assert found_in("\n".join(told).encode()) == []
         assert search(tmp_path) == []
 
+    @pytest.mark.parametrize("method", BY_COMMAND)
     def test_the_command_line_tells_no_cell(
         self, method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture
     ) -> None:

@@ -181,8 +181,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_values_keep_to_the_schema_and_missing_ones_come_back",
             "table/test_coded_columns.py::TestNumbers::test_integers_beyond_double_precision_are_exact",
             "table/coding/test_codec.py::TestRoundTrip::test_decoded_codes_encode_to_the_same_codes",
-            "table/files/test_files.py::TestRoundTrips::test_every_value_comes_back_exactly",
-            "contracts/test_bad_input.py::TestMatrix::test_all_cases_of_the_matrix_hold",
+            "table/files/test_files.py::TestRoundTrips::test_every_value_comes_back_exactly_and_in_its_kind",
+            "contracts/test_bad_input.py::TestMatrix::test_bad_input_gives_a_clear_error_or_a_right_result",
         ),
     ),
     "R2": (
@@ -314,11 +314,13 @@ def test_every_promise_has_its_tests() -> None:
         assert len(held_by) == len(set(held_by)) >= 2
 
 
-@pytest.mark.parametrize("claim", list(CLAIMS))
-def test_the_tests_that_hold_a_promise_exist(claim: str) -> None:
-    _, held_by = CLAIMS[claim]
+def test_the_tests_that_hold_a_promise_exist() -> None:
+    missing = {
+        claim: [test_id for test_id in held_by if not resolves(test_id)]
+        for claim, (_, held_by) in CLAIMS.items()
+    }
 
-    assert [test_id for test_id in held_by if not resolves(test_id)] == []
+    assert {claim: test_ids for claim, test_ids in missing.items() if test_ids} == {}
 
 
 @pytest.mark.parametrize(
@@ -337,10 +339,10 @@ def test_a_test_that_does_not_exist_is_noticed(wrong: str) -> None:
 FORBIDDEN = {"pickle", "joblib", "cloudpickle", "dill", "marshal", "shelve"}
 
 
-@pytest.mark.parametrize("path", sorted((TESTS.parent / "src").rglob("*.py")), ids=lambda p: p.stem)
-def test_nothing_unpickles_or_evaluates(path: Path) -> None:
+def unsafe(program: str) -> list[str]:
+    """List what a program imports or calls that unpickles or evaluates."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(program)):
         if isinstance(node, ast.Import):
             found += [a.name for a in node.names if a.name.split(".")[0] in FORBIDDEN]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -351,5 +353,31 @@ def test_nothing_unpickles_or_evaluates(path: Path) -> None:
             found += [called] if called in ("eval", "exec", "compile", "__import__", "torch.load") else []
             found += [called] if values.get("allow_pickle") == "True" else []
             found += [called] if called == "yaml.load" and "Loader" not in values else []
+    return found
 
-    assert found == []
+
+def test_nothing_unpickles_or_evaluates() -> None:
+    source = TESTS.parent / "src"
+
+    found = {
+        path.relative_to(source).as_posix(): unsafe(path.read_text(encoding="utf-8"))
+        for path in source.rglob("*.py")
+    }
+
+    assert "syntabula/synthesizers/release_file.py" in found
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import pickle",
+        "from joblib.numpy_pickle import load",
+        "eval('1')",
+        "import torch\ntorch.load('x')",
+        "import numpy as np\nnp.load('x', allow_pickle=True)",
+        "import yaml\nyaml.load('x')",
+    ],
+)
+def test_a_planted_call_is_found(program: str) -> None:
+    assert unsafe(program)

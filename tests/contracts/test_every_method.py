@@ -94,20 +94,20 @@ class TestTables:
         assert_within(made)
         assert made[["age", "job", "member"]].isna().any().all()
 
-    @pytest.mark.parametrize("n", [0, 1, 2, 3])
-    def test_next_to_no_rows_are_enough(self, method: str, n: int) -> None:
-        made = make(method).fit(table(n), SCHEMA).sample(30, seed=0)
+    def test_next_to_no_rows_are_enough(self, method: str) -> None:
+        for n in (0, 1, 2, 3):
+            made = make(method).fit(table(n), SCHEMA).sample(30, seed=0)
 
-        assert len(made) == 30
-        assert_within(made)
+            assert len(made) == 30
+            assert_within(made)
 
-    @pytest.mark.parametrize("names", [["job"], ["age", "member"], ["age", "pay", "job"]])
-    def test_few_columns_are_enough(self, method: str, names: list[str]) -> None:
-        schema = st.Schema({name: SCHEMA[name] for name in names})
+    def test_few_columns_are_enough(self, method: str) -> None:
+        for names in (["job"], ["age", "member"], ["age", "pay", "job"]):
+            schema = st.Schema({name: SCHEMA[name] for name in names})
 
-        made = make(method).fit(table()[names], schema).sample(30, seed=0)
+            made = make(method).fit(table()[names], schema).sample(30, seed=0)
 
-        assert list(made) == names
+            assert list(made) == names
 
     def test_columns_with_one_code_are_no_trouble(self, method: str) -> None:
         frame = pd.DataFrame({"one": ["a"] * 50, "two": [7] * 50, "three": [True, False] * 25})
@@ -229,11 +229,10 @@ class TestReleases:
 
         assert (tmp_path / "second").read_bytes() == (tmp_path / "fresh").read_bytes()
 
-    @pytest.mark.parametrize("n", [0, 1, 999])
-    def test_as_many_rows_are_drawn_as_asked_for(self, method: str, n: int) -> None:
+    def test_as_many_rows_are_drawn_as_asked_for(self, method: str) -> None:
         release = make(method).fit(table(), SCHEMA)
 
-        assert len(release.sample(n, seed=0)) == n
+        assert [len(release.sample(n, seed=0)) for n in (0, 1, 999)] == [0, 1, 999]
         assert len(release.sample(seed=0)) == release.n_estimated
 
     def test_marginals_are_counts_in_the_order_that_is_asked_for(self, method: str) -> None:

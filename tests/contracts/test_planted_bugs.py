@@ -23,7 +23,9 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories
+from syntabula.privacy.doors import candidates
 from syntabula.privacy.doors import tables as curators
+from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
 from syntabula.privacy.rules import failure_of
@@ -74,7 +76,7 @@ def _(patch):
 @bug("selection on exact scores")
 def _(patch):
     patch.setattr(
-        curators,
+        candidates,
         "choose",
         lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy())),
     )
@@ -82,17 +84,12 @@ def _(patch):
 
 @bug("score sensitivity of the largest weight forgotten")
 def _(patch):
-    right = Curator.choose
+    right = Candidates.__init__
 
-    def choose(self, candidates, estimates, **options):
-        return right(
-            self,
-            candidates,
-            estimates,
-            **(options | {"penalties": [exact_rows(self) * 3.0] * len(candidates)}),
-        )
+    def made(self, private, cliques, estimates, **options):
+        right(self, private, cliques, estimates, penalties=[exact_rows(private) * 3.0] * len(cliques))
 
-    patch.setattr(Curator, "choose", choose)
+    patch.setattr(Candidates, "__init__", made)
 
 
 @bug("one cell is left without noise")
@@ -170,16 +167,15 @@ _last_engine: list[MemoryEngine] = []
 
 @bug("candidates are ordered by exact counts")
 def _(patch):
-    right = Curator.choose
+    right = Candidates.choose
 
-    def choose(self, candidates, estimates, **options):
-        # The order hangs on the exact mode of a column, and the answer is a position in that order.
-        turn = exact_rows(self) % len(candidates)
-        order = [*range(turn, len(candidates)), *range(turn)]
-        picked = right(self, [candidates[i] for i in order], [estimates[i] for i in order], **options)
-        return order[picked]
+    def choose(self, *, among, **options):
+        # The answer is a position in an order that hangs on the exact number of records.
+        picked = right(self, among=among, **options)
+        joining = np.flatnonzero(among).tolist()
+        return joining[(joining.index(picked) + exact_rows(self._curator)) % len(joining)]
 
-    patch.setattr(Curator, "choose", choose)
+    patch.setattr(Candidates, "choose", choose)
 
 
 @bug("the number of rows drawn is the exact one")

@@ -174,3 +174,16 @@ class TestCover:
         blocks = cover(domain, [("a",), ("b",), ("a", "b")], n_rows=10, block_cells=65_536)
         assert blocks[0][0] == ("a", "b")
         assert ("a",) not in blocks[0][1]
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_every_clique_is_read_off_one_block_that_holds_it(self, seed):
+        rng = np.random.default_rng(seed)
+        domain = Domain(tuple("abcdefgh"), tuple(rng.integers(1, 40, 8).tolist()))
+        every = [c for width in range(5) for c in combinations(domain.columns, width)]
+        cliques = [every[i] for i in rng.permutation(len(every))[: rng.integers(1, len(every))]]
+
+        blocks = cover(domain, cliques, n_rows=int(rng.choice([10, 50_000])), block_cells=65_536)
+
+        assert sorted(m for _, members in blocks for m in members) == sorted(cliques)
+        assert all(set(m) <= set(block) for block, members in blocks for m in members)
+        assert all(block == domain.canonical(block) for block, _ in blocks)

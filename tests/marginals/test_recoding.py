@@ -106,6 +106,18 @@ class TestRows:
         assert frequency[[0, 2, 3]].tolist() == [0.0, 0.0, 0.0]
         assert frequency[1] == pytest.approx(0.25, abs=0.013)
 
+    def test_a_code_of_no_share_is_not_drawn_where_rounding_leaves_a_gap_below_one(self):
+        class Largest:
+            def random(self, n):
+                return np.full(n, np.nextafter(1.0, 0.0))
+
+        # Seven sevenths add up to less than the largest number below one.
+        merging = Recoding(Domain(("a",), (8,)), {"a": np.zeros(8, int)}, {"a": np.array([1.0] * 7 + [0.0])})
+
+        drawn = merging.decode(EncodedTable(merging.target, (np.zeros(3, int),)), Largest())
+
+        assert drawn.column("a").tolist() == [6, 6, 6]
+
     def test_many_groups_lose_no_precision(self):
         size = 60_000
         domain = Domain(("a",), (size,))

@@ -14,13 +14,15 @@ from syntabula.models.pgm.junction_tree import junction_tree
 
 
 @pytest.mark.parametrize("shape", [(3,), (4, 5), (2, 30, 40), (7, 5, 6, 3), (3, 1, 2, 4, 2), (100, 2, 2)])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_over_any_axes_are_those_of_numpy(shape: tuple[int, ...], order: str) -> None:
-    table = np.asarray(np.random.default_rng(0).random(shape), order=order)
+def test_sums_over_any_axes_are_those_of_numpy(shape: tuple[int, ...]) -> None:
+    for order in ("C", "F"):
+        table = np.asarray(np.random.default_rng(0).random(shape), order=order)
 
-    for n in range(len(shape) + 1):
-        for axes in combinations(range(len(shape)), n):
-            np.testing.assert_allclose(sum_over(table, axes), table.sum(axis=axes), rtol=1e-12)
+        for n in range(len(shape) + 1):
+            for axes in combinations(range(len(shape)), n):
+                np.testing.assert_allclose(
+                    sum_over(table, axes), table.sum(axis=axes), rtol=1e-12, err_msg=str(order)
+                )
 
 
 @pytest.mark.parametrize("depth", [1.0, 200.0, 600.0])

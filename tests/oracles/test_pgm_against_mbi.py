@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +17,10 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.pgm import PGM
 
-jax = pytest.importorskip("jax", reason="the mbi library, our oracle for Private-PGM, needs jax")
-jax.config.update("jax_enable_x64", True)
-mbi = pytest.importorskip("mbi", reason="the mbi library is our oracle for Private-PGM")
-estimation = pytest.importorskip("mbi.estimation", reason="the oracle needs mbi 2")
-
+pytestmark = pytest.mark.skipif(
+    find_spec("mbi") is None or find_spec("jax") is None,
+    reason="the mbi library, our oracle for Private-PGM, is not installed, or jax, which it needs",
+)
 # Both stop near the optimum, not at it; the issue asks for 1e-3 in total variation distance.
 TOLERANCE = 1e-3
 
@@ -35,36 +40,56 @@ def measured(seed: int) -> tuple[Domain, list[Measurement]]:
     return domain, measurements
 
 
-@pytest.mark.parametrize("seed", range(6))
+def of_mbi(*questions: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what mbi answers to each question."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("mbi_oracle.py"))],
+        input=json.dumps(questions),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (0, 2, 3, 4, 5))]
+)
 def test_the_optimum_is_that_of_mbi(seed: int) -> None:
     domain, measurements = measured(seed)
-    theirs = estimation.MirrorDescent().estimate(
-        mbi.Domain(domain.columns, domain.sizes),
-        [mbi.LinearMeasurement(m.values.ravel(), m.clique, float(m.sigma)) for m in measurements],
-        iters=6000,
+    asked = list(dict.fromkeys([m.clique for m in measurements] + list(combinations(domain.columns, 2))))
+    (theirs,) = of_mbi(
+        {
+            "columns": domain.columns,
+            "sizes": domain.sizes,
+            "measurements": [
+                {"clique": m.clique, "values": m.values.ravel().tolist(), "sigma": float(m.sigma)}
+                for m in measurements
+            ],
+            "iterations": 6000,
+            "asked": asked,
+        }
     )
 
     ours = PGM(stop_at_noise=False, iterations=20_000, tolerance=1e-9).over(domain).fit(measurements)
 
-    assert ours.total == pytest.approx(float(theirs.total), rel=1e-9)
-    asked = list(dict.fromkeys([m.clique for m in measurements] + list(combinations(domain.columns, 2))))
-    for clique, table in zip(asked, ours.marginals(asked), strict=True):
-        oracle = np.asarray(theirs.project(clique).datavector(flatten=False))
-        distance = np.abs(table - oracle).sum() / 2 / ours.total
+    assert ours.total == pytest.approx(theirs["total"], rel=1e-9)
+    for clique, table, oracle in zip(asked, ours.marginals(asked), theirs["tables"], strict=True):
+        distance = np.abs(table - np.array(oracle)).sum() / 2 / ours.total
         assert distance < TOLERANCE, clique
 
 
 def test_the_size_of_the_junction_tree_is_that_of_mbi() -> None:
-    from mbi.junction_tree import hypothetical_model_size
-
-    rng = np.random.default_rng(0)
+    rng, questions, sizes = np.random.default_rng(0), [], []
     for _ in range(20):
         domain = Domain.from_sizes({f"c{i}": int(rng.integers(2, 30)) for i in range(8)})
         pairs = list(combinations(domain.columns, 2))
         cliques = [pairs[i] for i in rng.choice(len(pairs), 7, replace=False)]
 
-        ours = PGM().over(domain).memory_mb(cliques)
+        sizes.append(PGM().over(domain).memory_mb(cliques))
+        questions.append({"columns": domain.columns, "sizes": domain.sizes, "cliques": cliques})
 
-        theirs = hypothetical_model_size(mbi.Domain(domain.columns, domain.sizes), cliques)
+    for ours, theirs in zip(sizes, of_mbi(*questions), strict=True):
         # Both are greedy and may break ties differently; ours must not be the worse tree by much.
-        assert ours <= 1.25 * theirs
+        assert ours <= 1.25 * theirs["size"]

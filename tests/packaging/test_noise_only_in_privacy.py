@@ -120,10 +120,11 @@ OUTSIDE = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py"))
 OUTSIDE = [p for p in OUTSIDE if not p.startswith("privacy/")]
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
-def test_draws_nothing_and_leaves_opendp_alone(path):
-    found = offences((SOURCE / path).read_text(encoding="utf-8"))
-    assert [line for line in found if not _may_draw(path, line)] == []
+def test_draws_nothing_and_leaves_opendp_alone():
+    found = {path: offences((SOURCE / path).read_text(encoding="utf-8")) for path in OUTSIDE}
+    assert "synthesizers/release.py" in found
+    undue = {path: [line for line in lines if not _may_draw(path, line)] for path, lines in found.items()}
+    assert {path: lines for path, lines in undue.items() if lines} == {}
 
 
 @pytest.mark.parametrize(

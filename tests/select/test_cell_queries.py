@@ -80,6 +80,7 @@ class TestBudget:
 
 
 class TestAccuracy:
+    @pytest.mark.thorough
     def test_without_noise_all_cells_are_learned(self) -> None:
         model = CellQueries(rounds_per_column=100).select(curator(NO_PRIVACY), PGM())
 

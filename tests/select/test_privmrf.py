@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,20 +12,12 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
+from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.privmrf import (
-    CHOOSE,
-    GRAPH,
-    MEASURE,
-    TOTAL,
-    AttributeGraph,
-    _initial,
-    _spread,
-)
-from syntabula.select.usefulness import Limit
+from syntabula.select.privmrf import CHOOSE, GRAPH, MEASURE, ONE_WAY, TOTAL, AttributeGraph
 
 DOMAIN = Domain(("a", "b", "c", "d", "e", "f"), (3, 2, 4, 2, 3, 2))
 
@@ -41,6 +32,15 @@ def table(n: int = 4000) -> EncodedTable:
     return EncodedTable(DOMAIN, (a, b, c, d, e, f))
 
 
+def wide_table(n: int = 4000) -> EncodedTable:
+    """Two columns of a hundred codes that move together, far more than pairs can stand, and one of two."""
+    rng = np.random.default_rng(1)
+    place = rng.normal(50, 12, n)
+    one, other = (np.clip(place + rng.normal(0, 3, n), 0, 99).astype(int) for _ in range(2))
+    domain = Domain(("one", "other", "flag"), (100, 100, 2))
+    return EncodedTable(domain, (one, other, (place > 60).astype(int)))
+
+
 def curator(budget: Budget | None = None, rows: EncodedTable | None = None) -> Curator:
     ledger = Ledger(budget or Budget(epsilon=2.0, delta=1e-5))
     return Curator(MemoryEngine(rows or table()), ledger, SeededNoise(0))
@@ -49,14 +49,15 @@ def curator(budget: Budget | None = None, rows: EncodedTable | None = None) -> C
 def measured_with(selector: AttributeGraph, private: Curator) -> tuple[list[tuple[str, ...]], PGM]:
     """Return all marginals that are measured, and the model."""
     seen: list[tuple[str, ...]] = []
-    measure = private.measure
+    measure = Curator.measure
 
-    def record(cliques, **options):
+    def record(self, cliques, **options):
         seen.extend(cliques)
-        return measure(cliques, **options)
+        return measure(self, cliques, **options)
 
-    private.measure = record
-    model = selector.select(private, PGM())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Curator, "measure", record)
+        model = selector.select(private, PGM())
     return seen, model
 
 
@@ -68,24 +69,53 @@ class TestBudget:
         AttributeGraph().select(private, PGM())
 
         shares = {step: share for step, _, share in private.ledger.by_step()}
+        assert shares == pytest.approx({ONE_WAY: 0.05, GRAPH: 0.1, CHOOSE: 0.1, MEASURE: 0.75})
+        assert private.ledger.spent <= private.ledger.budget.total
+
+    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(2.0)])
+    def test_the_papers_way_counts_the_records_instead_of_the_columns(self, budget: Budget) -> None:
+        private = curator(budget)
+
+        AttributeGraph(records_per_noise=None).select(private, PGM())
+
+        shares = {step: share for step, _, share in private.ledger.by_step()}
         assert shares == pytest.approx({TOTAL: 0.001, GRAPH: 0.099, CHOOSE: 0.1, MEASURE: 0.8})
         assert private.ledger.spent <= private.ledger.budget.total
 
-    def test_the_plan_is_what_will_be_spent(self) -> None:
-        steps = AttributeGraph().plan(DOMAIN)
+    @pytest.mark.parametrize(
+        ("selector", "shares"),
+        [
+            (AttributeGraph(), [(ONE_WAY, 0.05), (GRAPH, 0.1), (CHOOSE, 0.1), (MEASURE, 0.75)]),
+            (
+                AttributeGraph(records_per_noise=None),
+                [(TOTAL, 0.001), (GRAPH, 0.099), (CHOOSE, 0.1), (MEASURE, 0.8)],
+            ),
+        ],
+    )
+    def test_the_plan_is_what_will_be_spent(
+        self, selector: AttributeGraph, shares: list[tuple[str, float]]
+    ) -> None:
+        steps = selector.plan(DOMAIN)
 
-        assert [(s.name, float(s.share)) for s in steps] == [
-            (TOTAL, 0.001), (GRAPH, 0.099), (CHOOSE, 0.1), (MEASURE, 0.8),
-        ]  # fmt: skip
+        assert [(s.name, float(s.share)) for s in steps] == shares
         assert sum(s.share for s in steps) == 1
+
+    def test_where_many_codes_merge_a_fifth_goes_to_single_columns(self) -> None:
+        private = curator(rows=wide_table())
+
+        AttributeGraph().select(private, PGM())
+
+        shares = {step: share for step, _, share in private.ledger.by_step()}
+        assert shares == pytest.approx({ONE_WAY: 0.2, GRAPH: 0.1, CHOOSE: 0.1, MEASURE: 0.6})
+        assert private.ledger.remaining < private.ledger.budget.total / 10**9
 
     def test_a_table_of_two_columns_measures_its_pair_again(self) -> None:
         private = curator(rows=table().project(("a", "c")))
 
         measured, _ = measured_with(AttributeGraph(), private)
 
-        assert measured[:2] == [(), ("a", "c")]
-        assert len(measured) == 3
+        assert measured[:3] == [("a",), ("c",), ("a", "c")]
+        assert len(measured) == 4
         assert private.ledger.remaining < private.ledger.budget.total / 10**9
 
     def test_a_single_column_takes_everything(self) -> None:
@@ -119,9 +149,10 @@ class TestMarginals:
         measured, _ = measured_with(AttributeGraph(theta=theta), curator())
         strict, _ = measured_with(AttributeGraph(theta=theta, pair_slack=1), curator())
 
-        assert max(len(c) for c in measured[1:]) == 2
-        assert max(len(c) for c in strict[1:]) == 1
+        assert max(len(c) for c in measured) == 2
+        assert max(len(c) for c in strict) == 1
 
+    @pytest.mark.thorough
     def test_without_privacy_refinement_finds_what_no_pair_shows(self) -> None:
         _, model = measured_with(AttributeGraph(), curator(NO_PRIVACY))
 
@@ -132,54 +163,90 @@ class TestMarginals:
     def test_where_nothing_is_useful_columns_are_measured_alone(self) -> None:
         measured, _ = measured_with(AttributeGraph(theta=1e6), curator())
 
-        assert set(measured[1:]) == {(c,) for c in DOMAIN.columns}
+        assert set(measured) == {(c,) for c in DOMAIN.columns}
 
     def test_a_seed_repeats_the_marginals(self) -> None:
         assert measured_with(AttributeGraph(), curator())[0] == measured_with(AttributeGraph(), curator())[0]
 
     def test_no_choice_is_among_more_candidates_than_allowed(self) -> None:
-        asked = []
-        private = curator(NO_PRIVACY)
-        choose = private.choose
-        private.choose = lambda c, e, **options: asked.append(len(c)) or choose(c, e, **options)
+        private = curator()
 
         AttributeGraph(candidates=5).select(private, PGM())
 
-        assert max(asked) <= 5
+        asked = [e.event.candidates for e in private.ledger.entries if e.step == CHOOSE]
+        assert 1 <= max(asked) <= 5
 
 
-class TestParts:
-    def test_refinements_are_spread_over_the_steps(self) -> None:
-        assert _spread(11, 14) == [1, 2, 1, 2, 1, 2, 2]
-        assert sum(_spread(80, 100)) == 80
-        assert len(_spread(80, 100)) == 8
-        assert _spread(1, 2) == [1]
+class TestMerging:
+    def test_codes_that_noise_would_drown_are_merged_and_come_back(self) -> None:
+        model = AttributeGraph().select(curator(rows=wide_table()), PGM())
 
-    def test_initial_marginals_hold_the_strongest_parents_that_fit(self) -> None:
-        dependence = dict.fromkeys(combinations(DOMAIN.columns, 2), 0.0)
-        dependence |= {("a", "c"): 0.4, ("a", "e"): 0.3, ("c", "e"): 0.2}
+        assert isinstance(model, RecodedModel)
+        assert model.inner.domain.size("one") < 50
+        assert model.inner.domain.size("flag") == 2
+        (learned,) = model.marginals([("one", "other")])
+        assert learned.shape == (100, 100)
 
-        found = _initial(DOMAIN, [("a", "c", "e"), ("b",), ("d",), ("f",)], dependence, Limit(12, 12), 6)
+    def test_the_papers_way_keeps_all_codes(self) -> None:
+        model = AttributeGraph(records_per_noise=None).select(curator(rows=wide_table()), PGM())
 
-        assert set(found) == {("a", "c"), ("a", "e"), ("b",), ("d",), ("f",)}
+        assert isinstance(model, PGM)
+        assert model.domain.sizes == (100, 100, 2)
 
-    def test_a_pair_beyond_the_limit_is_a_family_where_pairs_may_be_larger(self) -> None:
-        dependence = dict.fromkeys(combinations(DOMAIN.columns, 2), 0.0)
-        dependence |= {("a", "c"): 0.4, ("a", "e"): 0.3, ("c", "e"): 0.2}
+    def test_merged_codes_bring_a_wide_pair_nearer(self) -> None:
+        rows = wide_table()
+        (exact,) = MemoryEngine(rows).counts([("one", "other")])
 
-        found = _initial(DOMAIN, [("a", "c", "e"), ("b",), ("d",), ("f",)], dependence, Limit(9, 12), 6)
+        def distance(selector: AttributeGraph) -> float:
+            (found,) = selector.select(curator(Budget(epsilon=0.5, delta=1e-5), rows), PGM()).marginals(
+                [("one", "other")]
+            )
+            return float(np.abs(found - exact).sum())
 
-        assert set(found) == {("a", "c"), ("a", "e"), ("b",), ("d",), ("f",)}
+        assert distance(AttributeGraph()) < 0.9 * distance(AttributeGraph(records_per_noise=None))
 
-    def test_there_are_at_most_as_many_families_as_columns(self) -> None:
+
+class TestRefinement:
+    def test_a_small_pair_that_the_graph_leaves_out_is_measured_all_the_same(self) -> None:
+        # Where no edge may have a cell, the graph has none.
+        measured, _ = measured_with(AttributeGraph(max_graph_cells=1, candidates=50), curator())
+
+        pairs = [c for c in measured if len(c) == 2]
+        assert {("a", "c"), ("a", "e")} & set(pairs)
+
+    def test_small_pairs_that_matter_win_over_large_ones_that_chance_moves(self) -> None:
+        # The label follows the flag; two columns of sixty codes are independent, and their pair of 3,600 cells of
+        # one record each is as far from its even estimate as 4,000 records can be.
         rng = np.random.default_rng(0)
-        dependence = {pair: rng.random() for pair in combinations(DOMAIN.columns, 2)}
-        cliques = list(combinations(DOMAIN.columns, 4))
+        flag = rng.integers(0, 2, 4000)
+        label = np.where(rng.random(4000) < 0.7, flag, 1 - flag)
+        domain = Domain(("wide", "wider", "flag", "label"), (60, 60, 2, 2))
+        rows = EncodedTable(domain, (rng.integers(0, 60, 4000), rng.integers(0, 60, 4000), flag, label))
+        selector = AttributeGraph(
+            max_graph_cells=1, theta=1e-3, max_columns=2, records_per_noise=None, candidates=50
+        )
 
-        found = _initial(DOMAIN, cliques, dependence, Limit(30, 30), 6)
+        measured, _ = measured_with(selector, curator(rows=rows))
 
-        assert len(found) == len(set(found)) <= 6
-        assert set().union(*found) == set(DOMAIN.columns)
+        refined = measured[1 + 4 :]
+        assert refined[0] == ("flag", "label")
+        assert ("wide", "wider") not in refined
+
+    @pytest.mark.parametrize("limit", [0.002, 0.01])
+    def test_marginals_that_are_chosen_together_keep_the_model_small(self, limit: float) -> None:
+        rng = np.random.default_rng(0)
+        place = rng.integers(0, 8, 20_000)
+        domain = Domain(tuple("abcdefgh"), (8,) * 8)
+        columns = tuple(
+            np.where(rng.random(20_000) < 0.7, place, rng.integers(0, 8, 20_000)) for _ in range(8)
+        )
+
+        measured, _ = measured_with(
+            AttributeGraph(max_model_mb=limit), curator(rows=EncodedTable(domain, columns))
+        )
+
+        model = PGM().over(domain)
+        assert model.memory_mb(measured) <= model.memory_mb([]) + limit
 
 
 @pytest.mark.parametrize(
@@ -193,6 +260,9 @@ class TestParts:
         {"size_penalty": -1e-8},
         {"max_columns": 1.5},
         {"max_graph_cells": math.inf},
+        {"max_model_mb": 0},
+        {"records_per_noise": -1},
+        {"graph_share": 0.4, "refine_share": 0.4},
     ],
 )
 def test_senseless_options_are_refused(options) -> None:

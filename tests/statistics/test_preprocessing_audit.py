@@ -116,12 +116,14 @@ class TestAudits:
 
         assert 0.8 * EPSILON <= found <= EPSILON
 
+    @pytest.mark.thorough
     def test_a_quantile_is_as_private_as_claimed(self):
         one_more, one_less = [0.5] * 5 + [1.5], [0.5] * 5
 
         assert bound(one_more, one_less, median_in_the_first_cell, SeededNoise(3)) <= EPSILON
         assert bound(one_less, one_more, median_in_the_first_cell, SeededNoise(4)) <= EPSILON
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n", [2, 5, 12])
     def test_a_tree_is_as_private_as_claimed_in_both_directions(self, n):
         # All values at one place: every level of the path holds the record.
@@ -248,6 +250,7 @@ class TestPlantedBug:
     def test_in_a_histogram_is_found(self):
         assert bound([0.5] * 6, [0.5] * 5, counted, DividedNoise(SeededNoise(9))) > EPSILON
 
+    @pytest.mark.thorough
     def test_in_a_tree_is_found(self):
         found = bound([0.01] * 5, [0.01] * 6, stays_whole, DividedNoise(SeededNoise(10)))
 

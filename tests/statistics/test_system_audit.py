@@ -88,7 +88,7 @@ def epsilon_bound(method: str, runs: int, *, halved: bool = False) -> float:
     return epsilon_from_mu(bounds.mu_of_rates(false_alarms, misses, runs, (1 - CONFIDENCE) / 2), DELTA)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", SYSTEMS)
 class TestAudits:
     def test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind(self, method: str) -> None:

@@ -163,8 +163,11 @@ def fit(method: str, table: Any, schema: st.Schema = SCHEMA, **options: Any) -> 
     return st.synthesizer(method)(**options).fit(table, schema)
 
 
-@pytest.mark.parametrize("library", sorted(LIBRARIES))
-@pytest.mark.parametrize("method", METHODS)
+# What comes in and goes out is the same for all methods: one of them meets all libraries, all meet one.
+@pytest.mark.parametrize(
+    ("method", "library"),
+    [*(("independent", library) for library in sorted(LIBRARIES)), ("mst", "pandas"), ("aim", "polars")],
+)
 class TestFrames:
     def test_the_same_kind_comes_out_with_the_declared_types(self, method: str, library: str) -> None:
         table = LIBRARIES[library](values())
@@ -197,8 +200,14 @@ class TestFrames:
         assert held["id"] == [f"x{i:06d}" for i in range(1, N + 1)]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz", ".parquet", ".arrow", ".jsonl.zst"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "suffix"),
+    [
+        *(("independent", suffix) for suffix in (".csv", ".tsv.gz", ".parquet", ".arrow", ".jsonl.zst")),
+        ("mst", ".csv"),
+        ("aim", ".csv"),
+    ],
+)
 def test_from_file_to_file_columns_types_and_missing_cells_stay(
     method: str, suffix: str, tmp_path: Path
 ) -> None:
@@ -249,20 +258,21 @@ BUDGETS = {
 
 @pytest.mark.parametrize("method", METHODS)
 class TestBudget:
-    @pytest.mark.parametrize("seed", range(20))
-    def test_no_budget_is_overspent(self, method: str, seed: int, tmp_path: Path) -> None:
-        rng = np.random.default_rng(seed)
-        budget = st.Budget(epsilon=10 ** rng.uniform(-3, 1), delta=10 ** rng.uniform(-12, -4))
-        path, columns = tmp_path / "journal", ["age", "job", "member"]
+    def test_no_budget_is_overspent(self, method: str, tmp_path: Path) -> None:
+        columns = ["age", "job", "member"]
         table = as_arrow(values()).select(columns)
         schema = st.Schema({name: SCHEMA[name] for name in columns})
 
-        privacy = fit(method, table, schema, budget=budget, journal=path).privacy
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            budget = st.Budget(epsilon=10 ** rng.uniform(-3, 1), delta=10 ** rng.uniform(-12, -4))
+            path = tmp_path / f"journal of seed {seed}"
+            privacy = fit(method, table, schema, budget=budget, journal=path).privacy
 
-        with Journal(path) as journal:
-            spent = Ledger(budget, journal).spent
-        assert budget.total * (1 - 1e-12) <= spent <= budget.total
-        assert privacy.epsilon_spent <= budget.epsilon
+            with Journal(path) as journal:
+                spent = Ledger(budget, journal).spent
+            assert budget.total * (1 - 1e-12) <= spent <= budget.total, seed
+            assert privacy.epsilon_spent <= budget.epsilon, seed
 
     @pytest.mark.parametrize("budget", sorted(BUDGETS))
     def test_the_plan_says_what_will_be_spent(self, method: str, budget: str) -> None:
@@ -347,10 +357,9 @@ def test_methods_that_measure_pairs_learn_them() -> None:
     assert found["independent"] > 0.15
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n", [-1, 1.5, "10", True])
-def test_a_senseless_number_of_rows_is_refused(method: str, n: Any) -> None:
-    release = fit(method, as_arrow(values()))
+def test_a_senseless_number_of_rows_is_refused(n: Any) -> None:
+    release = fit("independent", as_arrow(values()))
 
     with pytest.raises(ArgumentError, match="n must be"):
         release.sample(n)

@@ -38,7 +38,7 @@ def killed(work: Callable[[], object]) -> None:
     """Run work in a process of its own that has to be killed by it."""
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
-    process.join(60)
+    process.join(600)
     assert process.exitcode == -signal.SIGKILL
 
 

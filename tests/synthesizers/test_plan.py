@@ -42,6 +42,17 @@ class TestRows:
         assert synthesizer.plan(WIDE).seconds > 2 * synthesizer.plan(narrow).seconds
 
 
+@pytest.mark.parametrize("n_rows", [1_000, 10**6, 10**9])
+def test_plan_and_fit_agree_on_how_many_bins_there_are(n_rows: int) -> None:
+    schema = st.Schema({"pay": st.Numeric(0.0, 1.0)})
+    method = st.Independent(epsilon=1.0, preprocessing=st.Preprocessing(discretizer="uniform"))
+
+    planned = method._foresight.guessed_codec(schema, n_rows).bins["pay"].size
+
+    assert planned == method._foresight.prepared(schema).most_bins(method.budget, n_rows)
+    assert planned == {1_000: 15, 10**6: 147, 10**9: 250}[n_rows]
+
+
 def test_a_table_is_no_schema() -> None:
     frame = st.datasets.census(n_rows=50)
     with pytest.raises(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import count, even
+from syntabula._arguments import count, even, with_method
 from syntabula.attacks.base import Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.knowledge import Knowledge
@@ -196,6 +196,7 @@ def _game(
     max_records: int | None = None,
 ) -> DisclosureGame:
     n_shadows, n_draws = even(2)("n_shadows", n_shadows), count()("n_draws", n_draws)
+    synthesizer = with_method("fit", "an object with a method fit")("synthesizer", synthesizer)
     max_records, seed = count().or_none("max_records", max_records), count(0)("seed", seed)
     declared = None if schema is None else as_schema(schema)
     raw = read(table, declared)

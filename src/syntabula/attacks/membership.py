@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from syntabula._arguments import Rule, count, even, path
+from syntabula._arguments import Rule, count, even, path, several, with_method
 from syntabula._register import entries, load
 from syntabula.attacks.base import Attack, Synthesizer
 from syntabula.attacks.baselines import take_rows
@@ -33,6 +33,7 @@ from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
 LEAST_SHADOWS = 8
+_ATTACK = with_method("features", "the key of an attack, or an object with a method features")
 _TARGET = Rule("'outlier' or the number of a row, counted from 0", count(0).or_word("outlier").read)
 
 
@@ -101,7 +102,9 @@ def attack(
     target = _TARGET("target", target)
     workers, folder = count()("workers", workers), path.or_none("folder", folder)
     seed = count(0)("seed", seed)
-    chosen = [load("attack", item)() if isinstance(item, str) else item for item in attacks]
+    synthesizer = with_method("fit", "an object with a method fit")("synthesizer", synthesizer)
+    listed = several(f"some of {', '.join(list_attacks())}, or attacks of your own")("attacks", attacks)
+    chosen = [load("attack", item)() if isinstance(item, str) else _ATTACK("attack", item) for item in listed]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
         raise ArgumentError("name at least one attack, and each once")
     declared = None if schema is None else as_schema(schema)

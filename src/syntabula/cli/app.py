@@ -21,7 +21,7 @@ from syntabula.cli.commands.sample import sample
 from syntabula.cli.commands.schema import schema
 from syntabula.cli.commands.synth import synth
 from syntabula.cli.console import Console
-from syntabula.cli.exits import EXIT_HELP, Exit, Interrupts, report_failure
+from syntabula.cli.exits import EXIT_HELP, Exit, Interrupts, report_end, report_failure
 from syntabula.cli.once import OnceCommand
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
@@ -77,10 +77,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
             # Also KeyboardInterrupt and SystemExit: this is the outermost frame.
             if "--debug" in words:
                 traceback.print_exc()
-            return report_failure(KeyboardInterrupt() if interrupts.seen else error)
+            return report_end(interrupts.seen) if interrupts.seen else report_failure(error)
     if code == Exit.INTERRUPTED:
         # Newer versions of Typer turn an interrupt into this code without a word.
-        return report_failure(KeyboardInterrupt())
+        return report_end(interrupts.seen or Exit.INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

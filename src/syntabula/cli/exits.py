@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 import traceback
+from contextlib import suppress
 from enum import IntEnum
 from types import FrameType
 from typing import Any, Self
 
 from syntabula import errors
+from syntabula._memory import ran_out
 from syntabula.cli.flags import in_flags
 
 
@@ -25,13 +29,15 @@ class Exit(IntEnum):
     RESOURCES = 5
     FILE = 6
     EXTRA = 7
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 EXIT_HELP = (
     "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be "
     "read; 4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional "
-    "library is missing; 130 interrupted."
+    "library is missing; 130 interrupted; 143 ended by SIGTERM; 129 the terminal was closed (SIGHUP)."
 )
 
 # The first class that matches decides.
@@ -64,32 +70,53 @@ class CommandError(Exception):
         self.code = code
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was told to end. A kind of interrupt: whatever clears up after one does so."""
+
+
 class Interrupts:
-    """Remembers that the user interrupted, as libraries turn an interrupt into errors of their own.
+    """Turns the signals that end a process into interrupts, so that it clears up, and remembers the first of them.
+
+    Libraries turn an interrupt into errors of their own, or into nothing. Signals often come in pairs, as when a
+    terminal is closed: the second of a pair would only break off the clearing up after the first.
 
     Attributes:
-        seen: Whether there was an interrupt since the start of the `with` block.
+        seen: Exit code of the first signal since the start of the `with` block; None if there was none.
     """
 
     def __init__(self) -> None:
-        self.seen = False
-        self._former: Any = None
+        self.seen: Exit | None = None
+        self._last = -math.inf
+        self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread may set a handler, and a caller that ignores interrupts has its reasons.
+        # Only the main thread may set a handler, and a caller that ignores a signal has its reasons, as nohup has.
         if threading.current_thread() is threading.main_thread():
-            self._former = signal.getsignal(signal.SIGINT)
-            if self._former is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._note)
+            for number, default in _ENDING.items():
+                if signal.getsignal(number) is default:
+                    self._former[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._former is signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, former in self._former.items():
+            signal.signal(number, former)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.seen = True
-        signal.default_int_handler(number, frame)
+        self.seen = self.seen or Exit(128 + number)
+        since, self._last = time.monotonic() - self._last, time.monotonic()
+        if since < _PAIR_SECONDS:
+            return
+        if number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        raise Terminated
+
+
+_PAIR_SECONDS = 1.0
+
+# The signals that end a process, with what Python does about each if nobody says otherwise.
+_ENDING: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+if sys.platform != "win32":
+    _ENDING[signal.SIGHUP] = signal.SIG_DFL
 
 
 def report_failure(error: BaseException) -> int:
@@ -99,6 +126,21 @@ def report_failure(error: BaseException) -> int:
     if line:
         print(f"error: {line}", file=sys.stderr)
     return int(code)
+
+
+def report_end(code: Exit) -> int:
+    """Print one line about the signal that ended a command and return its exit code."""
+    # A terminal that is closed takes no more lines.
+    with suppress(OSError):
+        print(f"error: {_ENDINGS[code]}; no half-written file was left", file=sys.stderr)
+    return int(code)
+
+
+_ENDINGS = {
+    Exit.INTERRUPTED: "interrupted",
+    Exit.TERMINATED: "ended by SIGTERM",
+    Exit.HUNG_UP: "the terminal was closed",
+}
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -113,6 +155,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
         # Typer brings its own copy of click from 0.16 on, so that the class has no one place to import from.
         return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
     code = next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
+    if not isinstance(error, errors.SyntabulaError) and ran_out(error):
+        code = Exit.RESOURCES
     return code, _message(error, code)
 
 
@@ -120,7 +164,7 @@ def _message(error: BaseException, code: Exit) -> str:
     if isinstance(error, errors.SyntabulaError):
         return in_flags(str(error))
     if code is Exit.INTERRUPTED:
-        return "interrupted; no half-written file was left"
+        return f"{_ENDINGS[code]}; no half-written file was left"
     if code is Exit.RESOURCES:
         return "not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
     if isinstance(error, OSError) and error.strerror:

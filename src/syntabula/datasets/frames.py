@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._memory import memory_for
 from syntabula.errors import DatasetError, MissingExtraError
 
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -90,8 +91,14 @@ def read_parquet(path: str | os.PathLike[str], library: Library | None = None) -
     Raises:
         MissingExtraError: If no dataframe library is installed.
         DatasetError: If the file cannot be read.
+        ResourceError: If there is too little memory for it.
     """
     chosen = library or installed_library()
+    with memory_for(f"read {os.fspath(path)!r}"):
+        return _read_with(chosen, path)
+
+
+def _read_with(chosen: Library, path: str | os.PathLike[str]) -> Any:
     try:
         if chosen == "pandas":
             # Through DuckDB: pandas itself would need pyarrow for it.

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from syntabula._memory import memory_for, ran_out
 from syntabula._version import __version__
 from syntabula._whole_file import whole_file
 from syntabula.datasets.frames import literal_path
@@ -52,6 +53,11 @@ def fetch(info: DatasetInfo, archive: Archive) -> Path:
     Raises:
         DatasetError: If it cannot be downloaded or is not as expected.
     """
+    with memory_for(f"make dataset {info.name!r}"):
+        return _fetched(info, archive)
+
+
+def _fetched(info: DatasetInfo, archive: Archive) -> Path:
     path = cache_folder() / f"{info.name}.parquet"
     if path.is_file() and _has_shape(info, path):
         return path
@@ -211,5 +217,7 @@ def _has_shape(info: DatasetInfo, path: Path) -> bool:
             rows = connection.execute("SELECT count(*) FROM read_parquet(?)", source).fetchall()
             found = connection.execute("SELECT * FROM read_parquet(?) LIMIT 0", source).description
         return rows == [(info.n_rows,)] and [field[0] for field in found] == list(info.columns)
-    except duckdb.Error:
+    except duckdb.Error as error:
+        if ran_out(error):
+            raise
         return False

@@ -8,6 +8,7 @@ from importlib import resources
 
 import msgspec
 
+from syntabula._arguments import shown
 from syntabula.datasets.info import DatasetInfo
 from syntabula.datasets.simulated import simulated_tables
 from syntabula.errors import DatasetError
@@ -40,7 +41,7 @@ def unknown(name: object) -> str:
     """Say that there is no table of this name, with near misses."""
     near = difflib.get_close_matches(str(name).lower().replace("-", "_"), registry(), n=3)
     hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-    return f"there is no dataset {name!r}{hint}; syntabula.datasets.names() lists all"
+    return f"there is no dataset {shown(name)}{hint}; syntabula.datasets.names() lists all"
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError, SchemaError
 
+_SIZE = count()
+
 Clique = tuple[str, ...]
 """A set of columns, written as a tuple of names; arrays of a clique have one axis per name, in its order."""
 
@@ -45,8 +47,10 @@ class Domain:
             repeated = sorted({c for c in self.columns if self.columns.count(c) > 1})
             raise SchemaError(f"columns {repeated} are named more than once; give each column its own name")
         try:
+            # Domains are made by the thousand: what is plainly a size needs no rule.
             checked = [
-                count()(f"the size of column {c!r}", n) for c, n in zip(self.columns, sizes, strict=True)
+                n if type(n) is int and n > 0 else _SIZE(f"the size of column {c!r}", n)
+                for c, n in zip(self.columns, sizes, strict=True)
             ]
         except ArgumentError as error:
             raise SchemaError(str(error)) from None
@@ -54,6 +58,7 @@ class Domain:
         if unknown := self.ordered - set(self.columns):
             raise SchemaError(f"columns {sorted(unknown)} are said to be ordered, but are not in the domain")
         object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})
+        object.__setattr__(self, "_size", dict(zip(self.columns, self.sizes, strict=True)))
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int], ordered: Iterable[str] = ()) -> Domain:
@@ -82,7 +87,12 @@ class Domain:
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """Return the shape of a clique's marginal: one axis per column, in the clique's order."""
-        return tuple(self.size(c) for c in clique)
+        sizes: dict[str, int] = self._size  # type: ignore[attr-defined]
+        members = tuple(clique)
+        try:
+            return tuple([sizes[c] for c in members])
+        except KeyError:
+            return tuple(self.size(c) for c in members)  # says which is unknown
 
     def cells(self, clique: Iterable[str]) -> int:
         """Return the number of cells of a clique's marginal (exact, any magnitude)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -58,6 +59,15 @@ class Recoding:
         object.__setattr__(self, "maps", maps)
         object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered))
+
+    @cached_property
+    def _runs(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Old codes of each merged column by new code, and where the run of each new code starts."""
+        orders = {column: np.argsort(codes, kind="stable") for column, codes in self.maps.items()}
+        return {
+            column: (order, np.searchsorted(self.maps[column][order], np.arange(self.target.size(column))))
+            for column, order in orders.items()
+        }
 
     def _normalised(self, column: str, codes: NDArray[np.intp]) -> FloatArray:
         """Return the shares of a column, summing to one over the old codes of each new code."""
@@ -132,9 +142,8 @@ class Recoding:
         merged = counts
         for axis, column in enumerate(clique):
             if column in self.maps:
-                order = np.argsort(self.maps[column], kind="stable")
-                starts = np.searchsorted(self.maps[column][order], np.arange(self.target.size(column)))
-                merged = np.add.reduceat(np.take(merged, order, axis=axis), starts, axis=axis)
+                order, starts = self._runs[column]
+                merged = np.add.reduceat(merged.take(order, axis=axis), starts, axis=axis)
         return merged
 
     def merge_measurement(self, measurement: Measurement) -> Measurement:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from syntabula._arguments import count
+from syntabula._arguments import count, function, several, shown, words
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -90,10 +90,9 @@ def evaluate(
         'lower'
     """
     chosen = choose_metrics(metrics, has_target=target is not None, has_holdout=holdout is not None)
-    wanted = (baselines,) if isinstance(baselines, str) else tuple(dict.fromkeys(baselines))
-    if unknown := set(wanted) - set(get_args(Baseline)):
-        known = ", ".join(get_args(Baseline))
-        raise ArgumentError(f"there is no baseline {sorted(map(str, unknown))[0]!r}; baselines are {known}")
+    wanted = _baselines(baselines)
+    target = words("the name of a column").or_none("target", target)
+    progress = function("a function of a step's name and the part that is done").or_none("progress", progress)
     seed = count(0)("seed", seed)
     threads: int = count().or_none("workers", workers) or os.cpu_count() or 1
     show = progress or (lambda step, done: None)
@@ -116,6 +115,14 @@ def evaluate(
     return Evaluation(results=results, facts=facts, container=original.origin.container)
 
 
+def _baselines(given: object) -> tuple[Baseline, ...]:
+    known = ", ".join(get_args(Baseline))
+    for name in several(f"some of {known}")("baselines", given):
+        if not isinstance(name, str) or name not in get_args(Baseline):
+            raise ArgumentError(f"there is no baseline {shown(name)}; baselines are {known}")
+    return tuple(dict.fromkeys(several("")("baselines", given)))
+
+
 def choose_metrics(
     metrics: str | Metric | Iterable[str | Metric] | None, *, has_target: bool, has_holdout: bool
 ) -> list[tuple[MetricInfo, Metric]]:
@@ -128,7 +135,8 @@ def choose_metrics(
     if metrics is None:
         quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
         return [(info, info.make()) for info in quick]
-    named = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
+    listed = several("a metric, its key, a group of metrics, or several of these")
+    named = [metrics] if callable(metrics) else [*listed("metrics", metrics)]
     keys: list[str] = []
     own: list[tuple[MetricInfo, Metric]] = []
     for name in named:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from syntabula._arguments import shown
 from syntabula.errors import ArgumentError
 from syntabula.metrics.metric import Group, MetricInfo
 from syntabula.metrics.score import Score
@@ -72,7 +73,9 @@ class Evaluation:
             if result.score.metric == metric and result.against == against:
                 return result.score
         known = ", ".join(dict.fromkeys(r.score.metric for r in self.results))
-        raise ArgumentError(f"there is no score {metric!r} against the {against} table; there are {known}")
+        raise ArgumentError(
+            f"there is no score {shown(metric)} against the {against} table; there are {known}"
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the scores as a tidy table: one number in each row.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from syntabula._arguments import shown
 from syntabula.errors import ArgumentError
 
 Direction = Literal["lower", "higher"]
@@ -55,7 +56,7 @@ class Score:
 
     def __post_init__(self) -> None:
         if self.direction not in ("lower", "higher"):
-            raise ArgumentError(f"direction is {self.direction!r}; it must be 'lower' or 'higher'")
+            raise ArgumentError(f"direction is {shown(self.direction)}; it must be 'lower' or 'higher'")
 
     @classmethod
     def mean(

@@ -222,7 +222,9 @@ class Budget:
         Raises:
             BudgetError: If the kind is unknown, or a number is missing or outside its range.
         """
-        kind = record.get("kind") if isinstance(record, Mapping) else record
+        if not isinstance(record, Mapping):
+            raise BudgetError(f"a budget is rebuilt from a dictionary, not from {shown(record)}")
+        kind = record.get("kind")
         with warnings.catch_warnings():
             # The warning was given when the budget was chosen.
             warnings.simplefilter("ignore", PrivacyWarning)

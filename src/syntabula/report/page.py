@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from syntabula._arguments import count, text
+from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
 from syntabula._warnings import warn_caller
 from syntabula._whole_file import whole_file
@@ -184,6 +184,8 @@ def _statement(release: Any, tables: Comparison) -> Any:
     from syntabula.synthesizers.release import load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
+    if not isinstance(loaded, Release):
+        raise refusal("release", "a syntabula.Release, or the path of its file", release)
     if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
         raise ArgumentError(
             "the release has other columns than the tables; give the one they were drawn from"

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from syntabula._arguments import one_of
 from syntabula._extras import require
-from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.features import points
 
@@ -42,8 +42,7 @@ class Plane:
 
 def check_method(method: str) -> None:
     """Refuse a plane that cannot be computed here; raises ArgumentError or MissingExtraError."""
-    if method not in get_args(Method):
-        raise ArgumentError(f"there is no plane {method!r}; planes are {', '.join(get_args(Method))}")
+    one_of(*get_args(Method))("plane", method)
     if method == "tsne":
         require("sklearn.manifold", "evaluate")
 

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from syntabula._arguments import path as file_path
+from syntabula._arguments import refusal
+from syntabula._input_files import not_a_file
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import Evaluation, Result
@@ -31,7 +34,7 @@ def read_evaluation(source: Evaluation | PathLike) -> tuple[tuple[Result, ...], 
     """
     if isinstance(source, Evaluation):
         return source.results, source.facts
-    found = _parsed(source)
+    found = _parsed(file_path("evaluation", source))
     try:
         return tuple(_result(facts) for facts in found["scores"]), found
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -66,7 +69,7 @@ def read_attacks(sources: Any) -> list[Facts]:
         return [facts for source in sources.values() for facts in read_attacks(source)]
     if isinstance(sources, Iterable):
         return [facts for source in sources for facts in read_attacks(source)]
-    raise ArgumentError("attacks must be results of attacks, or files that `syntabula attack` wrote")
+    raise refusal("attacks", "results of attacks, or files that `syntabula attack` wrote", sources)
 
 
 def check_same_tables(facts: Facts, tables: Comparison) -> None:
@@ -89,6 +92,8 @@ def check_same_tables(facts: Facts, tables: Comparison) -> None:
 
 
 def _parsed(path: PathLike) -> dict[str, Any]:
+    if kind := not_a_file(path, standard_input=True):
+        raise ArgumentError(f"{str(path)!r} is {kind} and no file; give the path of a file")
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError:

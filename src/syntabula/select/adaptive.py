@@ -19,21 +19,18 @@ from syntabula._arguments import (
 )
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.clique import downward_closure
-from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_start import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
-ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-MERGING_ONE_WAY = Fraction(1, 5)
 _SECONDS_PER_COLUMN = 0.1  # at epsilon 1; three to six times as much at 5
 
 
@@ -148,14 +145,13 @@ class Adaptive(Selector):
         _, measure_share, choose_share = self._shares(curator.domain, share)
 
         # Start with every column on its own, and merge what its pairs could not tell apart.
-        measured, recoding, used = self._start(curator, share)
-        curator = curator.recoded(recoding)
+        start = self._start(curator, share)
+        curator, measured = start.curator, start.measured
         domain = curator.domain
-        measured = [recoding.merge_measurement(m) for m in measured]
         model = model.over(domain).fit(measured)
         rounds = Rounds(
             share=share,
-            used=used,
+            used=start.used,
             round_share=measure_share + choose_share,
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
@@ -189,32 +185,23 @@ class Adaptive(Selector):
             if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
                 rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
-        return RecodedModel(model, recoding) if recoding.maps else model
+        return RecodedModel(model, start.recoding) if start.recoding.maps else model
 
-    def _start(self, curator: Curator, share: Fraction) -> tuple[list[Measurement], Recoding, Fraction]:
-        """Return the one-way marginals, how their codes merge, and the share that they took."""
+    def _start(self, curator: Curator, share: Fraction) -> MergedStart:
+        """Measure the columns and merge their codes; those stay where only columns are asked for."""
         domain = curator.domain
-        used = share if len(domain) == 1 else self._shares(domain, share)[0]
-        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
-        recoding = self._coarsened(curator, measured, share - used)
-        more = MERGING_ONE_WAY * share - used
-        if self.one_way_share is None and more > 0 and _merges_much(recoding):
-            # From now on only these counts tell merged codes apart, so they are worth more.
-            again = curator.measure([m.clique for m in measured], share=more, step=ONE_WAY)
-            measured = [first.averaged(second) for first, second in zip(measured, again, strict=True)]
-            used += more
-            recoding = self._coarsened(curator, measured, share - used)
-        return measured, recoding, used
-
-    def _coarsened(self, curator: Curator, one_way: Sequence[Measurement], rest: Fraction) -> Recoding:
-        """Return how codes merge before anything else is measured; they stay where only columns are asked for."""
-        domain = curator.domain
+        first = share if len(domain) == 1 else self._shares(domain, share)[0]
         pairs = any(len(c) > 1 for c in workload_over(self.workload, domain).cliques)
-        if self.records_per_noise is None or not pairs:
-            return Recoding.identity(domain)
-        # As many pairs as a tree over all columns has, with all that is left.
-        sigma = curator.noise_sigma(len(domain) - 1, rest * Fraction(self.measure_share))
-        return coarsen(one_way, domain=domain, pair_sigma=sigma, records_per_noise=self.records_per_noise)
+        part = Fraction(self.measure_share)
+        return MergedStart.of(
+            curator,
+            share=share,
+            first=first,
+            most=MERGING_ONE_WAY * share if self.one_way_share is None else first,
+            records_per_noise=self.records_per_noise if pairs else None,
+            # As many pairs as a tree over all columns has, with all that is left.
+            pair_sigma=lambda rest: curator.noise_sigma(len(domain) - 1, rest * part),
+        )
 
     def _candidates(self, domain: Domain) -> dict[Clique, float]:
         """Return all subsets of the workload's marginals, with what the workload gains from each.
@@ -255,14 +242,6 @@ class Adaptive(Selector):
         new = [c for c in weights if c not in known]
         sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
         return [c for c in weights if sizes.get(c, 0.0) <= limit]
-
-
-def _merges_much(recoding: Recoding) -> bool:
-    """Return whether a mean pair of columns has less than half of its cells left."""
-    before, after = (
-        sum(d.sizes) ** 2 - sum(n * n for n in d.sizes) for d in (recoding.domain, recoding.target)
-    )
-    return 2 * after < before
 
 
 def _explained(noise: float, cells: int, *, laplace: bool) -> float:

@@ -8,10 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+
 from syntabula._planning import PlannedStep
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.models.base import MarginalModel
+from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.doors.tables import Curator
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
@@ -119,19 +122,17 @@ def choose_worst(
         step: What the ledger calls the choices.
         still_open: Which of those left may still be chosen, given those left and those chosen; None for all.
     """
-    left, chosen = list(candidates), list[Clique]()
-    believed = dict(zip(left, model.marginals(left), strict=True))
-    while left and len(chosen) < picks:
-        position = curator.choose(
-            left,
-            [believed[c] for c in left],
-            share=share / picks,
-            step=step,
-            penalties=[noise * curator.domain.cells(c) for c in left],
-        )
-        chosen.append(left.pop(position))
+    penalties = [noise * curator.domain.cells(c) for c in candidates]
+    asked = Candidates(curator, candidates, model.marginals(candidates), penalties=penalties)
+    left, chosen = np.ones(len(candidates), dtype=np.bool_), list[Clique]()
+    while left.any() and len(chosen) < picks:
+        position = asked.choose(share=share / picks, step=step, among=left)
+        chosen.append(candidates[position])
+        left[position] = False
         if still_open is not None:
-            left = still_open(left, chosen)
+            there = np.flatnonzero(left).tolist()
+            kept = set(still_open([candidates[i] for i in there], chosen))
+            left[there] = [candidates[i] in kept for i in there]
     return chosen
 
 

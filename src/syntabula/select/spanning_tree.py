@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar
 
+import numpy as np
+
 from syntabula._arguments import normalise, not_negative, positive
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.coarsening import coarsen
@@ -16,6 +18,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
+from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 
@@ -126,21 +129,20 @@ class SpanningTree(Selector):
     def _grow_tree(
         self, curator: Curator, independent: MarginalModel, share: Fraction, report: Progress
     ) -> list[Clique]:
-        """Run Kruskal's algorithm with each edge chosen by the exponential mechanism."""
+        """Run Kruskal's algorithm with each edge chosen by the exponential mechanism.
+
+        The pairs are weighed once; a choice then takes a few passes of numpy over them.
+        """
         columns = curator.domain.columns
         pairs: list[Clique] = list(combinations(columns, 2))
-        estimates = dict(zip(pairs, independent.marginals(pairs), strict=True))
-        component = {c: i for i, c in enumerate(columns)}
+        weighed = Candidates(curator, pairs, independent.marginals(pairs))
+        one, other = np.triu_indices(len(columns), 1)
+        component = np.arange(len(columns))
         tree: list[Clique] = []
         for step in range(len(columns) - 1):
-            joining = [p for p in pairs if component[p[0]] != component[p[1]]]
-            chosen = joining[
-                curator.choose(
-                    joining, [estimates[p] for p in joining], share=share / (len(columns) - 1), step=TREE
-                )
-            ]
-            tree.append(chosen)
-            kept, absorbed = component[chosen[0]], component[chosen[1]]
-            component = {c: kept if i == absorbed else i for c, i in component.items()}
+            joining = component[one] != component[other]
+            chosen = weighed.choose(share=share / (len(columns) - 1), step=TREE, among=joining)
+            tree.append(pairs[chosen])
+            component[component == component[other[chosen]]] = component[one[chosen]]
             report(TREE, 0.2 + 0.3 * (step + 1) / (len(columns) - 1))
         return tree

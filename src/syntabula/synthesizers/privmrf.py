@@ -17,11 +17,11 @@ class PrivMRF(Marginal):
     Cai, Lei, Wei, Xiao (2021), "Data Synthesis via Differentially Private Markov Random Fields", PVLDB 14(11);
     compared in Chen, Li, Gong, McKenna, Wang, tab_bench, whose settings (its table 6) are the defaults.
 
-    Guarantee: GDP or zCDP, 10 % for the graph (Gaussian noise on dependences and the number of records), 10 % for the
-    choices that refine it (exponential mechanism, rho = eps^2 / 8 each), 80 % for all counts (Gaussian); with a pure
-    budget, Laplace noise. Neighbours differ by one record. Assumed public: the schema. Time: seconds to
-    minutes; memory: marginals of up to six columns, within the limits of AttributeGraph. Choose it where
-    columns hang together in groups; AIM is its equal elsewhere.
+    Guarantee: GDP or zCDP, 10 % for the graph (Gaussian noise on dependences), 10 % for the choices that refine it
+    (exponential mechanism, rho = eps^2 / 8 each), 80 % for all counts (Gaussian), those of single columns
+    first; with a pure budget, Laplace noise. Neighbours differ by one record. Assumed public: the schema. Time:
+    seconds to minutes; memory: marginals of up to six columns, within the limits of AttributeGraph. Choose it
+    where columns hang together in groups; AIM is its equal elsewhere.
 
     Departures: see AttributeGraph, and PGM on when an estimation ends. The field is estimated on the cliques that
     measurements span, not on those of the whole graph: a factor that nothing was measured for stays one, so

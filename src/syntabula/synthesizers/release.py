@@ -199,7 +199,7 @@ class Release:
         if not isinstance(cliques, Sequence) or isinstance(cliques, str):
             raise refusal("cliques", _CLIQUES, cliques)
         for clique in cliques:
-            if not isinstance(clique, Sequence) or isinstance(clique, str):
+            if isinstance(clique, str) or not all(isinstance(column, str) for column in _listed(clique)):
                 raise refusal("cliques", _CLIQUES, clique)
         answers = getattr(self.model, "marginals", None)
         if answers is None:
@@ -218,6 +218,7 @@ class Release:
             ReleaseFileError: If the file cannot be written; an old file stays as it was.
             ArgumentError: If the selector fitted a model whose class is not registered: register it, then save again.
         """
+        path = file_path("path", path)
         facts, arrays = model_state(self.model)
         content = {
             "method": self.method,
@@ -269,6 +270,11 @@ def load(path: str | os.PathLike[str]) -> Release:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
+
+
+def _listed(clique: object) -> Sequence[object]:
+    # What is no sequence stands for itself, which is no name.
+    return clique if isinstance(clique, Sequence) else [None]
 
 
 def _n_rows(n: object) -> int:

@@ -72,7 +72,7 @@ class Synthesizer(ABC):
         delta: Probability with which the epsilon bound may fail; well below one over the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
-            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n.
+            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250.
         preprocessing: How bins are chosen, and what part of the budget that and unknown domains may cost.
         rare: How rare categories of large columns are merged under privacy before anything else; None for not.
         seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.
@@ -179,6 +179,7 @@ class Synthesizer(ABC):
             SchemaError: If the schema does not fit the names of the columns.
         """
         declared = None if schema is None else as_schema(schema)
+        _check_types(physical)
         assumed = count(0, MOST_ROWS).or_none("n_rows", n_rows)
         found: dict[str, PhysicalType] = {}
         if not is_whole(declared):
@@ -229,6 +230,7 @@ class Synthesizer(ABC):
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
+        strict = flag("strict", strict)
         declared = None if schema is None else as_schema(schema)
         if declared is not None:
             check_declared(declared, allow_observed=self.allow_observed)
@@ -372,3 +374,11 @@ def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str,
     else:
         physical = {name: column.physical for name, column in source.columns.items()}
     return {name: physical[name] for name in undeclared(physical, schema)}
+
+
+def _check_types(physical: object) -> None:
+    """Raise ArgumentError unless stored types are given by the names of columns, or none are."""
+    allowed = "the stored type of each column by its name, such as the origin's of a table that was read"
+    given = instance_of(Mapping, allowed).or_none("physical", physical)
+    for stored in (given or {}).values():
+        instance_of(PhysicalType, allowed)("physical", stored)

@@ -30,33 +30,52 @@ def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
     """
     results: list[ResultT] = []
     errors: list[BaseException] = []
-    begun, stopped, finished = threading.Event(), threading.Event(), threading.Event()
+    # Plain locks, as a second signal breaks an Event that the first one has just left.
+    begin, end = threading.Lock(), threading.Lock()
+    begin.acquire()
+    end.acquire()
+    started = stopped = finished = False
+    interrupt: KeyboardInterrupt | None = None
 
     def run() -> None:
-        begun.wait()
+        nonlocal finished
+        begin.acquire()
         try:
-            if not stopped.is_set():
+            if not stopped:
                 results.append(work())
         except BaseException as error:
             errors.append(error)
         finally:
-            finished.set()
+            finished = True
+            end.release()
 
-    # Events, as an interrupted Thread.join takes a running thread for a stopped one in Python 3.11.
     thread = threading.Thread(target=run, name="duckdb", daemon=True)
     try:
         thread.start()
-        begun.set()
-        # With a time limit, as waits without one cannot be interrupted on every system.
-        while not finished.wait(1.0):
-            pass
-    except KeyboardInterrupt:
-        stopped.set()
-        if begun.is_set():
-            while not finished.wait(_LOOK_EVERY):
+        started = True
+        begin.release()
+    except KeyboardInterrupt as error:
+        interrupt = error
+    if not started:
+        stopped = True
+        begin.release()
+    while started:
+        # A further signal is nothing new: what waits is tried again.
+        try:
+            if interrupt is not None:
+                stopped = True
                 database.interrupt()
-        begun.set()
-        raise
+            if not finished:
+                # With a time limit, as waits without one cannot be interrupted on every system.
+                end.acquire(timeout=1.0 if interrupt is None else _LOOK_EVERY)
+                continue
+            # What the thread still holds must be gone: an interpreter that ends now would abort within DuckDB.
+            thread.join()
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
     if errors:
         raise errors[0]
     return results[0]

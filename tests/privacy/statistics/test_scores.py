@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.statistics import scores as module
+from syntabula.privacy.statistics.scores import distances, on_grid, quantile_scores, shortfall_scores
 
 SCALES = [1.0, 1e6, 1e14, 1e17, 1e30, 1e300]  # twice the sensitivity over epsilon, up to the tiniest budgets
 
@@ -38,3 +39,25 @@ def test_a_record_changes_a_shortfall_by_one_at_most(scale: float) -> None:
     other = shortfall_scores(counts + (rng.random(50) < 0.5), enough, merits, log_weights, scale)
 
     assert np.abs(one - other).max() <= 1
+
+
+class TestDistances:
+    @pytest.mark.parametrize("at_once", [1, 7, 2**18])
+    def test_they_are_those_of_each_table_whatever_goes_at_a_time(
+        self, at_once: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rng = np.random.default_rng(2)
+        shapes = [(3, 2), (1,), (), (4, 5, 2), (2,), (6,)]
+        counts = [rng.integers(0, 1000, shape) for shape in shapes]
+        estimates = [rng.uniform(0, 1000, shape) for shape in shapes]
+        monkeypatch.setattr(module, "_CELLS_AT_ONCE", at_once)
+
+        found = distances([np.asarray(c) for c in counts], estimates)
+
+        expected = [np.abs(c - on_grid(e)).sum() for c, e in zip(counts, estimates, strict=True)]
+        assert found.tolist() == expected
+
+    def test_a_large_table_beside_a_small_one_changes_nothing_of_it(self) -> None:
+        counts = [np.array([5, 5]), np.array([1, 2])]
+
+        assert distances(counts, [np.array([1e300, 0.0]), np.array([1.0, 1.5])]).tolist() == [2.0**31, 0.5]

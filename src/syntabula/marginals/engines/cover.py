@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 
@@ -14,6 +16,8 @@ _PER_ROW = 0.8
 _PER_ROW_AND_COLUMN = 0.1
 _PER_CELL = 2.5
 _PER_HISTOGRAM = 10_000.0
+
+Numbers = NDArray[np.intp]
 
 
 def cover(
@@ -34,85 +38,120 @@ def cover(
     Returns:
         Blocks in the order of the domain, each with its cliques; every clique is in exactly one block.
     """
-    task = _Task(domain, n_rows, block_cells)
-    widest_first = sorted(cliques, key=lambda c: (len(c), domain.cells(c)), reverse=True)
-    for clique in widest_first:
-        task.left[clique] = None
-        for column in clique:
-            task.of_column.setdefault(column, {})[clique] = None
+    task = _Task.of(domain, cliques, n_rows, block_cells)
+    widest_first = sorted(range(len(cliques)), key=lambda q: (len(cliques[q]), task.cells[q]), reverse=True)
     blocks = []
     for seed in widest_first:
-        if seed in task.left:
-            block = task.grow(seed)
-            blocks.append((block, task.take(block, seed)))
+        if task.left[seed]:
+            columns, members = task.block_of(seed)
+            blocks.append((tuple(domain.columns[c] for c in columns), [cliques[q] for q in members]))
     return blocks
 
 
-@dataclass
+@dataclass(eq=False)
 class _Task:
-    """The cliques that are still to be covered."""
+    """Cliques that are still to be covered, by their number; columns by their position.
 
-    domain: Domain
+    A step looks at the cliques of a block's columns alone, and takes a few passes of numpy over them.
+
+    Attributes:
+        sizes: Number of codes of each column [columns].
+        bits: Binary logarithm of one more [columns].
+        columns: Of each clique.
+        of_column: The cliques that have each column.
+        single: The cliques of one column.
+        cells: Of each clique.
+        alone: Nanoseconds that each takes in a histogram of its own [cliques].
+        left: Whether each is still to be covered [cliques].
+        lacking: How many of its columns the block that grows does not have [cliques].
+        absent: Sum of the positions of these columns [cliques]: of one, it is that column.
+        n_rows: Rows to count.
+        block_cells: Most cells of a block.
+    """
+
+    sizes: NDArray[np.float64]
+    bits: NDArray[np.float64]
+    columns: list[tuple[int, ...]]
+    of_column: list[Numbers]
+    single: Numbers
+    cells: list[int]
+    alone: NDArray[np.float64]
+    left: NDArray[np.bool_]
+    lacking: Numbers
+    absent: Numbers
     n_rows: int
     block_cells: int
-    left: dict[Clique, None] = field(default_factory=dict)
-    of_column: dict[str, dict[Clique, None]] = field(default_factory=dict)
 
-    def alone(self, clique: Clique) -> float:
-        """Return the nanoseconds that a clique takes in a histogram of its own."""
-        per_row = _PER_ROW + _PER_ROW_AND_COLUMN * len(clique)
-        return self.n_rows * per_row + self.domain.cells(clique) * _PER_CELL + _PER_HISTOGRAM
+    @classmethod
+    def of(cls, domain: Domain, cliques: Sequence[Clique], n_rows: int, block_cells: int) -> _Task:
+        columns = [tuple(map(domain.index, clique)) for clique in cliques]
+        cells = [domain.cells(clique) for clique in cliques]
+        widths = np.array([len(c) for c in columns], dtype=np.intp)
+        of_column: list[list[int]] = [[] for _ in domain.columns]
+        for number, members in enumerate(columns):
+            for column in members:
+                of_column[column].append(number)
+        per_row = _PER_ROW + _PER_ROW_AND_COLUMN * widths
+        return cls(
+            sizes=np.array(domain.sizes, dtype=np.float64),
+            bits=np.log2(np.array(domain.sizes, dtype=np.float64) + 1),
+            columns=columns,
+            of_column=[np.array(numbers, dtype=np.intp) for numbers in of_column],
+            single=np.flatnonzero(widths == 1),
+            cells=cells,
+            alone=n_rows * per_row + np.array(cells, dtype=np.float64) * _PER_CELL + _PER_HISTOGRAM,
+            left=np.ones(len(cliques), dtype=np.bool_),
+            lacking=widths,
+            absent=np.array([sum(c) for c in columns], dtype=np.intp),
+            n_rows=n_rows,
+            block_cells=block_cells,
+        )
 
-    def grow(self, seed: Clique) -> Clique:
-        """Return the seed's columns and those that it pays to count together with them."""
-        block, cells, inside = list(seed), self.domain.cells(seed), 1
-        if cells > self.block_cells:
-            return seed
-        missing: dict[Clique, int] = {}
-        self._enter(missing, seed)
-        while True:
-            fitting = self._fitting_with_one_more(missing, block)
-            scores = {c: self._score(c, new, cells, inside) for c, new in fitting.items()}
-            best = max(scores, key=lambda c: scores[c], default=None)
-            if best is None or scores[best] <= 0:
-                return self.domain.canonical(block)
-            self._enter(missing, (best,))
+    def block_of(self, seed: int) -> tuple[list[int], list[int]]:
+        """Return the columns of a block around a clique, and the cliques that are read off it, the seed first."""
+        block, cells, inside = list(self.columns[seed]), float(self.cells[seed]), 1
+        # Between blocks only single columns lack one.
+        fitting = self.single[self.left[self.single]] if cells <= self.block_cells else None
+        for column in block:
+            fitting = self._entered(column, fitting)
+        while fitting is not None and (best := self._best(fitting, cells, inside)) is not None:
+            inside += int(np.count_nonzero(self.absent[fitting] == best))
+            cells *= self.sizes[best]
             block.append(best)
-            cells *= self.domain.size(best)
-            inside += len(fitting[best])
+            fitting = self._entered(best, fitting)
+        members = self._members(block, seed, cells)
+        self.left[members] = False
+        for column in block:
+            self.lacking[self.of_column[column]] += 1
+            self.absent[self.of_column[column]] += column
+        return sorted(block), members
 
-    def _enter(self, missing: dict[Clique, int], columns: Sequence[str]) -> None:
-        """Note for each clique with these columns how many of its columns the block still lacks."""
-        for column in columns:
-            for clique in self.of_column[column]:
-                missing[clique] = missing.get(clique, len(clique)) - 1
+    def _members(self, block: Sequence[int], seed: int, cells: float) -> list[int]:
+        """Return the seed, and the cliques in its block that are quicker summed from it than counted alone."""
+        held = np.concatenate([self.of_column[c] for c in block]) if block else np.empty(0, dtype=np.intp)
+        quicker = self.left[held] & (self.lacking[held] == 0) & (cells * _PER_CELL < self.alone[held])
+        return list(dict.fromkeys([seed, *held[quicker].tolist()]))
 
-    def _fitting_with_one_more(self, missing: dict[Clique, int], block: list[str]) -> dict[str, list[Clique]]:
-        """Return, for columns outside the block, the cliques that fit once the column is taken in."""
-        single = [(c,) for c in self.of_column if c not in block and (c,) in self.left]
-        fitting: dict[str, list[Clique]] = {}
-        for clique in single + [c for c, lacking in missing.items() if lacking == 1]:
-            column = next(c for c in clique if c not in block)
-            fitting.setdefault(column, []).append(clique)
-        return fitting
+    def _entered(self, column: int, fitting: Numbers | None) -> Numbers | None:
+        """Take a column into the block; return the cliques that lack one column by now."""
+        touched = self.of_column[column]
+        self.lacking[touched] -= 1
+        self.absent[touched] -= column
+        if fitting is None:
+            return None
+        new = touched[self.left[touched] & (self.lacking[touched] == 1)]
+        return np.concatenate([fitting[self.lacking[fitting] == 1], new])
 
-    def _score(self, column: str, new: list[Clique], cells: int, inside: int) -> float:
-        """Return the nanoseconds saved by taking in a column, per bit of its size; 0 where it may not be."""
-        wider = cells * self.domain.size(column)
-        if wider > self.block_cells:
-            return 0.0
+    def _best(self, fitting: Numbers, cells: float, inside: int) -> int | None:
+        """Return the column that saves most nanoseconds per bit of its size; None if none saves any."""
+        column = self.absent[fitting]
+        saved = np.bincount(column, self.alone[fitting], self.sizes.size)
+        new = np.bincount(column, minlength=self.sizes.size)
+        wider = cells * self.sizes
         # One unit of cells to make the histogram, and one for each clique that is summed from it.
-        more_cells = wider * (1 + inside + len(new)) - cells * (1 + inside)
+        more_cells = wider * (1 + inside + new) - cells * (1 + inside)
         extra = self.n_rows * _PER_ROW_AND_COLUMN + more_cells * _PER_CELL
-        return (sum(self.alone(c) for c in new) - extra) / math.log2(self.domain.size(column) + 1)
-
-    def take(self, block: Clique, seed: Clique) -> list[Clique]:
-        """Remove and return the cliques that are to be read off a block, its seed first."""
-        cells, columns = self.domain.cells(block), set(block)
-        inside = dict.fromkeys(q for c in block for q in self.of_column[c] if columns.issuperset(q))
-        members = [seed] + [q for q in inside if q != seed and cells * _PER_CELL < self.alone(q)]
-        for member in members:
-            del self.left[member]
-            for column in member:
-                del self.of_column[column][member]
-        return members
+        scores = (saved - extra) / self.bits
+        scores[(new == 0) | (wider > self.block_cells)] = 0.0
+        best = int(scores.argmax())
+        return best if scores[best] > 0 else None

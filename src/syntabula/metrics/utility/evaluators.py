@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from syntabula._arguments import shown
 from syntabula._extras import is_installed, require
 from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics.utility.learning import Estimator, Task
@@ -41,7 +42,9 @@ def evaluator(key: str) -> Evaluator:
     if key not in EVALUATORS:
         near = difflib.get_close_matches(str(key), EVALUATORS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"there is no evaluator {key!r}; evaluators are {', '.join(EVALUATORS)}{hint}")
+        raise ArgumentError(
+            f"there is no evaluator {shown(key)}; evaluators are {', '.join(EVALUATORS)}{hint}"
+        )
     return EVALUATORS[key]
 
 

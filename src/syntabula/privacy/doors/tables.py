@@ -15,6 +15,7 @@ from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
+from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
@@ -30,7 +31,6 @@ from syntabula.privacy.statistics.dependence import (
     batches,
     dependence_steps,
 )
-from syntabula.privacy.statistics.scores import Weighing, distance
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -151,9 +151,7 @@ class Curator:
     ) -> int:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
-        The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty);
-        its sensitivity is the largest weight, and some millionths for rounding (`privacy.scores`, which also
-        holds distances at 2^31 records).
+        See `Candidates`, which several choices among the same ones go through.
 
         Args:
             candidates: At least one clique.
@@ -170,24 +168,8 @@ class Curator:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
-        if not candidates or len(candidates) != len(estimates):
-            raise ArgumentError("choose needs as many estimates as candidates, and at least one")
-        weighing = Weighing.of(len(candidates), weights, penalties)
-        # A wider array would count each record several times.
-        if any(np.shape(e) != self.domain.shape(c) for c, e in zip(candidates, estimates, strict=True)):
-            raise ArgumentError("each estimate must have the shape of its candidate")
-        self._engine.check_memory(self._missing(candidates))
-
-        def draw(token: Token) -> NoisyArray:
-            self._fill_cache(candidates)
-            distances = [
-                distance(self._exact(c).reveal_inside_privacy(), e)
-                for c, e in zip(candidates, estimates, strict=True)
-            ]
-            scores = Sensitive(weighing.scores(np.array(distances)))
-            return np.asarray([choose(token, self._source, scores, weighing.sensitivity)])
-
-        return int(self._answer(self._choice(len(candidates), share), step, candidates, draw)[0])
+        asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
+        return asked.choose(share=share, step=step)
 
     def measure_dependence(
         self, families: Sequence[Clique], *, share: Fraction | float, step: str
@@ -293,6 +275,7 @@ class Curator:
         return self._cache[clique]
 
     def _joined(self, cliques: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
+        self._fill_cache(cliques)
         exact = [self._exact(c) for c in cliques]
         return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,6 +18,9 @@ _FARTHEST = 2.0**31
 """Larger differences count as this many records, so that rounding of scores has a bound without the data."""
 
 _LARGEST_WHOLE = 2.0**52
+
+_CELLS_AT_ONCE = 2**18
+"""2 MB of counts stay in the cache; a larger table stands alone."""
 
 _TWICE_ROUNDED = 2.0**-51
 """What rounding moves a product of a difference by at most, in parts of it, in both of two tables."""
@@ -43,9 +46,35 @@ def differences(counts: NDArray[np.int64], estimate: FloatArray) -> FloatArray:
     return far
 
 
-def distance(counts: NDArray[np.int64], estimate: FloatArray) -> float:
-    """Return the L1 distance of counts and estimates, at most 2^31; one record changes it by at most one, exactly."""
-    return min(float(np.abs(counts - on_grid(estimate)).sum()), _FARTHEST)
+def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArray]) -> FloatArray:
+    """Return the L1 distances of counts and estimates [tables], at most 2^31; one record changes each by at most one.
+
+    That is exact: sums below 2^43 records are so in any order, and larger ones are held at 2^31 all the same. Many
+    small tables go at a time.
+
+    Args:
+        counts: Exact counts, of any shapes.
+        estimates: Expected counts, of the same shapes.
+    """
+    found = np.empty(len(counts))
+    for start, stop in _batches([table.size for table in counts]):
+        exact = np.concatenate([table.ravel() for table in counts[start:stop]])
+        believed = np.concatenate([np.ravel(table) for table in estimates[start:stop]])
+        starts = np.cumsum([0, *(table.size for table in counts[start : stop - 1])])
+        found[start:stop] = np.add.reduceat(np.abs(exact - on_grid(believed)), starts)
+    return np.minimum(found, _FARTHEST)
+
+
+def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield where runs of tables start and stop that are few cells together, or one table."""
+    start, cells = 0, 0
+    for position, size in enumerate(sizes):
+        if position > start and cells + size > _CELLS_AT_ONCE:
+            yield start, position
+            start, cells = position, 0
+        cells += size
+    if start < len(sizes):
+        yield start, len(sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +105,12 @@ class Weighing:
             raise ArgumentError("penalties must be one finite number per candidate")
         return cls(weight, penalty)
 
+    def among(self, candidates: NDArray[np.bool_]) -> Weighing:
+        """Return those of some candidates, given as a mask [candidates]."""
+        return Weighing(self.weights[candidates], self.penalties[candidates])
+
     def scores(self, distances: FloatArray) -> FloatArray:
-        """Return the scores [candidates] of distances as `distance` returns them [candidates]."""
+        """Return the scores [candidates] of distances as `distances` returns them."""
         scores: FloatArray = self.weights * (distances - on_grid(self.penalties))
         return scores
 

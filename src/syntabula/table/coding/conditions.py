@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import shown
 from syntabula.errors import ArgumentError
 from syntabula.table.coding.instants import day_of, first_and_last_moment
 from syntabula.table.schema.column_codes import Binned, all_labels, n_codes
@@ -78,8 +79,8 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             )
         elif isinstance(one, tuple):
             raise ArgumentError(
-                f"where gives the tuple {one!r} for column {name!r}; that is a range, which a {column.kind} column has "
-                "not: give several values as a list"
+                f"where gives the tuple {shown(one)} for column {name!r}; that is a range, which a {column.kind} column "
+                "has not: give several values as a list"
             )
         else:
             codes.add(_code(name, column, one, labels))
@@ -98,9 +99,9 @@ def _alternatives(name: str, condition: object) -> list[Any]:
 
 def _is_missing(value: object) -> bool:
     # NaN and NaT are the values that do not equal themselves; pandas.NA is neither.
-    return (
-        value is None or type(value).__name__ == "NAType" or (not isinstance(value, tuple) and value != value)
-    )
+    if isinstance(value, tuple | np.ndarray):
+        return False
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _plain(value: object) -> Any:
@@ -127,12 +128,12 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
         found = labels.get(str(value) if is_count else value) if _is_hashable(value) and same_type else None
     if found is None and isinstance(column, Categorical) and not _is_of_type(value, column.label_type):
         raise ArgumentError(
-            f"where asks for {value!r}, which is {type_of(value)}; the categories of column {name!r} are "
+            f"where asks for {shown(value)}, which is {type_of(value)}; the categories of column {name!r} are "
             f"{LABEL_TYPES[column.label_type]}, so ask for one of these"
         )
     if found is None:
         raise ArgumentError(
-            f"where asks for {value!r}, which column {name!r} never is; {_hint(name, column, value)}"
+            f"where asks for {shown(value)}, which column {name!r} never is; {_hint(name, column, value)}"
         )
     return found
 
@@ -182,16 +183,18 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
     elif len(given) == 2:
         ends = (None if _is_missing(given[0]) else given[0], None if _is_missing(given[1]) else given[1])
     else:
-        raise ArgumentError(f"where gives {given!r} for column {name!r}; a range is a tuple (first, last)")
+        raise ArgumentError(
+            f"where gives {shown(given)} for column {name!r}; a range is a tuple (first, last)"
+        )
     try:
         first, last = (_points(column, _plain(end)) if end is not None else None for end in ends)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
-            f"where gives {given!r} for column {name!r}, which cannot be read as {_read_as(column)}; {_HOW}"
+            f"where gives {shown(given)} for column {name!r}, which cannot be read as {_read_as(column)}; {_HOW}"
         ) from None
     if first is not None and last is not None and first[0] > last[1]:
         raise ArgumentError(
-            f"where gives {given!r} for column {name!r}; the range is empty, as its ends are reversed"
+            f"where gives {shown(given)} for column {name!r}; the range is empty, as its ends are reversed"
         )
     low, high = (None if first is None else first[0]), (None if last is None else last[1])
     if isinstance(column, Numeric) and column.grid() is None:
@@ -202,7 +205,7 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
     most = grid[1] if high is None else min(grid[1], math.floor(high))
     if least > most:
         raise ArgumentError(
-            f"where asks for {given!r}, which column {name!r} never is; {_hint(name, column, given)}"
+            f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
         )
     return least, most + 1
 
@@ -214,14 +217,14 @@ def _real_span(
     # Compared as they were written: a number may be too large for a float.
     if (low is not None and low > upper) or (high is not None and high < lower):
         raise ArgumentError(
-            f"where asks for {given!r}, which column {name!r} never is; {_hint(name, column, given)}"
+            f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
         )
     least = lower if low is None or low <= lower else float(low)
     most = upper if high is None or high >= upper else float(high)
     if least == most and lower < upper:
         raise ArgumentError(
-            f"where asks for {given!r}, but column {name!r} holds numbers of any precision, so that no single one has a "
-            "probability; give a range such as (0.5, 1.5), or the values themselves by given="
+            f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so that no single one "
+            "has a probability; give a range such as (0.5, 1.5), or the values themselves by given="
         )
     if most == upper:
         return least, math.inf

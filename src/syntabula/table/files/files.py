@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
+from syntabula._input_files import not_a_file
+from syntabula._memory import memory_for
 from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, file_format
@@ -39,10 +41,16 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
         ArgumentError: If the suffix is not supported.
         DataError: If the file does not exist or cannot be read; names file and line, never a cell's value.
         MissingExtraError: If an Arrow file is given and pyarrow is not installed.
+        ResourceError: If there is too little memory for it.
     """
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
-    check_readable(place)
+    check_readable(place, once=kind.container == "jsonl")
+    with memory_for(f"read {place!r}"):
+        return _read(place, kind, schema)
+
+
+def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
@@ -99,8 +107,9 @@ def write_parts(
 ) -> None:
     """Write a table that comes in pieces of some rows each, as `write_table` does.
 
-    Two pieces or more are gathered in files beside the target, so that memory is that of a few pieces, however
-    many there are. A killed process leaves these files behind: pieces are for rows that are not sensitive.
+    Two pieces or more are gathered in temporary files beside the target (see `whole_file`), so that memory is that
+    of a few pieces, however many there are. A killed process leaves them behind: pieces are for rows that are not
+    sensitive.
 
     Args:
         parts: At least one piece; all have the same columns and types.
@@ -110,7 +119,7 @@ def write_parts(
     """
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
-    with _target(path) as temporary:
+    with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
         # Not a generator expression, which would hold a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), parts)
         _write(conformed, temporary, kind, neutralise_formulas)
@@ -147,7 +156,6 @@ def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, n
 @contextmanager
 def _target(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give a temporary file of the target's name; whatever goes wrong is a DataError that holds no cell."""
-    shown = os.fspath(path)
     try:
         with whole_file(path) as temporary:
             yield str(temporary)
@@ -155,11 +163,13 @@ def _target(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DataError(f"cannot write {shown!r}: {reason}; an old file of this name is unchanged") from None
+        raise _unwritten(path, reason) from None
     except Exception as error:
-        raise DataError(
-            f"cannot write {shown!r}: {_reason(error)}; an old file of this name is unchanged"
-        ) from None
+        raise _unwritten(path, _reason(error)) from None
+
+
+def _unwritten(path: str | os.PathLike[str], reason: str) -> DataError:
+    return DataError(f"cannot write {os.fspath(path)!r}: {reason}; an old file of this name is unchanged")
 
 
 def _reason(error: Exception) -> str:
@@ -171,10 +181,18 @@ def _reason(error: Exception) -> str:
     return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
 
 
-def check_readable(path: str) -> None:
-    """Refuse the path of a file that cannot be opened; raises DataError."""
-    if os.path.isdir(path):
-        raise DataError(f"{path!r} is a folder; give the path of a file in it")
+def check_readable(path: str, *, once: bool = False) -> None:
+    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
+
+    Args:
+        path: Path of an input.
+        once: Whether it is read once from beginning to end, as this process's standard input can be.
+
+    Raises:
+        DataError: If it is no file, is not there, or may not be read.
+    """
+    if kind := not_a_file(path, standard_input=once):
+        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
     if not os.path.exists(path):
         raise DataError(f"there is no file {path!r}; check the path")
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from syntabula._arguments import path as file_path
 from syntabula.errors import ArgumentError
 from syntabula.table.raw import TEXT_FORMATS, Container
 
@@ -42,7 +43,7 @@ class FileFormat:
 
 def file_format(path: str | os.PathLike[str]) -> FileFormat:
     """Tell a file's format from its suffix, in any case; raises ArgumentError listing what is supported."""
-    shown = os.fspath(path)
+    shown = os.fspath(file_path("path", path))
     suffixes = [s.lower() for s in Path(shown).suffixes]
     compression: Compression = "none"
     if suffixes and suffixes[-1] in _COMPRESSED:

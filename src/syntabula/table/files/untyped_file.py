@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._memory import memory_for
 from syntabula.table.files.csv_reading import PATTERNS, load_texts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, read_written, stripped
 from syntabula.table.files.files import check_readable
@@ -56,7 +57,8 @@ class UntypedFile:
         # Each distinct text is looked at once.
         texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
         query = f"SELECT {_kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
-        counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
+        with memory_for("find the types of the table's columns"):
+            counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
         kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
         return np.repeat(kinds, numbers)
 
@@ -71,7 +73,8 @@ class UntypedFile:
             schema: Declares the other columns, which are read as `declared_cells` says.
         """
         in_order(self._database)
-        read = interruptible(self._database, lambda: self._read(physical, schema))
+        with memory_for("read the table"):
+            read = interruptible(self._database, lambda: self._read(physical, schema))
         self._database.execute("DROP TABLE written")
         columns = {name: read[name] for name in self.names}
         # No types are stored: what comes out follows from the domains, declared or found.
@@ -101,13 +104,15 @@ def untyped_file(path: str | os.PathLike[str], schema: Schema | None = None) -> 
 
     Raises:
         DataError: If the file cannot be read; names file and line, never a cell's value.
+        ResourceError: If there is too little memory for it.
     """
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
     check_readable(place)
     with connection() as database:
         delimiter = "\t" if kind.container == "tsv" else None
-        names = load_texts(database, place, kind.compression, delimiter, schema)
+        with memory_for(f"read {place!r}"):
+            names = load_texts(database, place, kind.compression, delimiter, schema)
         yield UntypedFile(database, names, kind.container)
 
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from syntabula._extras import require
+from syntabula._memory import memory_for
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
@@ -38,13 +39,19 @@ def from_frame(frame: Any) -> RawTable:
 
     Raises:
         DataError: If it is no such table, has no columns, repeats a column name, or has a name that is not text.
+        ResourceError: If there is too little memory for it.
     """
+    with memory_for("read the table"):
+        return _from_any(frame)
+
+
+def _from_any(frame: Any) -> RawTable:
     import narwhals as nw
     from narwhals import dependencies
 
     try:
         if isinstance(frame, nw.DataFrame | nw.LazyFrame):
-            return from_frame(frame.to_native())
+            return _from_any(frame.to_native())
         if dependencies.is_pandas_dataframe(frame):
             return _from_pandas(frame)
         if dependencies.is_polars_lazyframe(frame):
@@ -56,7 +63,7 @@ def from_frame(frame: Any) -> RawTable:
         if dependencies.is_duckdb_relation(frame):
             return _from_relation(frame)
         return _from_other(frame)
-    except (DataError, MissingExtraError, MemoryError):
+    except (DataError, MissingExtraError):
         raise
     except Exception as error:
         # Whatever the library says may quote a cell.
@@ -144,7 +151,7 @@ def _from_other(frame: Any) -> RawTable:
     if native is frame:
         require("pyarrow", "arrow")
         native = known.to_arrow()
-    return from_frame(native)
+    return _from_any(native)
 
 
 def to_frame(

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, get_args
-
-import numpy as np
 
 from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
@@ -24,6 +20,7 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
+from syntabula.table.schema.declared_values import LABEL_TYPES, Label, plain_bound, plain_label, type_of
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
 
 if TYPE_CHECKING:
@@ -50,14 +47,6 @@ __all__ = [
     "type_of",
 ]
 
-Label = str | int | float | bool
-
-LABEL_TYPES: dict[type[Label], str] = {
-    str: "text",
-    bool: "true and false",
-    int: "whole numbers",
-    float: "numbers with a point",
-}
 MAX_CATEGORIES = 10_000_000
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
@@ -94,7 +83,7 @@ class Numeric(ColumnBase):
         super().__post_init__()
         declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
         for side in ("lower", "upper"):
-            object.__setattr__(self, side, _number(side, getattr(self, side), self.integer))
+            object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
         if self.decimals is not None:
             self._check_decimals(self.decimals)
@@ -152,7 +141,7 @@ class Categorical(ColumnBase):
         given = tuple(self.categories)
         if not 1 <= len(given) <= MAX_CATEGORIES:
             raise SchemaError(f"categories must hold from 1 to {MAX_CATEGORIES} values")
-        labels = tuple(_label(f"category number {i}", value) for i, value in enumerate(given, start=1))
+        labels = tuple(plain_label(f"category number {i}", value) for i, value in enumerate(given, start=1))
         object.__setattr__(self, "categories", labels)
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
@@ -175,7 +164,7 @@ class Categorical(ColumnBase):
             ) from None
 
     def _check_other(self) -> None:
-        other = _label("other_label", self.other_label)
+        other = plain_label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
             raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, as the categories are")
@@ -259,7 +248,7 @@ class Identifier(ColumnBase):
         declare(self, integer=FLAG, width=left_out(count(1, 32)))
         if not isinstance(self.prefix, str):
             raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
-        object.__setattr__(self, "prefix", _label("prefix", self.prefix))
+        object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers have neither prefix nor width; drop them")
 
@@ -270,57 +259,3 @@ class Identifier(ColumnBase):
 
 Column = Numeric | Categorical | Boolean | Date | Datetime | Identifier
 COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}
-
-
-def _number(name: str, value: object, integer: bool) -> int | float:
-    """Return a bound as int or float; messages leave the value out, as drafts take it from the data."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
-        raise SchemaError(f"{name} must be a number, not {type_of(value)}")
-    if isinstance(value, numbers.Integral):
-        whole = int(value)
-        integer_dtype(whole, whole)
-        return whole
-    try:
-        number = float(value) + 0.0  # -0.0 becomes 0.0
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise SchemaError(f"{name} must be a finite number")
-    if not integer:
-        return number
-    exact = Fraction(value if isinstance(value, numbers.Rational | Decimal) else number)
-    if exact % 1 != 0:
-        raise SchemaError(f"{name} must be a whole number, as the column is integer")
-    return _number(name, int(exact), integer)
-
-
-def _label(name: str, value: object) -> Label:
-    """Return a category as a plain Python value; messages leave the value out."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise SchemaError(f"{name} is not valid Unicode; replace its lone surrogates") from None
-        return str(value)
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if not isinstance(value, numbers.Real | Decimal):
-        raise SchemaError(f"{name} must be text, a number, true or false, not {type_of(value)}")
-    try:
-        number = float(value) + 0.0
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise SchemaError(f"{name} must be a finite number")
-    if number != value:
-        raise SchemaError(f"{name} is no number that a float holds exactly; give it as a float or as text")
-    return number
-
-
-def type_of(value: object) -> str:
-    """Return what a value is in a reader's words, without the value."""
-    words = {bool: "a truth value", int: "a whole number", float: "a number with a point", str: "text"}
-    words |= {type(None): "null", dict: "a mapping", list: "a list"}
-    return next((word for kind, word in words.items() if isinstance(value, kind)), type(value).__name__)

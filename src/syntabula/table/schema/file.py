@@ -20,7 +20,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from syntabula._arguments import path as file_path
 from syntabula._arguments import shown
+from syntabula._input_files import not_a_file
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
@@ -52,8 +54,9 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
         SchemaError: If the file cannot be read, is not plain YAML or JSON (anchors, aliases and tags are
             refused), or does not describe a schema; the message names the column.
     """
-    path = Path(path)
-    _check_suffix(path)
+    path = _checked(path)
+    if kind := not_a_file(path, standard_input=True):
+        raise SchemaError(f"schema file {path} is {kind} and no file; give the path of a file")
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -79,8 +82,7 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
         OSError: If the file cannot be written.
     """
-    path = Path(path)
-    _check_suffix(path)
+    path = _checked(path)
     if path.suffix.lower() == ".json":
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
@@ -190,9 +192,11 @@ def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -
             raise SchemaError(f"{where} has an unknown key {key!r}; {hint}")
 
 
-def _check_suffix(path: Path) -> None:
-    if path.suffix.lower() not in {".yaml", ".yml", ".json"}:
+def _checked(path: str | Path) -> Path:
+    found = Path(file_path("path", path))
+    if found.suffix.lower() not in {".yaml", ".yml", ".json"}:
         raise SchemaError(f"schema file {path} must end in .yaml, .yml or .json")
+    return found
 
 
 def _document(raw: bytes, path: Path) -> object:

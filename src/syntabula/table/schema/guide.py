@@ -16,6 +16,7 @@ columns:
   age: {kind: numeric, lower: 0, upper: 120, integer: true}
   sex: {kind: categorical, categories: [F, M], nullable: true}
   ward: {kind: categorical, categories: [emergency, surgery], open: true}
+  code: {kind: categorical, categories: ["007", "012"]}  # in quotes, as all texts that look like numbers or times
   admitted: {kind: date, lower: 2020-01-01, upper: 2024-12-31}
   name: {kind: identifier}
 others: find

@@ -101,7 +101,7 @@ class Schema:
         try:
             return self.columns[name]
         except (KeyError, TypeError):
-            raise SchemaError(f"there is no column {name!r}{_near(name, self)}") from None
+            raise SchemaError(f"there is no column {shown(name)}{_near(name, self)}") from None
 
     @property
     def provenance(self) -> dict[Provenance, tuple[str, ...]]:
@@ -117,6 +117,7 @@ class Schema:
 
     def with_column(self, name: str, column: Column) -> Schema:
         """Return a schema with one column replaced in place, or added at the end."""
+        _check_name(name)
         return Schema({**self.columns, name: column}, label=self.label, others=self.others)
 
     def check_table(self, table: RawTable) -> None:
@@ -229,7 +230,8 @@ def _check_name(name: object) -> None:
             "to_csv(index=False), or give the column a name"
         )
         raise SchemaError(
-            f"a column name must be text of at least one character, not {name!r}{unnamed if name == '' else ''}"
+            f"a column name must be text of at least one character, not {shown(name)}"
+            f"{unnamed if isinstance(name, str) else ''}"
         )
     try:
         name.encode()
