@@ -45,7 +45,7 @@ def table() -> pd.DataFrame:
 def refusal(selector: str, model: str) -> str:
     """Return why a pair is refused, or nothing."""
     try:
-        st.grid_parts(selector, model)
+        st.Marginal(selector=selector, model=model)
     except ArgumentError as refused:
         return str(refused)
     return ""
