@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,10 +17,6 @@ settings.register_profile(
     "syntabula", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("syntabula")
-
-# No test is timed, and a failure found once is found again by whoever runs the same code.
-hypothesis.settings.register_profile("syntabula", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("syntabula")
 
 
 @pytest.fixture(autouse=True, scope="session")
