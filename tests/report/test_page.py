@@ -197,7 +197,7 @@ class TestTablesAtTheEdge:
         assert "laid out by t-SNE" in report(people(40, 1), people(40, 2), plane="tsne").html
 
     def test_an_unknown_plane_is_refused(self):
-        with pytest.raises(ArgumentError, match="planes are pca, tsne"):
+        with pytest.raises(ArgumentError, match="plane must be one of 'pca', 'tsne'; got 'umap'"):
             report(people(9, 1), people(9, 1), plane="umap")
 
 
