@@ -139,18 +139,19 @@ class Release:
         `sample` for all but the path. An existing file is replaced at the very end; of a symbolic link the link itself.
 
         Raises:
-            ArgumentError: As `sample`, or if the suffix is unknown.
+            ArgumentError: As `sample`, or if the path is none or its suffix is unknown.
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
         """
         from syntabula.table.files.files import write_parts
         from syntabula.table.files.formats import file_format
 
-        types = self._stored_in(file_format(path).container)
+        file = file_path("path", path)
+        types = self._stored_in(file_format(file).container)
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
-        write_parts(pieces, path, types)
+        write_parts(pieces, file, types)
         return rows
 
     def sample_columns(
@@ -216,8 +217,10 @@ class Release:
 
         Raises:
             ReleaseFileError: If the file cannot be written; an old file stays as it was.
-            ArgumentError: If the selector fitted a model whose class is not registered: register it, then save again.
+            ArgumentError: If the path is none, or the selector fitted a model whose class is not registered: register it,
+                then save again.
         """
+        file = file_path("path", path)
         facts, arrays = model_state(self.model)
         content = {
             "method": self.method,
@@ -226,7 +229,7 @@ class Release:
             "privacy": self.privacy.to_json(),
             "model": facts,
         }
-        write_release(path, content, arrays)
+        write_release(file, content, arrays)
 
     def _stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
