@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from syntabula._arguments import count
+from syntabula._arguments import count, refusal
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -128,6 +128,8 @@ def choose_metrics(
     if metrics is None:
         quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
         return [(info, info.make()) for info in quick]
+    if not isinstance(metrics, Iterable) and not callable(metrics):
+        raise refusal("metrics", "a key, a group, a metric or a list of these, or None", metrics)
     named = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
     keys: list[str] = []
     own: list[tuple[MetricInfo, Metric]] = []

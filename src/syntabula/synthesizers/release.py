@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
-from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
+from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
@@ -19,6 +19,7 @@ from syntabula.models.storage import model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
+from syntabula.synthesizers.plan import MOST_ROWS
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.output_types import output_type
@@ -141,6 +142,7 @@ class Release:
         Raises:
             ArgumentError: As `sample`, or if the path is none or its suffix is unknown.
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
+            ResourceError: As `sample`, or if no disk holds so many rows.
         """
         from syntabula.table.files.files import write_parts
         from syntabula.table.files.formats import file_format
@@ -148,6 +150,8 @@ class Release:
         file = file_path("path", path)
         types = self._stored_in(file_format(file).container)
         rows, draw = self._prepared(n, where, given)
+        if rows > MOST_ROWS:
+            raise ResourceError(f"{rows:,} rows fit in no file; draw at most {MOST_ROWS:,} rows")
         rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)

@@ -216,6 +216,7 @@ class Synthesizer(ABC):
                 failure is visible to whoever sees it and is not covered by the guarantee.
 
         Raises:
+            ArgumentError: If `strict` is neither True nor False.
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
             SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
@@ -229,6 +230,7 @@ class Synthesizer(ABC):
             BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
                 correct method: a step asked for more than its share.
         """
+        strict = flag("strict", strict)
         declared = None if schema is None else as_schema(schema)
         if declared is not None:
             check_declared(declared, allow_observed=self.allow_observed)

@@ -26,7 +26,7 @@ from syntabula.errors import (
     BudgetError,
     DataError,
     ReleaseFileError,
-    ResumeError,
+    ResourceError,
     SchemaError,
 )
 
@@ -64,15 +64,26 @@ def argument(what: str, call: Callable[[], Any], *words: str, error: Where = Arg
 argument("an epsilon of bytes", lambda: st.MST(epsilon=b"1"), "epsilon", error=BudgetError)
 argument("an epsilon that is a list", lambda: st.MST(epsilon=[1.0]), "epsilon", error=BudgetError)
 argument("an epsilon that is complex", lambda: st.MST(epsilon=1 + 0j), "epsilon", error=BudgetError)
-argument("an epsilon below all floats", lambda: st.MST(epsilon=Fraction(1, 10**400)), "epsilon", error=BudgetError)
-argument("an epsilon that is a signalling NaN", lambda: st.MST(epsilon=Decimal("sNaN")), "epsilon", error=BudgetError)
+argument(
+    "an epsilon below all floats", lambda: st.MST(epsilon=Fraction(1, 10**400)), "epsilon", error=BudgetError
+)
+argument(
+    "an epsilon that is a signalling NaN",
+    lambda: st.MST(epsilon=Decimal("sNaN")),
+    "epsilon",
+    error=BudgetError,
+)
 argument("an epsilon that is minus infinity", lambda: st.MST(epsilon=-math.inf), "epsilon", error=BudgetError)
-argument("an epsilon that is an array", lambda: st.MST(epsilon=np.array([1.0, 2.0])), "epsilon", error=BudgetError)
+argument(
+    "an epsilon that is an array", lambda: st.MST(epsilon=np.array([1.0, 2.0])), "epsilon", error=BudgetError
+)
 argument("an epsilon that is a missing time", lambda: st.MST(epsilon=pd.NaT), "epsilon", error=BudgetError)
 argument("an epsilon that is missing to pandas", lambda: st.MST(epsilon=pd.NA), "epsilon", error=BudgetError)
 argument("a delta that is true", lambda: st.MST(delta=True), "delta", error=BudgetError)
 argument("a delta of a fraction above 1", lambda: st.MST(delta=Fraction(3, 2)), "delta", error=BudgetError)
-argument("a delta that is no decimal number", lambda: st.MST(delta=Decimal("NaN")), "delta", error=BudgetError)
+argument(
+    "a delta that is no decimal number", lambda: st.MST(delta=Decimal("NaN")), "delta", error=BudgetError
+)
 argument("a pure budget of nothing", lambda: st.Budget.pure(0), "epsilon", error=BudgetError)
 argument("a pure budget of text", lambda: st.Budget.pure("1"), "epsilon", error=BudgetError)
 argument("a zCDP budget below 0", lambda: st.Budget.zcdp(-1.0, 1e-5), "rho", error=BudgetError)
@@ -144,7 +155,9 @@ declared("a prefix with a lone surrogate", lambda: st.Identifier(prefix="\udfff"
 declared("reversed days", lambda: st.Date(dt.date(2021, 1, 1), dt.date(2020, 1, 1)), "lower")
 declared("days that are text", lambda: st.Date("2020-01-01", "2021-01-01"), "lower", "day")
 moments = (dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1))
-declared("a resolution that is none", lambda: st.Datetime(*moments, resolution="week"), "resolution", "'week'")
+declared(
+    "a resolution that is none", lambda: st.Datetime(*moments, resolution="week"), "resolution", "'week'"
+)
 declared("a zone that is nowhere", lambda: st.Datetime(*moments, timezone="Europe/Atlantis"), "Atlantis")
 declared("a zone out of its folder", lambda: st.Datetime(*moments, timezone="../../etc/passwd"), "zone")
 declared(
@@ -158,7 +171,9 @@ declared("a schema of a class", lambda: st.Schema({"a": st.Boolean}), "'a'")
 declared("a schema with a name that is no text", lambda: st.Schema({1: st.Boolean()}), "text")
 declared("a schema with a name without characters", lambda: st.Schema({"": st.Boolean()}), "name")
 declared("a schema with a name of a surrogate", lambda: st.Schema({"\ud800": st.Boolean()}), "Unicode")
-declared("a schema whose others are guessed", lambda: st.Schema({"a": st.Boolean()}, others="guess"), "others")
+declared(
+    "a schema whose others are guessed", lambda: st.Schema({"a": st.Boolean()}, others="guess"), "others"
+)
 declared("a schema from a folder", lambda: st.Schema.from_yaml(os.sep), ".yaml")
 declared("a column that a schema has not", lambda: SCHEMA["agee"], "agee", "age")
 
@@ -172,12 +187,16 @@ def made() -> st.Release:
     return MADE[0]
 
 
-def draw(what: str, call: Callable[[st.Release, Path], Any], *words: str, error: Where = ArgumentError) -> None:
+def draw(
+    what: str, call: Callable[[st.Release, Path], Any], *words: str, error: Where = ArgumentError
+) -> None:
     refused("sampling", what, lambda folder: call(made(), folder), *words, error=error)
 
 
 draw("conditions on no column", lambda r, _: r.sample(5, where={"agee": 5}), "agee", error=SchemaError)
-draw("conditions on a number", lambda r, _: r.sample(5, where={5: 5}), "5", error=(SchemaError, ArgumentError))
+draw(
+    "conditions on a number", lambda r, _: r.sample(5, where={5: 5}), "5", error=(SchemaError, ArgumentError)
+)
 draw("a condition of a reversed range", lambda r, _: r.sample(5, where={"age": (40, 30)}), "'age'")
 draw("a condition of a range of three", lambda r, _: r.sample(5, where={"age": (1, 2, 3)}), "'age'")
 draw("a condition of infinity", lambda r, _: r.sample(5, where={"age": math.inf}), "'age'")
@@ -191,8 +210,18 @@ draw("a condition of a huge number", lambda r, _: r.sample(5, where={"age": 10**
 draw("a condition of bytes", lambda r, _: r.sample(5, where={"job": b"cook"}), "'job'")
 draw("given and rows", lambda r, _: r.sample(5, given=FRAME[["job"]]), "given")
 draw("given and conditions", lambda r, _: r.sample(where={"age": 30}, given=FRAME[["job"]]), "given")
-draw("given without columns", lambda r, _: r.sample(given=FRAME[[]]), "column", error=(DataError, ArgumentError))
-draw("given an unknown column", lambda r, _: r.sample(given=pd.DataFrame({"x": [1]})), "'x'", error=(SchemaError, ArgumentError))
+draw(
+    "given without columns",
+    lambda r, _: r.sample(given=FRAME[[]]),
+    "column",
+    error=(DataError, ArgumentError),
+)
+draw(
+    "given an unknown column",
+    lambda r, _: r.sample(given=pd.DataFrame({"x": [1]})),
+    "'x'",
+    error=(SchemaError, ArgumentError),
+)
 draw("given a number", lambda r, _: r.sample(given=5), "int", error=(ArgumentError, DataError))
 draw(
     "given a category that is none",
@@ -208,23 +237,45 @@ draw(
 )
 draw("a probability of nothing", lambda r, _: r.probability(None), "where")
 draw("a probability of an unknown column", lambda r, _: r.probability({"x": 1}), "'x'", error=SchemaError)
-draw("a marginal of a column twice", lambda r, _: r.marginals([("age", "age")]), "age", error=(ArgumentError, SchemaError))
+draw(
+    "a marginal of a column twice",
+    lambda r, _: r.marginals([("age", "age")]),
+    "age",
+    error=(ArgumentError, SchemaError),
+)
 draw("a file of no format", lambda r, f: r.sample_to(f / "out.xlsx", 5), ".xlsx")
 draw("a file without a suffix", lambda r, f: r.sample_to(f / "out", 5), "out")
 draw("a file that is a number", lambda r, _: r.sample_to(5, 5), "path", "5")
 draw("a file that is a folder", lambda r, f: r.sample_to(f, 5), f"{''}", error=(ArgumentError, DataError))
 draw("a file under a file", lambda r, f: r.sample_to(Path(__file__) / "o.csv", 5), "o.csv", error=DataError)
-draw("a file of a name that is too long", lambda r, f: r.sample_to(f / f"{'x' * 300}.csv", 5), "long", error=DataError)
+draw(
+    "a file of a name that is too long",
+    lambda r, f: r.sample_to(f / f"{'x' * 300}.csv", 5),
+    "long",
+    error=DataError,
+)
 draw("a file with a null character", lambda r, f: r.sample_to(f"{f}/a\0b.csv", 5), "path")
-draw("a release in a folder that is none", lambda r, f: r.save(f / "no" / "r.syn"), "no", error=ReleaseFileError)
+draw(
+    "a release in a folder that is none",
+    lambda r, f: r.save(f / "no" / "r.syn"),
+    "no",
+    error=ReleaseFileError,
+)
 draw("a release that is a folder", lambda r, f: r.save(f), "folder", error=ReleaseFileError)
-draw("a release with a null character", lambda r, f: r.save(f"{f}/a\0b"), "path", error=(ArgumentError, ReleaseFileError))
+draw(
+    "a release with a null character",
+    lambda r, f: r.save(f"{f}/a\0b"),
+    "path",
+    error=(ArgumentError, ReleaseFileError),
+)
 
 # Tables.
 
 
 def refused_table(what: str, table: Callable[[], Any], *words: str, error: Where = DataError) -> None:
-    refused("types", what, lambda folder: fit(table(), SCHEMA, journal=folder / "journal"), *words, error=error)
+    refused(
+        "types", what, lambda folder: fit(table(), SCHEMA, journal=folder / "journal"), *words, error=error
+    )
 
 
 refused_table("a dictionary", lambda: FRAME.to_dict("list"), "dict")
@@ -239,10 +290,31 @@ refused_table("a class", lambda: pd.DataFrame, "type")
 refused_table("names in two levels", lambda: pd.concat({"x": FRAME}, axis=1), "tuple")
 refused_table("a name that is missing", lambda: FRAME.rename(columns={"age": None}), "name")
 refused_table("a name that is a day", lambda: FRAME.rename(columns={"age": pd.Timestamp(0)}), "name")
-refused_table("names that differ by a space", lambda: FRAME.rename(columns={"age": "age "}), "'age'", error=SchemaError)
-refused_table("a lazy table that fails", lambda: pl.LazyFrame({"age": [CANARY_TEXT]}).select(pl.col("age").cast(pl.Int64)), "cannot be read")
+refused_table(
+    "names that differ by a space", lambda: FRAME.rename(columns={"age": "age "}), "'age'", error=SchemaError
+)
+refused_table(
+    "a lazy table that fails",
+    lambda: pl.LazyFrame({"age": [CANARY_TEXT]}).select(pl.col("age").cast(pl.Int64)),
+    "cannot be read",
+)
 refused_table(
     "an Arrow table with names twice",
     lambda: pa.table([pa.array([1]), pa.array([2])], names=["age", "age"]),
     "'age'",
 )
+
+# Paths that no file system can name, and arguments that were taken as they came.
+argument("a schema file that is a number", lambda: st.Schema.from_yaml(5), "path", "5")
+argument("a schema file with a null character", lambda: st.MST().fit(FRAME, "a\0.yaml"), "path")
+argument("a schema written to a null character", lambda: SCHEMA.to_yaml("a\0.yaml"), "path")
+argument("a schema written to a number", lambda: SCHEMA.to_yaml(5), "path", "5")
+argument("a schema written to a surrogate", lambda: SCHEMA.to_yaml("\ud800.yaml"), "path")
+argument("a journal named by a surrogate", lambda: st.MST(journal="\ud800"), "journal")
+argument("a release file named by a surrogate", lambda: st.load("\ud800"), "path")
+argument("a strictness that is text", lambda: st.MST().fit(FRAME, SCHEMA, strict="no"), "strict", "'no'")
+argument("a strictness that is a number", lambda: st.MST().fit(FRAME, SCHEMA, strict=1), "strict", "1")
+argument("metrics that are a number", lambda: st.evaluate(FRAME, FRAME, metrics=5), "metrics", "5")
+draw("a table named by a surrogate", lambda r, _: r.sample_to("\ud800.csv", 5), "path")
+draw("a saved release named by a surrogate", lambda r, _: r.save("\ud800"), "path")
+draw("a file of 10**21 rows", lambda r, f: r.sample_to(f / "o.csv", 10**21), "rows", error=ResourceError)

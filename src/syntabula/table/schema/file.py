@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from syntabula._arguments import path as file_path
 from syntabula._arguments import shown
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
@@ -49,8 +50,9 @@ def read_schema(path: str | Path) -> Schema:
     Raises:
         SchemaError: If the file cannot be read, is not plain YAML or JSON (anchors, aliases and tags are
             refused), or does not describe a schema; the message names the column.
+        ArgumentError: If the path is none.
     """
-    path = Path(path)
+    path = Path(file_path("path", path))
     _check_suffix(path)
     try:
         with path.open("rb") as file:
@@ -74,9 +76,10 @@ def write_schema(schema: Schema, path: str | Path) -> None:
 
     Raises:
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
+        ArgumentError: If the path is none.
         OSError: If the file cannot be written.
     """
-    path = Path(path)
+    path = Path(file_path("path", path))
     _check_suffix(path)
     document = schema_to_document(schema)
     if path.suffix.lower() == ".json":
