@@ -73,11 +73,15 @@ refused_argument(
     "ndarray",
 )
 refused_argument("a theta that is NaN", lambda: st.RareCategories(theta=math.nan), "theta", "nan")
-refused_argument("rounds that are true", lambda: st.AIM(max_rounds=True), "max_rounds", "integer", "True")
-refused_argument("rounds in hexadecimal text", lambda: st.AIM(max_rounds="0x10"), "max_rounds", "'0x10'")
+refused_argument(
+    "rounds that are true", lambda: st.AIM().with_options(max_rounds=True), "max_rounds", "integer", "True"
+)
+refused_argument(
+    "rounds in hexadecimal text", lambda: st.AIM().with_options(max_rounds="0x10"), "max_rounds", "'0x10'"
+)
 refused_argument(
     "shares that leave nothing",
-    lambda: st.PrivBayes(structure_share=0.5, total_share=Decimal("0.5")),
+    lambda: st.PrivBayes().with_options(structure_share=0.5, total_share=Decimal("0.5")),
     "nothing",
 )
 refused_argument(
