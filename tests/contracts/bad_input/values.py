@@ -190,7 +190,10 @@ refused_argument(
 
 @case("values", "numbers of any type give the release that Python's give")
 def _(folder):
-    plain = fit(FRAME, SCHEMA, epsilon=2.0, delta=0.5**20, seed=3, bins=8, memory_mb=4000.0, iterations=200)
+    def mst(iterations: Any) -> Callable[..., st.MST]:
+        return lambda **given: st.MST(**given).with_options(iterations=iterations)
+
+    plain = fit(FRAME, SCHEMA, epsilon=2.0, delta=0.5**20, seed=3, bins=8, memory_mb=4000.0, method=mst(200))
     odd = fit(
         FRAME,
         SCHEMA,
@@ -199,7 +202,7 @@ def _(folder):
         seed=np.int64(3),
         bins=np.uint8(8),
         memory_mb=Decimal(4000),
-        iterations=np.int16(200),
+        method=mst(np.int16(200)),
     )
     odd.save(folder / "odd.syn")
     plain.save(folder / "plain.syn")
