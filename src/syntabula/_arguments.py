@@ -165,7 +165,9 @@ def function(allowed: str) -> Rule:
 
 def _path(value: object) -> object:
     name = os.fspath(_only(value, str, os.PathLike))
-    return _accepted(value, isinstance(name, str) and name != "" and "\0" not in name)
+    accepted = _accepted(value, isinstance(name, str) and name != "" and "\0" not in name)
+    os.fsencode(name)  # raises for text that no file system can name
+    return accepted
 
 
 path = Rule("the path of a file", _path)

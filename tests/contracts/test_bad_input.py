@@ -1,4 +1,4 @@
-"""The bad-input matrix: 308 cases, each a clear error or a right result (reliability of input, section C.5).
+"""The bad-input matrix: 456 cases, each a clear error or a right result (reliability of input, section C.5).
 
 Each case is a function that either returns normally, having asserted that the result is right, or raises one
 of our own errors; `refuses` states which and what its message must say. No message may hold a cell's value:
@@ -17,7 +17,7 @@ from syntabula.errors import SyntabulaWarning
 pytest.register_assert_rewrite("bad_input")
 for kind in (
     *("cells", "shapes", "types", "names", "arguments", "schemas", "files"),
-    *("schema_texts", "text_files", "values"),
+    *("schema_texts", "text_files", "values", "strange"),
 ):
     import_module(f"bad_input.{kind}")
 matrix = import_module("bad_input.matrix")
@@ -25,7 +25,7 @@ CASES = matrix.CASES
 
 
 def test_the_matrix_has_all_of_its_cases() -> None:
-    assert len(CASES) == 308
+    assert len(CASES) == 456
 
 
 class TestMatrix:

@@ -238,6 +238,57 @@ REFUSALS = {
     ),
 }
 
+STRANGE = {
+    "a seed in other digits": option("--seed", "٣x"),
+    "an epsilon in hexadecimal": option("--epsilon", "0x10"),
+    "a delta below all floats": option("--delta", "1e-400"),
+    "a memory beyond floats": option("--memory", "1e400"),
+    "bins with underscores": option("--bins", "1_0"),
+    "rows with an exponent": option("--rows", "1e3"),
+    "more rows than a disk holds": option("--rows", "9" * 21),
+    "an option without a value": option("--option", "iterations", "NAME=VALUE"),
+    "an option without a name": option("--option", "=5", "NAME=VALUE"),
+    "an option of nothing": option("--option", "iterations=", "iterations"),
+    "an option that is a list": option("--option", "iterations=[1]", "iterations"),
+    "a method with a space behind it": option("--method", "MST ", "'mst'"),
+    "within nothing": option("--within", ""),
+    "the statement as the table that is made": option("--statement", "out.csv", "--statement", "--out"),
+    "the release as the table that is made": option("--save", "out.csv", "--save", "--out"),
+    "the release as the table that is read": option("--save", "t.csv", "--save", "read"),
+    "the release as the schema": option("--save", "s.yaml", "--save", "read"),
+    "a journal that is the schema": option("--journal", "s.yaml", "journal", "line 1", code=6),
+    "a journal that is a folder": option("--journal", ".", "journal", "folder", code=6),
+    "a journal that is a device": option("--journal", "/dev/null", "journal", "device", code=6),
+    "a release that is a folder": option("--save", ".", "--save", "folder", code=6),
+    "a statement that is a folder": option("--statement", ".", "--statement", "folder", code=6),
+    "resume without a journal": Bad(2, ("--resume", "--journal"), ("--resume",)),
+    "resume of a journal that is not there": Bad(6, ("journal", "none"), ("--resume", "--journal=none")),
+    "a schema that is the table": Bad(
+        2, ("t.csv", ".yaml"), ("synth", "t.csv", "-s", "t.csv", "-o", "out.csv")
+    ),
+    "an output under a file": Bad(
+        6, ("--out", "folder"), ("synth", "t.csv", "-s", "s.yaml", "-o", "no/no/o.csv")
+    ),
+    "a null character in an output": Bad(2, ("--out",), ("synth", "t.csv", "-s", "s.yaml", "-o", "a\0.csv")),
+    "a device as the table": Bad(2, ("/dev/null",), ("synth", "/dev/null", "-s", "s.yaml", "-o", "out.csv")),
+    "a folder as a release": Bad(6, ("'.'",), ("info", ".")),
+    "scores of one table": Bad(2, ("SYNTHETIC",), ("evaluate", "t.csv")),
+    "scores by no metric": Bad(2, ("nothing",), ("evaluate", "t.csv", "t.csv", "-m", "nothing")),
+    "scores of no target": Bad(2, ("--target", "age"), ("evaluate", "t.csv", "t.csv", "--target", "x")),
+    "scores of a schema": Bad(2, ("s.yaml",), ("evaluate", "t.csv", "s.yaml")),
+    "a report of a table that is not there": Bad(
+        3, ("none.csv",), ("report", "t.csv", "none.csv", "-o", "r.html")
+    ),
+    "a plan of a method that is none": Bad(
+        2, ("'mst'", "'mts'"), ("plan", "-s", "s.yaml", "--method", "mts")
+    ),
+    "a draft over a schema": Bad(6, ("s.yaml", "--force"), ("schema", "t.csv", "-o", "s.yaml")),
+    "a draft in no folder": Bad(6, ("no/s.yaml",), ("schema", "t.csv", "-o", "no/s.yaml")),
+    "an attack by an odd number": Bad(
+        2, ("--shadows", "7"), ("attack", "t.csv", "-s", "s.yaml", "--shadows", "7")
+    ),
+}
+
 CASES = {
     f"{group}: {name}": case
     for group, cases in (
@@ -245,6 +296,7 @@ CASES = {
         ("schema", SCHEMAS),
         ("argument", ARGUMENTS),
         ("refusal", REFUSALS),
+        ("strange", STRANGE),
     )
     for name, case in cases.items()
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
-from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
+from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
@@ -19,6 +19,7 @@ from syntabula.models.storage import model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
+from syntabula.synthesizers.plan import MOST_ROWS
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.output_types import output_type
@@ -139,18 +140,22 @@ class Release:
         `sample` for all but the path. An existing file is replaced at the very end; of a symbolic link the link itself.
 
         Raises:
-            ArgumentError: As `sample`, or if the suffix is unknown.
+            ArgumentError: As `sample`, or if the path is none or its suffix is unknown.
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
+            ResourceError: As `sample`, or if no disk holds so many rows.
         """
         from syntabula.table.files.files import write_parts
         from syntabula.table.files.formats import file_format
 
-        types = self._stored_in(file_format(path).container)
+        file = file_path("path", path)
+        types = self._stored_in(file_format(file).container)
         rows, draw = self._prepared(n, where, given)
+        if rows > MOST_ROWS:
+            raise ResourceError(f"{rows:,} rows fit in no file; draw at most {MOST_ROWS:,} rows")
         rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
-        write_parts(pieces, path, types)
+        write_parts(pieces, file, types)
         return rows
 
     def sample_columns(
@@ -216,9 +221,10 @@ class Release:
 
         Raises:
             ReleaseFileError: If the file cannot be written; an old file stays as it was.
-            ArgumentError: If the selector fitted a model whose class is not registered: register it, then save again.
+            ArgumentError: If the path is none, or the selector fitted a model whose class is not registered: register it,
+                then save again.
         """
-        path = file_path("path", path)
+        file = file_path("path", path)
         facts, arrays = model_state(self.model)
         content = {
             "method": self.method,
@@ -227,7 +233,7 @@ class Release:
             "privacy": self.privacy.to_json(),
             "model": facts,
         }
-        write_release(path, content, arrays)
+        write_release(file, content, arrays)
 
     def _stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""

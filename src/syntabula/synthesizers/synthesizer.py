@@ -217,6 +217,7 @@ class Synthesizer(ABC):
                 failure is visible to whoever sees it and is not covered by the guarantee.
 
         Raises:
+            ArgumentError: If `strict` is neither True nor False.
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
             SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
@@ -239,7 +240,7 @@ class Synthesizer(ABC):
                 self._check_memory(declared)
         if self.progress is not None:
             self.progress(_READ, 0.0)
-        with self._opened(source, declared) as table, self._opened_journal() as journal:
+        with self._opened(source, declared) as table:
             # Records of JSON say which columns there are, and in which order, unless a schema does.
             of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
             keys_read = of_json and not is_whole(declared)
@@ -253,7 +254,8 @@ class Synthesizer(ABC):
                 self._check_memory(declared)
             elif declared is not None:
                 declared.check_table(table)
-            return self._fit(table, declared, journal, strict=strict, keys_read=keys_read)
+            with self._opened_journal() as journal:
+                return self._fit(table, declared, journal, strict=strict, keys_read=keys_read)
 
     def _fit(
         self,

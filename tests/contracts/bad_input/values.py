@@ -73,11 +73,15 @@ refused_argument(
     "ndarray",
 )
 refused_argument("a theta that is NaN", lambda: st.RareCategories(theta=math.nan), "theta", "nan")
-refused_argument("rounds that are true", lambda: st.AIM(max_rounds=True), "max_rounds", "integer", "True")
-refused_argument("rounds in hexadecimal text", lambda: st.AIM(max_rounds="0x10"), "max_rounds", "'0x10'")
+refused_argument(
+    "rounds that are true", lambda: st.AIM().with_options(max_rounds=True), "max_rounds", "integer", "True"
+)
+refused_argument(
+    "rounds in hexadecimal text", lambda: st.AIM().with_options(max_rounds="0x10"), "max_rounds", "'0x10'"
+)
 refused_argument(
     "shares that leave nothing",
-    lambda: st.PrivBayes(structure_share=0.5, total_share=Decimal("0.5")),
+    lambda: st.PrivBayes().with_options(structure_share=0.5, total_share=Decimal("0.5")),
     "nothing",
 )
 refused_argument(
@@ -186,7 +190,10 @@ refused_argument(
 
 @case("values", "numbers of any type give the release that Python's give")
 def _(folder):
-    plain = fit(FRAME, SCHEMA, epsilon=2.0, delta=0.5**20, seed=3, bins=8, memory_mb=4000.0, iterations=200)
+    def mst(iterations: Any) -> Callable[..., st.MST]:
+        return lambda **given: st.MST(**given).with_options(iterations=iterations)
+
+    plain = fit(FRAME, SCHEMA, epsilon=2.0, delta=0.5**20, seed=3, bins=8, memory_mb=4000.0, method=mst(200))
     odd = fit(
         FRAME,
         SCHEMA,
@@ -195,7 +202,7 @@ def _(folder):
         seed=np.int64(3),
         bins=np.uint8(8),
         memory_mb=Decimal(4000),
-        iterations=np.int16(200),
+        method=mst(np.int16(200)),
     )
     odd.save(folder / "odd.syn")
     plain.save(folder / "plain.syn")

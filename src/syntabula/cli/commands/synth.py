@@ -149,9 +149,11 @@ def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
 
 
 def check_rows(rows: int | None) -> None:
-    """Refuse a negative number of rows before anything is spent."""
-    if rows is not None and rows < 0:
-        raise CommandError(f"--rows must be at least 0; got {rows}", Exit.ARGUMENTS)
+    """Refuse a negative number of rows, and one that no disk holds, before anything is spent."""
+    from syntabula.synthesizers.plan import MOST_ROWS
+
+    if rows is not None and not 0 <= rows <= MOST_ROWS:
+        raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
 
 
 def check_table_file(path: Path) -> None:

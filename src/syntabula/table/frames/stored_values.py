@@ -6,6 +6,7 @@ or a time is the category that means it, if only one does, and so is a text that
 
 - 7, 7.0 and "7.0" are the category "7", or "007" if that is the only one of this number;
 - True and "TRUE" are the category "true", "True", "yes" or the like, and 1 where numbers are declared;
+- 7+0j is 7;
 - a time at midnight is the category "2020-01-31", if there is one;
 - a time with a zone is, where none is declared, what the clock of that zone shows;
 - a text with nothing in it is missing, unless it is a category.
@@ -155,6 +156,9 @@ class _Texts:
                 return None  # an integer to numpy
             case int() | float() | Decimal() | np.integer() | np.floating():
                 return self._number(value)
+            case complex() | np.complexfloating():
+                # One complex number makes complex ones of all numbers of a column.
+                return self._number(value.real) if value.imag == 0 else None
             case np.datetime64():
                 return self.written(value.astype("datetime64[us]").item())
             case dt.datetime():

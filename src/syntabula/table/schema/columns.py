@@ -85,6 +85,9 @@ class Numeric(ColumnBase):
         for side in ("lower", "upper"):
             object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
+        if self.integer:
+            # Each of them may fit one that the other does not.
+            integer_dtype(int(self.lower), int(self.upper))
         if self.decimals is not None:
             self._check_decimals(self.decimals)
 

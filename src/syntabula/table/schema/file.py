@@ -53,6 +53,7 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
     Raises:
         SchemaError: If the file cannot be read, is not plain YAML or JSON (anchors, aliases and tags are
             refused), or does not describe a schema; the message names the column.
+        ArgumentError: If the path is none.
     """
     path = _checked(path)
     if kind := not_a_file(path, standard_input=True):
@@ -80,6 +81,7 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
 
     Raises:
         SchemaError: If the suffix is another one or the text would exceed 10 MB.
+        ArgumentError: If the path is none.
         OSError: If the file cannot be written.
     """
     path = _checked(path)
