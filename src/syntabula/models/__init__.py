@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from syntabula.errors import ReleaseFileError
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, StatesArrays
 
 # A file names its model by one of these keys, never by an import path: loading runs no foreign code.
 _MODELS = {
@@ -39,9 +39,23 @@ def model_state(model: MarginalModel) -> tuple[dict[str, Any], dict[str, np.ndar
 
 def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> MarginalModel:
     """Rebuild a model; raises ReleaseFileError for an unknown key or parts that do not fit."""
+    model: MarginalModel = _kind(facts).from_state(facts, arrays)
+    return model
+
+
+def model_array_bytes(facts: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the most bytes of each array of a stored model, None if its kind does not say.
+
+    Raises:
+        ReleaseFileError: If there is no such kind, or the facts are malformed.
+    """
+    kind = _kind(facts)
+    return kind.array_bytes(facts) if isinstance(kind, StatesArrays) else None
+
+
+def _kind(facts: Mapping[str, Any]) -> Any:
     key = facts.get("model")
     if key not in _MODELS:
         raise ReleaseFileError("this file holds a kind of model that this version of syntabula does not know")
     module, name = _MODELS[key]
-    model: MarginalModel = getattr(import_module(module), name).from_state(facts, arrays)
-    return model
+    return getattr(import_module(module), name)
