@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, StatesArrays
 from syntabula.models.kinds import class_of, plug_in_of, stored_kind
 
 
@@ -32,3 +32,18 @@ def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     found = class_of(kind, plug_in)
     model: MarginalModel = found.from_state(facts if plug_in is None else facts["state"], arrays)
     return model
+
+
+def model_array_bytes(facts: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the most bytes of each array of a stored model, None if its kind does not say.
+
+    Raises:
+        ReleaseFileError: If there is no such kind, or the facts are malformed.
+    """
+    plug_in = facts.get("plug_in")
+    kind: Any = class_of(facts.get("model"), plug_in)
+    return (
+        kind.array_bytes(facts if plug_in is None else facts["state"])
+        if isinstance(kind, StatesArrays)
+        else None
+    )

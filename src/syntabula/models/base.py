@@ -132,6 +132,20 @@ def memory_with_each_mb(
 
 
 @runtime_checkable
+class StatesArrays(Protocol):
+    """A model that says of its stored facts which arrays belong to them: a file's others are refused unread."""
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
+        """Return the most bytes of each array that `state` may return with these facts, None if an inner model is mute.
+
+        Raises:
+            ReleaseFileError: If the facts are malformed.
+        """
+        ...
+
+
+@runtime_checkable
 class StatesFitCost(Protocol):
     """A model that says beforehand what a fit takes, where that is not its size times a constant."""
 

@@ -105,6 +105,17 @@ class RecodedModel:
         )
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        from syntabula.models import model_array_bytes
+
+        with whole_model():
+            inner, outer = model_array_bytes(facts["inner"]), Recoding.array_bytes(facts["recoding"])
+        if inner is None:
+            return None
+        return {f"inner/{k}": n for k, n in inner.items()} | {f"recoding/{k}": n for k, n in outer.items()}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild from `state`."""
         from syntabula.models import model_from_state

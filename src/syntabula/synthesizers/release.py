@@ -11,10 +11,10 @@ import numpy as np
 
 from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
-from syntabula.errors import ArgumentError, ReleaseFileError, SyntabulaError
+from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models import model_from_state, model_state
+from syntabula.models import model_array_bytes, model_from_state, model_state
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
@@ -248,8 +248,9 @@ def load(path: str | os.PathLike[str]) -> Release:
     Raises:
         ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
         ArgumentError: If the path is none.
+        ResourceError: If there is too little memory for it.
     """
-    content, arrays = read_release(file_path("path", path))
+    content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
     try:
         model = model_from_state(content["model"], arrays)
         origin = Origin.from_json(content["origin"])
@@ -260,7 +261,7 @@ def load(path: str | os.PathLike[str]) -> Release:
             privacy=_stated(content["privacy"], origin),
             origin=origin,
         )
-    except ReleaseFileError:
+    except (ReleaseFileError, ResourceError):
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
