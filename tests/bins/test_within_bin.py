@@ -31,6 +31,18 @@ class TestRoundTrip:
         assert bins.edges[0] <= values.min()
         assert values.max() <= bins.edges[-1]
 
+    def test_a_draw_that_rounds_to_the_end_of_its_bin_stays_below_it(self):
+        class Largest:
+            def random(self, n):
+                return np.full(n, np.nextafter(1.0, 0.0))
+
+        bins = Bins((1.0, 2.0, 3.0))
+
+        values = uniform_within(bins, np.array([0, 1]), Largest())
+
+        assert bins.codes(values).tolist() == [0, 1]
+        assert values[0] < 2.0
+
     @pytest.mark.parametrize(("lower", "upper"), [(0, 2**64 - 1), (2**63, 2**64 - 1), (2**64 - 1, 2**64 - 1)])
     def test_unsigned_integers_keep_their_code(self, lower, upper):
         bins = UniformBins(1).bins(lower, upper, integer=True)

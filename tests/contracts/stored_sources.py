@@ -88,7 +88,8 @@ ODD: dict[str, str] = {
 """What a cell of one more record may be, in every column but the first."""
 
 
-def record(cell: str) -> Record:
+def record(cell: Any) -> Record:
+    """Return a record of one cell in every column but the first."""
     return dict.fromkeys(SCHEMA, cell) | {"key": "5"}
 
 

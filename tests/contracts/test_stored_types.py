@@ -64,6 +64,14 @@ class TestOneMoreRecord:
         for turn in range(5):
             check(before, again(make([*RECORDS, mixed(source, turn)], tmp_path), before, tmp_path))
 
+    @pytest.mark.parametrize("source", ["pandas, values", "polars, values", "JSON Lines file"])
+    @pytest.mark.parametrize("cell", [[1, None], {"a": 2.5}, ["x", ["y"]]], ids=str)
+    def test_of_nested_cells_does_neither(self, source: str, cell: Any, tmp_path: Path) -> None:
+        make = SOURCES[source]
+        before = first(make(RECORDS, tmp_path), tmp_path)
+
+        check(before, again(make([*RECORDS, record(cell)], tmp_path), before, tmp_path))
+
     @pytest.mark.parametrize("source", SOURCES)
     def test_may_be_the_only_one(self, source: str, tmp_path: Path) -> None:
         # All cells are missing, but those of the key: there is no type at all to be guessed.

@@ -80,8 +80,8 @@ class TestSampling:
             rows = model.sample(n, rng())
 
             assert rows.n_rows == n, n
-            held = counted(model.sample(records, rng()), ("a", "b", "c"))
-            drawn = counted(rows, ("a", "b", "c"))
+            held = counted(model.sample(records, rng()), DOMAIN.columns)
+            drawn = counted(rows, DOMAIN.columns)
             times = n // records
             assert (drawn >= times * held).all(), n
             assert (drawn <= (times + 1) * held).all(), n

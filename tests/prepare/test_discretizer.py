@@ -129,6 +129,11 @@ class TestUtility:
 
         assert bins.edges[1] == 1
 
+    def test_the_largest_integer_can_have_a_leaf_of_its_own(self):
+        bins, _ = fit(PrivTreeBins("zero"), np.full(100, 1023), 0, 1023, count=50, budget=Budget.none())
+
+        assert bins.edges[-2:] == (1023, 1024)
+
     def test_a_smaller_budget_gives_a_smaller_tree(self):
         points, lower, upper = COLUMNS["a normal column"]
 

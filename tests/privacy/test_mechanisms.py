@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.events import (
+    Event,
+    ExactEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+)
+from syntabula.privacy.mechanisms import choose, frequent, noisy_counts
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.sensitive import Sensitive
 
@@ -103,6 +110,30 @@ class TestNoisyCounts:
         noisy = noisy_counts(Paid(GAUSSIAN), SeededNoise(1), Sensitive(COUNTS))
         assert noisy.shape == (2, 3)
         assert noisy.dtype == np.int64
+
+
+class TestFrequent:
+    HELD = np.array([1, 2, 9, 10, 30])
+
+    def test_keeps_the_noisy_counts_that_reach_the_threshold(self):
+        noise, token = Watched(), Paid(ThresholdEvent(sigma=2.0, threshold=10.0))
+        kept, noisy = frequent(token, noise, Sensitive(self.HELD))
+        assert token.used == 1
+        assert [(k, s) for k, _, s in noise.calls] == [("gaussian", 2.0)]
+        assert (kept.tolist(), noisy.tolist()) == ([2, 3, 4], [10, 11, 31])
+
+    def test_of_an_exact_event_leaves_out_what_a_single_record_holds(self):
+        noise = Watched()
+        kept, counts = frequent(Paid(ExactEvent("categories")), noise, Sensitive(self.HELD))
+        assert (kept.tolist(), counts.tolist()) == ([1, 2, 3, 4], [2, 9, 10, 30])
+        assert noise.calls == []
+
+    def test_refuses_another_event_after_spending_the_token(self):
+        noise, token = Watched(), Paid(GAUSSIAN)
+        with pytest.raises(ArgumentError, match="categories"):
+            frequent(token, noise, Sensitive(self.HELD))
+        assert noise.calls == []
+        assert token.used == 1
 
 
 class TestChoose:

@@ -184,6 +184,13 @@ class Recoding:
         return facts, arrays
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the bytes of each array that belongs to facts of `state`; raises KeyError, TypeError or ValueError."""
+        domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
+        sizes = [8 * domain.size(c) for c in facts["merged"]]
+        return {f"{kind}/{i}": n for i, n in enumerate(sizes) for kind in ("map", "share")}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Recoding:
         """Rebuild from `state`; raises ReleaseFileError if the parts do not fit together."""
         try:

@@ -73,6 +73,18 @@ class Model(Protocol):
         ...
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
+        """Return the most bytes of each array that `state` may return with these facts: a file's others are refused unread.
+
+        By default None, which says nothing: a file's arrays are then bounded in all, and not one by one.
+
+        Raises:
+            ReleaseFileError: If the facts are malformed.
+        """
+        del facts
+        return None
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         ...

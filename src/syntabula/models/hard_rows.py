@@ -143,6 +143,14 @@ class HardRows(MarginalModel, ABC):
         return stored_facts(self), {} if self._rows is None else {"rows": self._rows}
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            domain, _, options = read_facts(cls, facts)
+            model = replace(cls(**options), _domain=domain)
+            return {"rows": model.max_rows * len(domain) * model._dtype.itemsize}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():

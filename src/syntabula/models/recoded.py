@@ -15,7 +15,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import model_from_state, model_state
+from syntabula.models.storage import model_array_bytes, model_from_state, model_state
 from syntabula.models.stored import whole_model
 
 
@@ -103,6 +103,15 @@ class RecodedModel(MarginalModel):
             {f"inner/{k}": v for k, v in inner_arrays.items()}
             | {f"recoding/{k}": v for k, v in arrays.items()},
         )
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            inner, outer = model_array_bytes(facts["inner"]), Recoding.array_bytes(facts["recoding"])
+        if inner is None:
+            return None
+        return {f"inner/{k}": n for k, n in inner.items()} | {f"recoding/{k}": n for k, n in outer.items()}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:

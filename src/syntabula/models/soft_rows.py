@@ -227,6 +227,18 @@ class SoftRowsModel(MarginalModel, ABC):
         return facts, arrays | ({} if self._rows is None else {"rows": self._rows.probabilities})
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            domain, _, options = read_facts(cls, facts)
+            model = replace(cls(**options), _domain=domain)
+            sizes = {
+                f"parameters/{n}": math.prod(s) * np.dtype(k).itemsize
+                for n, (s, k) in model._shapes().items()
+            }
+            return {"rows": 4 * model.n_rows * sum(domain.sizes), **sizes}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():

@@ -61,6 +61,19 @@ def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     return model_class(kind, plug_in).from_state(facts if plug_in is None else facts["state"], arrays)
 
 
+def model_array_bytes(facts: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the most bytes of each array of a stored model, None if its kind does not say.
+
+    Raises:
+        ReleaseFileError: If there is no such kind, or the facts are malformed.
+    """
+    kind, plug_in = facts.get("model"), facts.get("plug_in")
+    found: dict[str, int] | None = model_class(kind, plug_in).array_bytes(
+        facts if plug_in is None else facts["state"]
+    )
+    return found
+
+
 def model_class(kind: object, plug_in: object = None) -> type[Any]:
     """Return the class that a release file means by a kind.
 

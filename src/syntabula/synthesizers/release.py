@@ -15,7 +15,7 @@ from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, Syn
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
-from syntabula.models.storage import model_from_state, model_state
+from syntabula.models.storage import model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
@@ -260,8 +260,9 @@ def load(path: str | os.PathLike[str]) -> Release:
     Raises:
         ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
         ArgumentError: If the path is none.
+        ResourceError: If there is too little memory for it.
     """
-    content, arrays = read_release(file_path("path", path))
+    content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
     try:
         model = model_from_state(content["model"], arrays)
         origin = Origin.from_json(content["origin"])
@@ -272,7 +273,7 @@ def load(path: str | os.PathLike[str]) -> Release:
             privacy=_stated(content["privacy"], origin),
             origin=origin,
         )
-    except ReleaseFileError:
+    except (ReleaseFileError, ResourceError):
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None

@@ -11,29 +11,40 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from syntabula._arguments import shown
-from syntabula._memory import above_limit
+from syntabula._input_files import not_a_file
+from syntabula._memory import above_limit, memory_for, ran_out
 from syntabula._version import __version__
 from syntabula._whole_file import whole_file
 from syntabula.errors import ReleaseFileError
+from syntabula.synthesizers.release_archive import (
+    MAX_BYTES,
+    MAX_MEMBERS,
+    ReleaseArchive,
+    expands_too_much,
+    open_archive,
+)
 
 FORMAT = "syntabula release"
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
 _CHECKSUM = "manifest.sha256"
-MAX_MANIFEST_BYTES = 256 * 2**20
-MAX_ARRAY_BYTES = 4 * 2**30
+MAX_MANIFEST_BYTES = 64 * 2**20
+MAX_VALUES = 4_000_000
+"""In the manifest: each may take a hundred bytes when it is read."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
+Facts = Mapping[str, Any]
+MostBytes = Callable[[Facts], Mapping[str, int] | None]
+"""Says of a release's facts which arrays it has, and how many bytes each of them may take; None if nobody knows."""
 
-def write_release(
-    path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
+
+def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[str, np.ndarray]) -> None:
     """Write facts and arrays to a file, whole or not at all.
 
     Args:
@@ -42,7 +53,7 @@ def write_release(
         arrays: Named numeric arrays.
 
     Raises:
-        ReleaseFileError: If the file cannot be written; an old file stays as it was.
+        ReleaseFileError: If the file cannot be written, or could not be read again; an old file stays as it was.
     """
     members: dict[str, bytes] = {}
     for position, (_, array) in enumerate(sorted(arrays.items())):
@@ -63,15 +74,24 @@ def write_release(
         text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1, default=_plain).encode()
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"the release cannot be written as JSON: {error}") from None
-    if len(text) > MAX_MANIFEST_BYTES:
+    if len(text) > MAX_MANIFEST_BYTES or _values(text) > MAX_VALUES:
         raise ReleaseFileError(
             "the schema is too large for a release file, as JSON of "
-            f"{above_limit(len(text) / 2**20, MAX_MANIFEST_BYTES / 2**20)}; shorten its categories"
+            f"{above_limit(len(text) / 2**20, MAX_MANIFEST_BYTES / 2**20)}; use fewer bins or shorten its categories"
+        )
+    total = sum(map(len, members.values()))
+    if total > MAX_BYTES or len(members) + 2 > MAX_MEMBERS:
+        raise ReleaseFileError(
+            f"the model is too large for a release file: {len(members):,} arrays of {total / 2**20:,.0f} MB; use "
+            "fewer bins, or a smaller memory_mb"
         )
     content = {_MANIFEST: text, _CHECKSUM: hashlib.sha256(text).hexdigest().encode(), **members}
+    zipped = _zipped(content, zipfile.ZIP_DEFLATED)
+    if expands_too_much(sum(map(len, content.values())), len(zipped)):
+        zipped = _zipped(content, zipfile.ZIP_STORED)
     try:
         with whole_file(path, mode=0o600) as temporary:
-            temporary.write_bytes(_zipped(content))
+            temporary.write_bytes(zipped)
     except OSError as error:
         raise ReleaseFileError(
             f"cannot write {str(path)!r}: {error.strerror}; choose another place"
@@ -85,59 +105,86 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no place in a release file")
 
 
-def _zipped(content: Mapping[str, bytes]) -> bytes:
+def _values(text: bytes) -> int:
+    """Return a bound on the values of a JSON text."""
+    return sum(text.count(mark) for mark in (b",", b"[", b"{"))
+
+
+def _zipped(content: Mapping[str, bytes], method: int) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in content.items():
             info = zipfile.ZipInfo(name, date_time=_EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = method
             info.external_attr = 0o600 << 16
             archive.writestr(info, data)
     return buffer.getvalue()
 
 
-def read_release(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_release(
+    path: str | os.PathLike[str], most_bytes: MostBytes | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read facts and arrays back, after checking every byte.
 
     Args:
         path: A file that `write_release` wrote.
+        most_bytes: Says which arrays there may be, and how large each; any within the bounds of the file if None.
 
     Returns:
         The facts and the arrays.
 
     Raises:
         ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
+        ResourceError: If there is too little memory for it.
     """
     name = str(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            manifest = _read_manifest(archive, name)
-            arrays = {
-                key: _read_array(archive, entry, name) for key, entry in dict(manifest["arrays"]).items()
-            }
-            expected = {_MANIFEST, _CHECKSUM} | {e["member"] for e in manifest["arrays"].values()}
-            if len(archive.namelist()) != len(expected) or set(archive.namelist()) != expected:
-                raise ReleaseFileError(
-                    f"{name!r} holds members that its manifest does not name; it was altered"
-                )
-    except ReleaseFileError:
-        raise
-    except OSError as error:
-        raise ReleaseFileError(f"cannot read {name!r}: {error.strerror or 'not a readable file'}") from None
-    except Exception:
-        # zipfile, zlib, json and numpy raise many kinds of error on hostile bytes; all mean the same here.
+    if kind := not_a_file(path):
+        raise ReleaseFileError(f"{name!r} is {kind} and no file; give the path of a release file")
+    with memory_for(f"read {name!r}"):
+        try:
+            with open_archive(path) as archive:
+                return _read(archive, most_bytes)
+        except ReleaseFileError:
+            raise
+        except OSError as error:
+            raise ReleaseFileError(
+                f"cannot read {name!r}: {error.strerror or 'not a readable file'}"
+            ) from None
+        except Exception as error:
+            if ran_out(error):
+                raise
+            # zipfile, zlib, json and numpy raise many kinds of error on hostile bytes; all mean the same here.
+            raise ReleaseFileError(
+                f"{name!r} is not a whole release file: it is truncated, altered or of another kind; "
+                "get it again from where it was made"
+            ) from None
+
+
+def _read(
+    archive: ReleaseArchive, most_bytes: MostBytes | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    manifest = _read_manifest(archive)
+    entries = {str(key): (str(e["member"]), str(e["sha256"])) for key, e in manifest["arrays"].items()}
+    named = [_MANIFEST, _CHECKSUM, *(member for member, _ in entries.values())]
+    if sorted(named) != sorted(archive.names):
         raise ReleaseFileError(
-            f"{name!r} is not a whole release file: it is truncated, altered or of another kind; "
-            "get it again from where it was made"
-        ) from None
-    return dict(manifest["content"]), arrays
+            f"{archive.name!r} holds members that its manifest does not name; it was altered"
+        )
+    facts = dict(manifest["content"])
+    known = None if most_bytes is None else most_bytes(facts)
+    limits = dict.fromkeys(entries, MAX_BYTES) if known is None else known
+    if set(entries) - set(limits):
+        raise ReleaseFileError(f"{archive.name!r} holds arrays that its model does not have; it was altered")
+    return facts, {key: archive.read_array(*entry, most=limits[key]) for key, entry in entries.items()}
 
 
-def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    text = _bounded(archive, _MANIFEST, MAX_MANIFEST_BYTES)
-    checksum = _bounded(archive, _CHECKSUM, 1024)
-    if hashlib.sha256(text).hexdigest().encode() != checksum:
+def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
+    name = archive.name
+    text = archive.read(_MANIFEST, MAX_MANIFEST_BYTES)
+    if hashlib.sha256(text).hexdigest().encode() != archive.read(_CHECKSUM, 1024):
         raise ReleaseFileError(f"{name!r} was altered: the checksum of its manifest does not match")
+    if _values(text) > MAX_VALUES:
+        raise ReleaseFileError(f"the manifest of {name!r} holds more values than a release has")
     manifest = json.loads(text)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")
@@ -152,23 +199,3 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
             "upgrade syntabula"
         )
     return manifest
-
-
-def _read_array(archive: zipfile.ZipFile, entry: Mapping[str, Any], name: str) -> np.ndarray:
-    data = _bounded(archive, str(entry["member"]), MAX_ARRAY_BYTES)
-    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
-        raise ReleaseFileError(f"{name!r} was altered: a checksum does not match")
-    array: np.ndarray = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    return array
-
-
-def _bounded(archive: zipfile.ZipFile, member: str, limit: int) -> bytes:
-    """Read a member, at most `limit` bytes and never more than its own header declares."""
-    info = archive.getinfo(member)
-    if info.file_size > limit:
-        raise ReleaseFileError(f"a member of the release declares {info.file_size} bytes, above the limit")
-    with archive.open(info) as file:
-        data = file.read(info.file_size + 1)
-    if len(data) != info.file_size:
-        raise ReleaseFileError("a member of the release is longer than it declares")
-    return data

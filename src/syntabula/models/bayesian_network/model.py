@@ -213,6 +213,13 @@ class BayesianNetwork(MarginalModel):
         return facts, {f"conditional/{i}": t for i, t in enumerate(self._conditionals.values())}
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            domain, _, _ = read_facts(cls, facts)
+            return {f"conditional/{i}": 8 * domain.cells(f) for i, f in enumerate(facts["families"])}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():

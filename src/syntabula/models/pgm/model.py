@@ -224,6 +224,13 @@ class PGM(MarginalModel):
         return facts, {f"potential/{i}": t for i, t in enumerate(tables)}
 
     @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            domain, _, _ = read_facts(cls, facts)
+            return {f"potential/{i}": 8 * domain.cells(c) for i, c in enumerate(facts["cliques"])}
+
+    @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
