@@ -74,7 +74,7 @@ class Model(Protocol):
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
-        """Return the most bytes of each array that `state` may return with these facts: a file's others are refused unread.
+        """Return the most bytes of each array that `state` may return with these facts; others are refused unread.
 
         By default None, which says nothing: a file's arrays are then bounded in all, and not one by one.
 
