@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+MOST_ROWS = 10**15
+
 # Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
 _SECONDS_PER_NOISY_CELL = 2e-6
 _SECONDS_PER_MODEL_CELL = 4e-6

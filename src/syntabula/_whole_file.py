@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from syntabula.privacy.file_lock import lock_exclusively
+from syntabula._file_lock import lock_exclusively
 
 _LOCK = ".lock"
 _LONGEST_NAME = 100

@@ -15,6 +15,7 @@ EVERYWHERE = {
     "_docstrings",
     "_entries",
     "_extras",
+    "_file_lock",
     "_input_files",
     "_memory",
     "_planning",
@@ -57,7 +58,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_memory": set(),
     "_warnings": set(),
     # privacy: the lock of a journal, which also shows whose temporary files are in use.
-    "_whole_file": {"privacy"},
+    "_file_lock": set(),
+    "_whole_file": set(),
     "errors": set(),
 }
 HEAVY = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
+from syntabula._planning import MOST_ROWS
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
@@ -19,7 +20,6 @@ from syntabula.models.storage import model_array_bytes, model_from_state, model_
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
-from syntabula.synthesizers.plan import MOST_ROWS
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.output_types import output_type

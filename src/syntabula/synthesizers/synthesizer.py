@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
-from syntabula._planning import Progress
+from syntabula._planning import MOST_ROWS, Progress
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning
@@ -33,7 +33,6 @@ from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.options import check_arguments, with_options
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
-    MOST_ROWS,
     Plan,
     guessed_codec,
     guessed_columns,

@@ -150,7 +150,7 @@ def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
 
 def check_rows(rows: int | None) -> None:
     """Refuse a negative number of rows, and one that no disk holds, before anything is spent."""
-    from syntabula.synthesizers.plan import MOST_ROWS
+    from syntabula._planning import MOST_ROWS
 
     if rows is not None and not 0 <= rows <= MOST_ROWS:
         raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
