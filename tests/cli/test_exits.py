@@ -153,7 +153,7 @@ class TestEndedCommand:
         (folder / f"out.{suffix}").write_text("old")
         before = sorted(os.listdir(folder))
         code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        code += "from syntabula.cli import main; sys.exit(main(sys.argv[1:]))"
+        code += "from syntabula.cli.main import main; sys.exit(main(sys.argv[1:]))"
         words = ["sample", "people.syn", "-n", "30000000", "-o", f"out.{suffix}", "--force"]
         process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not list(folder.glob(f".out.{suffix}.*.tmp/*/*")) + list(

@@ -22,7 +22,8 @@ ONLY_PYTHON = {
     "epsilon=",
     "journal=",
 }
-ONLY_PYTHON |= {"draft_schema", "membership_disclosure"}
+ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only", "with_options"}
+ONLY_PYTHON |= {"n_thresholds", "relaxed_projection"}
 
 
 def messages() -> set[str]:

@@ -227,8 +227,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "synthesizers/test_killed_fit.py::TestWhileSpending"
             "::test_resumed_it_ends_as_if_it_had_not_been_killed",
             "synthesizers/test_resumed_fit.py::TestBytes::test_are_those_of_a_run_that_never_broke_off",
-            "synthesizers/test_resumed_fit.py::TestLostAnswers"
-            "::test_a_run_that_ends_before_it_is_written_has_lost_it",
+            "synthesizers/test_resumed_fit.py::TestFullDisk"
+            "::test_an_answer_that_could_not_be_written_is_drawn_when_there_is_room",
             "cli/test_resume.py::test_a_killed_command_is_gone_on_with",
             "privacy/test_journal.py::TestFile::test_every_cut_is_survived",
             "table/test_written_files.py::TestAtomicity::test_a_full_disk_leaves_the_old_file",

@@ -162,7 +162,7 @@ class TestWholeRead:
         """With the handler that Python installs, interrupted while DuckDB works."""
         script = (
             "import sys\n"
-            "from syntabula.table.files.files import csv_reading, files\n"
+            "from syntabula.table.files import csv_reading, files\n"
             f"csv_reading._types = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
             ".fetchnumpy())\n"
             "try:\n"

@@ -121,7 +121,7 @@ class TestWhatIsFound:
         [
             (lambda: testing.check_selector(Peeking()), "depends on the records"),
             (lambda: testing.check_selector(Greedy()), "more than the share was spent"),
-            (lambda: testing.check_model(Unregistered()), "its kind 'pgm' stands for another class"),
+            (lambda: testing.check_model(Unregistered()), "the class is not registered"),
             (lambda: testing.check_model(Forgetful()), "a given column does not come out as given"),
             (lambda: testing.check_discretizer(PeekingBins()), "depends on the records"),
             (lambda: testing.check_metric(WrongWay()), "the direction may be the wrong way round"),

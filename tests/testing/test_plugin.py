@@ -11,6 +11,7 @@ import pytest
 import syntabula as st
 from syntabula import testing
 from syntabula.errors import ArgumentError
+from syntabula.models.pgm.model import PGM
 
 PLUGIN = Path(__file__).parent / "plugin"
 
@@ -50,13 +51,14 @@ def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: p
     st.Marginal(selector="one_way", model="patient-pgm", seed=1).fit(frame, schema).save(tmp_path / "x.syn")
     monkeypatch.undo()
 
-    with pytest.raises(st.errors.ReleaseFileError, match="if a plug-in made it, install that plug-in"):
+    with pytest.raises(st.errors.ReleaseFileError, match="install that plug-in"):
         st.load(tmp_path / "x.syn")
 
 
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
+    impostor = type("PGM", (PGM,), {})
     with pytest.raises(ArgumentError, match="the name 'pgm' is taken by another model"):
-        st.register("model", "pgm")(type("PGM", (), {}))
+        st.register("model", "pgm")(impostor)
 
 
 def test_a_program_that_uses_the_arguments_of_a_method_is_checked_by_a_type_checker(tmp_path: Path) -> None:

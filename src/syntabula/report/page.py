@@ -181,7 +181,7 @@ def make_report(
 
 def _statement(release: Any, tables: Comparison) -> Any:
     """Return the privacy statement of a release, which must be one of such a table."""
-    from syntabula.synthesizers.release import load
+    from syntabula.synthesizers.release import Release, load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
     if not isinstance(loaded, Release):
