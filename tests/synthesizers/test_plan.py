@@ -47,9 +47,10 @@ def test_plan_and_fit_agree_on_how_many_bins_there_are(n_rows: int) -> None:
     schema = st.Schema({"pay": st.Numeric(0.0, 1.0)})
     method = st.Independent(epsilon=1.0, preprocessing=st.Preprocessing(discretizer="uniform"))
 
-    planned = method._foresight.guessed_codec(schema, n_rows).bins["pay"].size
+    planned = guessed_codec(schema, method.bins, n_rows, method._budget).bins["pay"].size
+    prepared = method._preparation(schema, {}, types_found=False)
 
-    assert planned == method._foresight.prepared(schema).most_bins(method.budget, n_rows)
+    assert planned == prepared.most_bins(method._budget, n_rows)
     assert planned == {1_000: 15, 10**6: 147, 10**9: 250}[n_rows]
 
 
