@@ -57,7 +57,7 @@ def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: p
 
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
     impostor = type("PGM", (PGM,), {})
-    with pytest.raises(ArgumentError, match="the name 'pgm' is taken by another model"):
+    with pytest.raises(ArgumentError, match="the name 'pgm' belongs to syntabula"):
         st.register("model", "pgm")(impostor)
 
 
