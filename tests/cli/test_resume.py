@@ -69,6 +69,12 @@ OUTPUTS = ("-o", "out.csv", "--save", "out.syn", "--statement", "statement.txt")
 FAST = (*SYNTH, "--method", "independent", "--rows", 40)
 
 
+def fast_but(option: object, *value: object) -> tuple:
+    """Return the words of the fast command, with this option instead of its own, as each is given once."""
+    where = FAST.index(option) if option in FAST else len(FAST)
+    return (*FAST[:where], *FAST[where + 2 :], option, *value)
+
+
 def killed_at(moment: int, *words: object) -> bool:
     """Say whether a command got as far as the moment, when it is killed: around each name that a file takes."""
 
@@ -169,7 +175,7 @@ class TestOwnFiles:
         assert run(*FAST, *OUTPUTS, "--resume").code == 0
 
     def test_other_rows_of_the_same_run_may_be_asked_for(self, finished, run) -> None:
-        assert run(*FAST, *OUTPUTS, "--resume", "--rows", 7).code == 0
+        assert run(*fast_but("--rows", 7), *OUTPUTS, "--resume").code == 0
         assert len(Path("out.csv").read_text().splitlines()) == 8
 
     @pytest.mark.parametrize(
@@ -187,7 +193,7 @@ class TestOwnFiles:
         schema = Path("schema.yaml").read_text()
         Path("o.yaml").write_text(schema.replace("upper: 90", "upper: 91"))
 
-        ran = run(*FAST, *OUTPUTS, "--resume", *words)
+        ran = run(*fast_but(*words), *OUTPUTS, "--resume")
 
         assert ran.code == 6
         assert "--save 'out.syn' exists already" in ran.err
