@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from syntabula import errors
 from syntabula._memory import ran_out
-from syntabula.cli.flags import in_flags
+from syntabula.cli.console import in_flags
 
 
 class Exit(IntEnum):

@@ -1,15 +1,21 @@
-"""Output files: checked before budget is spent, written whole or not at all, and nothing paid for is lost."""
+"""Output files: checked before budget is spent, written whole or not at all, and nothing paid for is lost.
+
+A command that fails after its budget is spent saves its release. One that is killed may have written some of its
+outputs: they are not in the way of the same command with `--resume`, which uses the release as it is, so that nothing
+is fitted again, and writes the others anew.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -19,7 +25,8 @@ from syntabula.cli.exits import CommandError, Exit
 from syntabula.errors import DataError, ReleaseFileError
 
 if TYPE_CHECKING:
-    from syntabula import Release
+    from syntabula import Release, Schema
+    from syntabula.cli.request import Request
 
 
 def check_outputs(
@@ -129,7 +136,7 @@ def output(
 
 
 @dataclass(kw_only=True)
-class Keeper:
+class SavedOnFailure:
     """Saves a release whose budget is spent if anything fails before its table has been written.
 
     Attributes:
@@ -195,3 +202,66 @@ def _names(path: Path) -> Iterator[Path]:
     yield path
     stem, dot, suffixes = path.name.partition(".")
     yield from (path.with_name(f"{stem}-{number}{dot}{suffixes}") for number in itertools.count(2))
+
+
+@dataclass(frozen=True)
+class FilesOfRun:
+    """Recognises the files that one command wrote, by the last run of its journal.
+
+    Before a file takes its name, a hash of its content and of the command is written into the journal. So a file is
+    the run's own if its hash is there, whenever the process was killed, and no longer if anybody changed it.
+
+    Attributes:
+        journal: The journal, or None, where no file is known.
+        command: What tells the command from others.
+    """
+
+    journal: Path | None
+    command: str
+
+    @classmethod
+    def of(cls, request: Request, table: Path, schema: Schema | None, *, strict: bool) -> FilesOfRun:
+        """Return the files of a command that learns a table."""
+        from syntabula.privacy.replay import fingerprint
+
+        asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _MAY_DIFFER}
+        declared = None if schema is None else schema.to_json()
+        return cls(request.journal, fingerprint([asked, declared, str(table.absolute()), strict]))
+
+    def among(self, paths: Iterable[Path | None]) -> set[Path]:
+        """Return those of some paths that hold a file of the last run.
+
+        Raises:
+            ReleaseFileError: If the journal is damaged.
+        """
+        if self.journal is None or not self.journal.is_file():
+            return set()
+        from syntabula.privacy.journal import Journal
+
+        runs = Journal.read(self.journal).runs
+        known = runs[-1].files if runs else ()
+        return {
+            path for path in paths if path is not None and path.is_file() and self._identity(path) in known
+        }
+
+    def record(self, file: Path) -> None:
+        """Write into the journal, if there is one, that a finished file is about to take its name.
+
+        Raises:
+            ReleaseFileError: If the journal is gone, damaged or in use.
+        """
+        if self.journal is not None:
+            from syntabula.privacy.journal import Journal
+
+            with Journal(self.journal, must_exist=True) as journal:
+                journal.record_file(self._identity(file))
+
+    def _identity(self, path: Path) -> str:
+        from syntabula.privacy.replay import fingerprint
+
+        with path.open("rb") as file:
+            return fingerprint([self.command, hashlib.file_digest(file, "sha256").hexdigest()])
+
+
+_MAY_DIFFER = ("journal", "resume", "schema_file")
+"""Fields of a request that may differ between a run and the one that resumes it; the schema itself may not."""

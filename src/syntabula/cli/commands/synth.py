@@ -13,8 +13,7 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import Keeper, check_outputs, output, sample_command
-from syntabula.cli.own_files import OwnFiles
+from syntabula.cli.outputs import FilesOfRun, SavedOnFailure, check_outputs, output, sample_command
 from syntabula.cli.request import Request, takes_request
 from syntabula.errors import SyntabulaError
 
@@ -63,7 +62,7 @@ def synth(
     check_rows(rows)
     check_table_file(out)
     schema = request.schema()
-    run = OwnFiles.of(request, table, schema, strict=strict)
+    run = FilesOfRun.of(request, table, schema, strict=strict)
     outputs = {"--out": out, "--save": save, "--statement": statement}
     own = run.among(outputs.values()) if resume else set()
     finished = save if save in own else None
@@ -75,11 +74,11 @@ def synth(
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
         progress("write", 1.0)
-        with Keeper(release=release, out=out, rows=rows, seed=seed, saved=finished) as keeper:
+        with SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished) as rescue:
             if save is not None and not finished:
                 with writing(save) as temporary:
                     release.save(temporary)
-                keeper.saved = save
+                rescue.saved = save
             with writing(out) as temporary:
                 drawn = release.sample_to(temporary, rows, seed=seed)
             if statement is not None:
@@ -123,7 +122,7 @@ def _release(
     return load(finished)
 
 
-def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
+def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
     """Refuse to fit where a release lies already, and say how to draw from it: its budget may be this command's."""
     if not save.is_file():
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import syntabula
-from syntabula.cli.flags import in_flags
+from syntabula.cli.console import in_flags
 
 SOURCE = Path(syntabula.__file__).parent
 # Entries of a schema, options of methods, functions of pandas, and what no command leads to.
