@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from syntabula._docstrings import attribute_notes
 from syntabula.errors import ArgumentError
 
 MethodT = TypeVar("MethodT")
@@ -30,6 +29,8 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
 
 def option_notes(method: Any) -> dict[str, str]:
     """Return what the options of a method's parts mean, by name, as their classes document them."""
+    from syntabula._docstrings import attribute_notes
+
     parts = _parts(method)
     notes: dict[str, str] = {}
     for part, options in method_options(method).items():

@@ -16,11 +16,7 @@ from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, Syn
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.synthesizers.completion import Completion
-from syntabula.synthesizers.conditions import SatisfyingRows
-from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.output_types import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
@@ -175,6 +171,8 @@ class Release:
 
         Times `n_estimated`, it is the noisy estimate of how many records of the original do.
         """
+        from syntabula.synthesizers.conditions import SatisfyingRows
+
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
 
     def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
@@ -182,10 +180,14 @@ class Release:
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given says each row to be drawn; leave out n and where")
+            from syntabula.synthesizers.completion import Completion
+
             completion = Completion.of(self.codec, self.model, given)
             return completion.n_rows, completion.draw
         if where is None:
             return _n_rows(self.n_estimated if n is None else n), self._draw
+        from syntabula.synthesizers.conditions import SatisfyingRows
+
         rows = SatisfyingRows.of(self.codec, self.model, where)
         n_rows = _n_rows(max(0, round(rows.expected)) if n is None else n)
         rows.check(n_rows)
@@ -224,6 +226,9 @@ class Release:
             ArgumentError: If the path is none, or the selector fitted a model whose class is not registered: register it,
                 then save again.
         """
+        from syntabula.models.storage import model_state
+        from syntabula.synthesizers.release_file import write_release
+
         file = file_path("path", path)
         facts, arrays = model_state(self.model)
         content = {
@@ -262,6 +267,9 @@ def load(path: str | os.PathLike[str]) -> Release:
         ArgumentError: If the path is none.
         ResourceError: If there is too little memory for it.
     """
+    from syntabula.models.storage import model_array_bytes, model_from_state
+    from syntabula.synthesizers.release_file import read_release
+
     content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
     try:
         model = model_from_state(content["model"], arrays)
