@@ -14,7 +14,7 @@ from syntabula import metrics as room
 from syntabula.errors import ArgumentError, DataError, PrivacyWarning
 from syntabula.metrics import Score
 from syntabula.metrics.evaluate import choose_metrics
-from syntabula.metrics.query_error import QueryError
+from syntabula.metrics.queries import QueryError
 from syntabula.metrics.total_variation import TotalVariation
 
 SMALL = ("tvd-1", "tvd-2", "ks", "query-error-3")

@@ -121,7 +121,7 @@ if sys.platform != "win32":
 
 def report_failure(error: BaseException) -> int:
     """Print one line about a failure to standard error and return the exit code."""
-    code, message = _explained(error)
+    code, message = _code_and_message(error)
     line = " ".join(message.split())
     if line:
         print(f"error: {line}", file=sys.stderr)
@@ -143,7 +143,7 @@ _ENDINGS = {
 }
 
 
-def _explained(error: BaseException) -> tuple[int, str]:
+def _code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, CommandError):
         return error.code, str(error)
     if isinstance(error, SystemExit):

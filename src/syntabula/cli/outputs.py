@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from syntabula._whole_file import check_is_file, whole_file
+from syntabula._files import check_is_file, whole_file
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.errors import DataError, ReleaseFileError
 
@@ -34,7 +34,7 @@ def check_outputs(
     *,
     inputs: Sequence[Path | None] = (),
     force: bool,
-    own: Collection[Path] = (),
+    replaceable: Collection[Path] = (),
 ) -> None:
     """Make sure that every output can be written, before anything is read or spent.
 
@@ -42,7 +42,7 @@ def check_outputs(
         outputs: Path of each output by the name of its option; None where it was not asked for.
         inputs: Files that are read, which no output may replace.
         force: Whether existing files may be replaced.
-        own: Existing files that may be replaced in any case.
+        replaceable: Existing files that may be replaced without `force`.
 
     Raises:
         CommandError: If two paths are the same, a file exists or is a device or pipe, or its folder cannot be
@@ -58,7 +58,7 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
-        _check_output(option, path, force or path in own)
+        _check_output(option, path, force or path in replaceable)
 
 
 def _check_output(option: str, path: Path, force: bool) -> None:
@@ -98,7 +98,7 @@ def output(
     path: Path,
     *,
     force: bool,
-    own: Collection[Path] = (),
+    replaceable: Collection[Path] = (),
     before_naming: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
     """Give a temporary file for an output, which takes its name at the end, whole or not at all.
@@ -107,7 +107,7 @@ def output(
         path: The output. Where it is a symbolic link, the link is replaced and not what it points at.
         force: Whether a file that is there by then is replaced. Of two commands with one output, the second to end
             would replace the work of the first.
-        own: Existing files that may be replaced in any case.
+        replaceable: Existing files that may be replaced without `force`.
         before_naming: Is given the finished file just before it takes its name.
 
     Yields:
@@ -118,7 +118,7 @@ def output(
     """
     temporary: Path | None = None
     try:
-        with whole_file(path, replace=force or path in own) as temporary:
+        with whole_file(path, replace=force or path in replaceable) as temporary:
             yield temporary
             if before_naming is not None:
                 before_naming(temporary)

@@ -64,12 +64,12 @@ def synth(
     schema = request.schema()
     run = FilesOfRun.of(request, table, schema, strict=strict)
     outputs = {"--out": out, "--save": save, "--statement": statement}
-    own = run.among(outputs.values()) if resume else set()
-    finished = save if save in own else None
+    written = run.among(outputs.values()) if resume else set()
+    finished = save if save in written else None
     if save is not None and not (force or finished):
         _check_no_release(save, run, sample_command(save, out, rows=rows, seed=seed))
-    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, own=own)
-    writing = partial(output, force=force, own=own, before_naming=run.record)
+    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, replaceable=written)
+    writing = partial(output, force=force, replaceable=written, before_naming=run.record)
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all: in a folder of their own first, then under their name in one step."""
+"""Files: what a name stands for before it is opened, locks, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from syntabula._file_lock import lock_exclusively
 
 _LOCK = ".lock"
 _LONGEST_NAME = 100
@@ -148,3 +147,64 @@ def _remove(folder: str, lock: int) -> None:
     if lock >= 0:
         os.close(lock)  # first, as Windows removes no open file
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def not_a_file(path: str | os.PathLike[str], *, standard_input: bool = False) -> str | None:
+    """Say what a path names if that is no file; it is not opened.
+
+    Args:
+        path: Path to look at.
+        standard_input: Whether this process's own standard input is taken too, whatever it is.
+
+    Returns:
+        "a folder", "a pipe", "a socket" or "a device"; None for a file, and where nothing is there.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    mode = found.st_mode
+    if stat.S_ISREG(mode) or (standard_input and _is_standard_input(found)):
+        return None
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _is_standard_input(found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(found, os.fstat(0))
+    except OSError:
+        return False
+
+
+_FAR = 2**31 - 2
+"""Windows locks bytes, and nobody may read a locked one; this one lies beyond any content."""
+
+
+def lock_exclusively(descriptor: int) -> bool:
+    """Take the lock of an open file without waiting.
+
+    Another opening of the same file does not get it, be it in this process or in another.
+
+    Args:
+        descriptor: Of a file that is open for writing.
+
+    Returns:
+        Whether the lock was free.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

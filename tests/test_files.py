@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import syntabula as st
-from syntabula._whole_file import check_is_file, whole_file
+from syntabula._files import check_is_file, whole_file
 from syntabula.errors import SyntabulaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
