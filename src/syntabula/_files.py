@@ -114,8 +114,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=target.parent)
     lock = -1
     try:
-        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-        lock_exclusively(lock)
+        lock = _locked(folder)
         yield Path(folder)
     finally:
         try:
@@ -124,6 +123,21 @@ def _folder_beside(target: Path) -> Iterator[Path]:
             # One signal may follow another: a terminal that closes sends two.
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _locked(folder: str) -> int:
+    """Return a lock file in a new folder, open and locked.
+
+    It takes its name when it is locked: before, another writer would take the lock, and the folder for a leftover.
+    Windows renames no open file.
+    """
+    place = os.path.join(folder, _LOCK)
+    made = place if sys.platform == "win32" else f"{place}.new"
+    lock = os.open(made, os.O_RDWR | os.O_CREAT, 0o600)
+    lock_exclusively(lock)
+    if made != place:
+        os.rename(made, place)
+    return lock
 
 
 def _remove_leftovers(place: Path, prefix: str) -> None:
