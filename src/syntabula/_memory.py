@@ -1,13 +1,15 @@
-"""Memory: sizes as messages say them, and which errors say that it ran out."""
+"""Memory: how much there is, sizes as messages say them, and which errors say that it ran out."""
 
 from __future__ import annotations
 
 import errno
 import math
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from pathlib import Path
 
 from syntabula.errors import ResourceError, SyntabulaError
 
@@ -69,6 +71,52 @@ def ran_out(error: BaseException | None, handled: BaseException | None = None) -
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def available_bytes() -> int | None:
+    """Return how much memory this process can still take, as far as the system says; None if it does not.
+
+    On Linux what is available to new programs, within the limits of the container and of the process; elsewhere all
+    that the machine has.
+    """
+    limits = [*_of_the_machine(), *_of_the_container(), *_of_the_process()]
+    return max(0, min(limits)) if limits else None
+
+
+def _of_the_machine() -> Iterator[int]:
+    with suppress(OSError, ValueError):
+        yield _kilobytes("/proc/meminfo", "MemAvailable:") * 1024
+        return
+    with suppress(AttributeError, OSError, ValueError):
+        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_the_container() -> Iterator[int]:
+    folder, former = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
+    for most, used in (
+        (folder / "memory.max", folder / "memory.current"),
+        (former / "memory.limit_in_bytes", former / "memory.usage_in_bytes"),
+    ):
+        # "max" where there is no limit, which is no number.
+        with suppress(OSError, ValueError):
+            yield int(most.read_text()) - int(used.read_text())
+
+
+def _of_the_process() -> Iterator[int]:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            yield most - _kilobytes("/proc/self/status", "VmSize:") * 1024
+
+
+def _kilobytes(path: str, name: str) -> int:
+    """Return the number of a line of a file of the system; raises ValueError if there is no such line."""
+    for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    raise ValueError(name)
 
 
 @contextmanager
