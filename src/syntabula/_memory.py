@@ -25,6 +25,7 @@ _MARKS = (
     "annot allocate memory",  # the operating system
 )
 """What messages of other errors hold then."""
+_CGROUPS = "/sys/fs/cgroup"
 
 
 def table_mb(cells: int, bytes_per_cell: int = 8) -> float:
@@ -85,21 +86,29 @@ def available_bytes() -> int | None:
 
 def _of_the_machine() -> Iterator[int]:
     with suppress(OSError, ValueError):
-        yield _kilobytes("/proc/meminfo", "MemAvailable:") * 1024
+        yield _number("/proc/meminfo", "MemAvailable:") * 1024
         return
     with suppress(AttributeError, OSError, ValueError):
         yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _of_the_container() -> Iterator[int]:
-    folder, former = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
-    for most, used in (
-        (folder / "memory.max", folder / "memory.current"),
-        (former / "memory.limit_in_bytes", former / "memory.usage_in_bytes"),
-    ):
-        # "max" where there is no limit, which is no number.
-        with suppress(OSError, ValueError):
-            yield int(most.read_text()) - int(used.read_text())
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii", errors="replace").splitlines():
+            _, kinds, place = line.split(":", 2)
+            if kinds == "":
+                root, most, used, reclaimable = "", "memory.max", "memory.current", "inactive_file"
+            elif kinds == "memory":
+                root, most, used = "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+                reclaimable = "total_inactive_file"
+            else:
+                continue
+            # Within a container its own place is often the root.
+            for folder in {Path(_CGROUPS, root), Path(_CGROUPS, root, place.lstrip("/"))}:
+                # "max" where there is no limit, which is no number.
+                with suppress(OSError, ValueError):
+                    free = int((folder / most).read_text()) - int((folder / used).read_text())
+                    yield free + _number(f"{folder}/memory.stat", reclaimable)
 
 
 def _of_the_process() -> Iterator[int]:
@@ -108,14 +117,15 @@ def _of_the_process() -> Iterator[int]:
 
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most != resource.RLIM_INFINITY:
-            yield most - _kilobytes("/proc/self/status", "VmSize:") * 1024
+            yield most - _number("/proc/self/status", "VmSize:") * 1024
 
 
-def _kilobytes(path: str, name: str) -> int:
-    """Return the number of a line of a file of the system; raises ValueError if there is no such line."""
+def _number(path: str, name: str) -> int:
+    """Return the number beside a name in a file of the system; raises ValueError if there is no such name."""
     for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith(name):
-            return int(line.split()[1])
+        words = line.split()
+        if words[:1] == [name]:
+            return int(words[1])
     raise ValueError(name)
 
 
