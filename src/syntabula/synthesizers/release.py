@@ -154,7 +154,7 @@ class Release:
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         if rows > ROWS_AT_ONCE:
-            check_disk(file, rows, tried_rows(draw, rows), types)
+            check_disk(file, rows, tried_rows(draw, rows, _generator(0)), types)
         write_parts(_pieces(draw, rows, rng), file, types)
         return rows
 
@@ -170,7 +170,7 @@ class Release:
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         if rows > ROWS_AT_ONCE:
-            check_memory(rows, tried_rows(draw, rows))
+            check_memory(rows, tried_rows(draw, rows, _generator(0)))
         return together(_pieces(draw, rows, rng), rows)
 
     def probability(self, where: Mapping[str, Any]) -> float:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -91,14 +92,14 @@ def check_disk(path: str | os.PathLike[str], n_rows: int, tried: Columns, origin
         )
 
 
-def tried_rows(draw: Callable[[int, int, np.random.Generator], Columns], n_rows: int) -> Columns:
-    """Draw the first of some rows by a generator of its own, so that a seed gives the same rows without it."""
-    import warnings
-
+def tried_rows(
+    draw: Callable[[int, int, np.random.Generator], Columns], n_rows: int, rng: np.random.Generator
+) -> Columns:
+    """Draw the first of some rows; by a generator of their own, so that a seed gives the same rows without them."""
     with warnings.catch_warnings():
         # What there is to say is said of all rows.
         warnings.simplefilter("ignore")
-        return draw(0, min(TRIED_ROWS, n_rows), np.random.default_rng(0))
+        return draw(0, min(TRIED_ROWS, n_rows), rng)
 
 
 def _bytes_per_row(column: RawColumn) -> float:
