@@ -245,6 +245,11 @@ REFUSALS = {
 STRANGE = {
     "a seed in other digits": option("--seed", "٣x"),
     "an epsilon in hexadecimal": option("--epsilon", "0x10"),
+    "an epsilon beyond floats": option("--epsilon", "1e400", "--epsilon inf switches privacy off"),
+    "an epsilon of many digits": option("--epsilon", "9" * 400, "--epsilon inf switches privacy off"),
+    "a delta beyond floats": option("--delta", "1e400", "--delta", "--epsilon inf switches privacy off"),
+    "a rho beyond floats": option("--rho", "1e400", "--rho", "--epsilon inf switches privacy off"),
+    "an option beyond floats": option("--option", "iterations=1e400", "iterations", "too large"),
     "a delta below all floats": option("--delta", "1e-400"),
     "a memory beyond floats": option("--memory", "1e400"),
     "bins with underscores": option("--bins", "1_0"),
