@@ -23,6 +23,8 @@ from syntabula.table.frames.object_columns import (
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _EXACT = 2**53
+_CELLS_AT_ONCE = 500_000
+"""What one call of pandas gets where it takes long for each cell: no interrupt stops such a call."""
 _NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")
 _NULLABLE_INTEGER = re.compile(r"U?Int(8|16|32|64)")
 _TIMES = re.compile(r"(datetime64|timedelta64)\[(s|ms|us|ns)(?:, (.+))?\]")
@@ -183,7 +185,7 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
         known = pandas.Index(categories)
         known = known if found.isin(known).all() else known.append(found.difference(known))
     codes = np.full(column.missing.size, -1, dtype=np.int64)
-    codes[present] = known.get_indexer(cells)
+    codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in _slices(cells.size)])
     ordered = column.physical.name == "category[ordered]"
     return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
@@ -233,12 +235,23 @@ def _make_text(column: RawColumn) -> Any:
         return _objects(column)
     family, _, storage = name.removesuffix("]").partition("[")
     if family == "str" and not storage:
-        return pandas.Series(objects, dtype="str").where(~column.missing, None)
+        return _text_series(objects, column.missing, "str")
     if family == "str":
-        return pandas.array(objects, dtype=pandas.StringDtype(storage, na_value=np.nan))
+        return _text_series(objects, column.missing, pandas.StringDtype(storage, na_value=np.nan))
     if family == "string":
-        return pandas.array(objects, dtype=pandas.StringDtype(storage or None))
-    return pandas.Series(objects, dtype=_default_text())
+        return _text_series(objects, column.missing, pandas.StringDtype(storage or None))
+    return _text_series(objects, column.missing, _default_text())
+
+
+def _slices(size: int) -> list[slice]:
+    return [slice(start, start + _CELLS_AT_ONCE) for start in range(0, max(size, 1), _CELLS_AT_ONCE)]
+
+
+def _text_series(objects: NDArray[Any], missing: NDArray[np.bool_], dtype: Any) -> Any:
+    """Return texts as a series, made in slices: pandas takes them in calls that no interrupt stops."""
+    pandas = require("pandas", "pandas")
+    parts = [pandas.Series(objects[c], dtype=dtype).where(~missing[c], None) for c in _slices(objects.size)]
+    return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
 def _default_text() -> Any:
