@@ -30,6 +30,8 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "discretizer": ("fit",),
 }  # fmt: skip
 """What a class must have to be of a kind."""
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction")}
+"""What a class must say of itself, beside its name."""
 
 PartT = TypeVar("PartT", bound=type)
 EntryT = TypeVar("EntryT", bound=Entry)
@@ -47,7 +49,7 @@ def entries(kind: Kind) -> list[Entry]:
     """Return the parts of a kind: ours first, then those of plug-ins and of this session; nothing heavy is imported."""
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
     plugged = [
-        Entry(kind=kind, key=point.name, name=point.name, home=point.value)
+        Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
         for point in metadata.entry_points(group=group(kind))
     ]
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
@@ -124,6 +126,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
     if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {kind!r}; kinds are {', '.join(KINDS)}")
     word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
+    second = "" if kind == "model" else " or a name as the second argument of register"
 
     def decorate(part: PartT) -> PartT:
         if not isinstance(part, type):
@@ -133,11 +136,16 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         missing = [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
         if missing:
             raise ArgumentError(f"{part.__name__} lacks the methods of a {word}: {', '.join(missing)}")
+        unsaid = [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]
+        if unsaid:
+            raise ArgumentError(
+                f"{part.__name__} lacks the class attributes of a {word}: {', '.join(unsaid)}"
+            )
         name = part.__dict__.get(attribute) if key is None else key
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArgumentError(
-                f"{part.__name__} needs an attribute `{attribute}` of its own: a text of letters, digits and any of _.+- "
-                "by which it is known"
+                f"{part.__name__} needs an attribute `{attribute}` of its own{second}: a text of letters, digits and any "
+                "of _.+- by which it is known"
             )
         home = f"{part.__module__}:{part.__qualname__}"
         taken = next((e for e in entries(kind) if e.key == name and e.home != home), None)
@@ -176,6 +184,11 @@ def synthesizer(key: str) -> type[Any]:
     """
     found: type[Any] = load("synthesizer", key)
     return found
+
+
+def _origin(point: metadata.EntryPoint) -> str:
+    """Say where a plug-in is from: what it does is known only once it is imported."""
+    return "Plug-in." if point.dist is None else f"Plug-in of the package {point.dist.name}."
 
 
 def _plain(name: str) -> str:
