@@ -289,7 +289,7 @@ class TestMetricsOfOthers:
         odd = type("Odd", (), {"key": "odd", "group": "beauty", "direction": "lower"})
         syntabula.register("metric")(odd)
 
-        with pytest.raises(ArgumentError, match="the metric 'odd' .*: group must be one of 'fidelity'"):
+        with pytest.raises(ArgumentError, match=r"the metric 'odd' .*: group must be one of 'fidelity'"):
             syntabula.list_metrics()
 
     def test_a_metric_of_a_name_of_ours_does_not_take_its_place(self):
