@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -127,7 +127,7 @@ def check_options(part: Any) -> None:
         value = getattr(part, name)
         if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
             try:
-                replace(part, **{name: "no number"})
+                made(**{name: "no number"})
             except (ArgumentError, TypeError):
                 continue
             raise AssertionError(
