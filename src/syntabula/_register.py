@@ -80,7 +80,9 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     near = of_method or difflib.get_close_matches(str(key).lower(), known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ArgumentError(f"there is no {word} {shown(key)}; {hint}{word}s are {', '.join(known)}")
+    others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
+    but = f", but a {' and a '.join(others)} of that name" if others else ""
+    raise ArgumentError(f"there is no {word} {shown(key)}{but}; {hint}{word}s are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:
@@ -105,6 +107,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
 
     Args:
         kind: What sort of part it is: "synthesizer", "selector", "model", "discretizer", "metric" or "attack".
+            `syntabula.plugins` has what a class of each kind inherits from.
         key: Its name; by default the class's own attribute `kind` (of a model) or `key`.
 
     Returns:
