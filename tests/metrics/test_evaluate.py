@@ -292,6 +292,14 @@ class TestMetricsOfOthers:
         with pytest.raises(ArgumentError, match=r"the metric 'odd' .*: group must be one of 'fidelity'"):
             syntabula.list_metrics()
 
+    def test_an_entry_point_may_name_an_object_that_says_it_for_one_of_several_metrics(self, monkeypatch):
+        info = replace(syntabula.metrics.describe_metric("tvd-1"), key="tvd-4", options={"way": 4})
+        entry = Entry(kind="metric", key="tvd-4", home="elsewhere:TVD_4")
+        monkeypatch.setattr(registry, "entries", lambda kind: [entry])
+        monkeypatch.setattr(registry, "load", lambda kind, key: info)
+
+        assert syntabula.metrics.describe_metric("tvd-4").make() == TotalVariation(way=4)
+
     def test_a_metric_of_a_name_of_ours_does_not_take_its_place(self):
         mine = type("Mine", (), {"key": "tvd-1", "group": "fidelity", "direction": "lower"})
         syntabula.register("metric")(mine)
