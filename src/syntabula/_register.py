@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from syntabula._arguments import shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, MissingExtraError
 
 _WORDS: dict[str, str] = {"synthesizer": "method"}
 """What messages call a kind where it is not its own name."""
@@ -30,7 +30,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "discretizer": ("fit",),
 }  # fmt: skip
 """What a class must have to be of a kind."""
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction")}
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}
 """What a class must say of itself, beside its name."""
 
 PartT = TypeVar("PartT", bound=type)
@@ -86,10 +86,17 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
 
 
 def load(kind: Kind, key: object) -> Any:
-    """Import the class of a part by its key; raises ArgumentError, with near misses, if there is none."""
+    """Import the class of a part by its key.
+
+    Raises:
+        ArgumentError: If there is none, with near misses; or if that of a plug-in cannot be loaded or is no such part.
+        MissingExtraError: If a library is missing that the part needs, and says so.
+    """
     found = entry(kind, key)
     session = _of_session.get((kind, found.key))
-    return session[1] if session is not None and session[0] == found else found.load()
+    if session is not None and session[0] == found:
+        return session[1]
+    return found.load() if found in BUILT_IN else _of_plug_in(found)
 
 
 def package_of(kind: Kind, key: str) -> str | None:
@@ -136,8 +143,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
             raise ArgumentError(
                 f"register takes the class of a {word}, not an object of type {type(part).__name__}"
             )
-        missing = [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
-        if missing:
+        if missing := _lacking(kind, part):
             raise ArgumentError(f"{part.__name__} lacks the methods of a {word}: {', '.join(missing)}")
         unsaid = [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]
         if unsaid:
@@ -187,6 +193,26 @@ def synthesizer(key: str) -> type[Any]:
     """
     found: type[Any] = load("synthesizer", key)
     return found
+
+
+def _of_plug_in(found: Entry) -> Any:
+    word = _WORDS.get(found.kind, found.kind)
+    what = f"the plug-in {found.home!r}, which is the {word} {found.key!r},"
+    try:
+        part = found.load()
+    except MissingExtraError:
+        raise
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError(
+            f"{what} cannot be loaded ({type(error).__name__}); repair its installation, or remove it"
+        ) from None
+    if missing := _lacking(found.kind, part):
+        raise ArgumentError(f"{what} lacks the methods of a {word}: {', '.join(missing)}")
+    return part
+
+
+def _lacking(kind: Kind, part: object) -> list[str]:
+    return [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
 
 
 def _origin(point: metadata.EntryPoint) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import ClassVar
 
 import numpy as np
@@ -317,9 +318,8 @@ class TestMetricsOfOthers:
         ],
     )
     def test_a_plug_in_that_is_no_metric_is_named(self, value, message, monkeypatch):
-        entry = Entry(kind="metric", key="broken", home=value)
-        monkeypatch.setattr(registry, "entries", lambda kind: [entry])
-        monkeypatch.setattr(registry, "load", lambda kind, key: entry.load())
+        point = EntryPoint("broken", value, "syntabula.metrics")
+        monkeypatch.setattr(_register.metadata, "entry_points", lambda **_: EntryPoints([point]))
 
         with pytest.raises(ArgumentError, match=message):
             syntabula.list_metrics()

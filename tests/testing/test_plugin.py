@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -93,6 +93,42 @@ def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: p
 
     with pytest.raises(st.errors.ReleaseFileError, match="install that plug-in"):
         st.load(tmp_path / "x.syn")
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("selector", lambda: st.Marginal(selector="broken", model="pgm")),
+        ("model", lambda: st.Marginal(selector="one_way", model="broken")),
+        ("discretizer", lambda: st.Preprocessing(discretizer="broken").fitted),
+        ("method", lambda: st.synthesizer("broken")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("home", "problem"),
+    [
+        ("no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
+        ("my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
+        ("my_parts:SeenTogether", "lacks the methods of a"),
+    ],
+)
+def test_a_broken_plug_in_is_named(
+    kind: str,
+    make: Callable[[], object],
+    home: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts = tmp_path / "broken-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    group = {"method": "synthesizer"}.get(kind, kind)
+    (facts / "entry_points.txt").write_text(f"[syntabula.{group}s]\nbroken = {home}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(ArgumentError, match=f"the plug-in '{home}', which is the {kind} 'broken', {problem}"):
+        make()
 
 
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:

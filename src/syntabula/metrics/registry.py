@@ -29,13 +29,7 @@ def describe_metric(key: str) -> MetricInfo:
 
 def _plugged(entry: Entry) -> MetricInfo:
     """Return what is known of a metric of another package or of this session: its class says it, or a MetricInfo."""
-    try:
-        part = load("metric", entry.key)
-    except (ImportError, AttributeError) as error:
-        raise ArgumentError(
-            f"the plug-in {entry.home!r}, which is the metric {entry.key!r}, cannot be loaded "
-            f"({type(error).__name__}); repair its installation, or remove it"
-        ) from None
+    part = load("metric", entry.key)
     if isinstance(part, MetricInfo):
         return part
     if not isinstance(part, type):
