@@ -11,9 +11,9 @@ import pytest
 
 import syntabula as st
 from syntabula import testing
+from syntabula._arguments import count, normalise
 from syntabula._register import entries, load, register
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.errors import ArgumentError
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
 from syntabula.models.pgm import PGM
@@ -134,8 +134,7 @@ class Leaky(PGM):
 
     def __post_init__(self):
         super().__post_init__()
-        if not self.fits >= 0:
-            raise ArgumentError("fits must be a number of at least 0")
+        normalise(self, fits=count(0))
 
     def fit(self, measurements):
         return replace(super().fit(measurements), fits=self.fits + 1)
