@@ -133,8 +133,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         >>> syntabula.Marginal(selector="one_way", model="cautious-pgm").name
         'one_way+cautious-pgm'
     """
-    if kind not in KINDS:
-        raise ArgumentError(f"there is no kind of part {kind!r}; kinds are {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
     word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
     second = "" if kind == "model" else " or a name as the second argument of register"
 
