@@ -133,7 +133,11 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         >>> syntabula.Marginal(selector="one_way", model="cautious-pgm").name
         'one_way+cautious-pgm'
     """
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str):
+        raise ArgumentError(
+            f'the kind of a part must be a text, as in @syntabula.register("selector"); got {shown(kind)}'
+        )
+    if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
     word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
     second = "" if kind == "model" else " or a name as the second argument of register"

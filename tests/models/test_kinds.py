@@ -202,6 +202,10 @@ class TestRegistration:
         ):
             st.register("discretizer")(silent)
 
+    def test_a_class_in_place_of_its_kind_is_answered_by_how_to_write_it(self) -> None:
+        with pytest.raises(ArgumentError, match=r'must be a text, as in @syntabula.register\("selector"\)'):
+            st.register(PGM)  # type: ignore[arg-type]
+
     def test_a_name_may_be_an_attribute_or_an_argument(self) -> None:
         nameless = type("Nameless", (), {"plan": lambda self: None, "select": lambda self: None})
         with pytest.raises(
