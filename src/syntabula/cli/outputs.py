@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,6 +86,31 @@ def _check_output(option: str, path: Path, force: bool) -> None:
 
 def _identity(path: Path) -> str:
     return os.path.realpath(path)
+
+
+def check_rows(rows: int | None, out: Path) -> None:
+    """Refuse a number of rows that no file can have, before anything is spent."""
+    from syntabula._planning import MOST_ROWS
+
+    if rows is None:
+        return
+    if not 0 <= rows <= MOST_ROWS:
+        raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
+    plain = out.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson")
+    free = shutil.disk_usage(out.parent).free if plain and out.parent.is_dir() else rows
+    if rows > free:
+        raise CommandError(
+            f"{rows:,} rows have as many line ends at least, and {free:,} bytes are free on the disk of --out "
+            f"{str(out)!r}; ask for fewer --rows",
+            Exit.FILE,
+        )
+
+
+def check_table_file(path: Path) -> None:
+    """Refuse a file name whose format is unknown before anything is spent."""
+    from syntabula.table.files.formats import file_format
+
+    file_format(path)
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:

@@ -24,6 +24,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.synthesizers.release import load
+from syntabula.testing.learners import check_made
 from syntabula.testing.replay import RecordingNoise, check_alike, recorded
 
 
@@ -88,6 +89,7 @@ def check_discretizer(discretizer: FittedDiscretizer) -> None:
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
+    check_made(discretizer)
     assert isinstance(discretizer, FittedDiscretizer), "a discretizer has a key, needs_count and fit"
     rng = np.random.default_rng(11)
     columns = {
@@ -140,6 +142,7 @@ def check_metric(metric: Metric) -> None:
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
+    check_made(metric)
     assert isinstance(metric.key, str), "a metric has a key"
     real, other, held_out = (census(n_rows=400, seed=seed) for seed in (1, 2, 3))
     tables = compare(real, other, holdout=held_out, target="employed")
@@ -147,6 +150,8 @@ def check_metric(metric: Metric) -> None:
     score = metric(tables, np.random.default_rng(0))
     again = metric(tables, np.random.default_rng(0))
     assert score.direction in ("lower", "higher"), "the direction of a score is 'lower' or 'higher'"
+    said = getattr(type(metric), "direction", score.direction)
+    assert score.direction == said, f"the class says {said!r} is better, and its score {score.direction!r}"
     assert isinstance(score.value, float), "the value of a score is a float"
     assert score.value == again.value or math.isnan(score.value), (
         "the same tables and state give another score"

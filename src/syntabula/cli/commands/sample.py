@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from syntabula.cli import options
-from syntabula.cli.commands.synth import check_rows, check_table_file
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs, output
+from syntabula.cli.outputs import check_outputs, check_rows, check_table_file, output
 
 if TYPE_CHECKING:
     from syntabula import Schema

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,15 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import FilesOfRun, SavedOnFailure, check_outputs, output, sample_command
+from syntabula.cli.outputs import (
+    FilesOfRun,
+    SavedOnFailure,
+    check_outputs,
+    check_rows,
+    check_table_file,
+    output,
+    sample_command,
+)
 from syntabula.cli.request import Request, takes_request
 from syntabula.errors import SyntabulaError
 
@@ -146,31 +153,6 @@ def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
         "it with --force",
         Exit.FILE,
     )
-
-
-def check_rows(rows: int | None, out: Path) -> None:
-    """Refuse a number of rows that no file can have, before anything is spent."""
-    from syntabula._planning import MOST_ROWS
-
-    if rows is None:
-        return
-    if not 0 <= rows <= MOST_ROWS:
-        raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
-    plain = out.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson")
-    free = shutil.disk_usage(out.parent).free if plain and out.parent.is_dir() else rows
-    if rows > free:
-        raise CommandError(
-            f"{rows:,} rows have as many line ends at least, and {free:,} bytes are free on the disk of --out "
-            f"{str(out)!r}; ask for fewer --rows",
-            Exit.FILE,
-        )
-
-
-def check_table_file(path: Path) -> None:
-    """Refuse a file name whose format is unknown before anything is spent."""
-    from syntabula.table.files.formats import file_format
-
-    file_format(path)
 
 
 def _of_others(names: list[str], observed: bool) -> str:
