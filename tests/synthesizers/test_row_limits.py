@@ -155,20 +155,3 @@ def test_an_interrupt_waits_for_one_piece_at_most(
         release.sample(1_000_000)
 
     assert drawn == [10, 1_000, 1_000]
-
-
-class TestPandas:
-    def test_texts_in_slices_are_those_of_one_call(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from syntabula.table.frames import pandas_columns
-        from syntabula.table.frames.frames import from_frame, to_frame
-
-        texts = ["a", None, "b", "c", None, "d", "e"]
-        kinds = ("str", "string", "string[python]", "string[pyarrow]", "category", "object")
-        frame = pd.DataFrame({kind: pd.Series(texts, dtype=kind) for kind in kinds})
-        table = from_frame(frame)
-        whole = to_frame(table.columns, table.origin)
-
-        monkeypatch.setattr(pandas_columns, "_CELLS_AT_ONCE", 2)
-
-        pd.testing.assert_frame_equal(to_frame(table.columns, table.origin), whole)
-        pd.testing.assert_frame_equal(whole, frame)

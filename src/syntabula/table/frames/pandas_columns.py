@@ -20,11 +20,10 @@ from syntabula.table.frames.object_columns import (
     to_objects,
     zone_name,
 )
+from syntabula.table.frames.slices import parts_of, sliced, slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _EXACT = 2**53
-_CELLS_AT_ONCE = 500_000
-"""What one call of pandas gets where it takes long for each cell: no interrupt stops such a call."""
 _NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")
 _NULLABLE_INTEGER = re.compile(r"U?Int(8|16|32|64)")
 _TIMES = re.compile(r"(datetime64|timedelta64)\[(s|ms|us|ns)(?:, (.+))?\]")
@@ -178,14 +177,14 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
     physical = _renamed(column, "").physical
     plain = RawColumn(column.values[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
     cells = pandas.Series(make_series(plain, None))
-    found = pandas.Index(cells.unique())
+    found = pandas.Index(pandas.concat([cells[cut].drop_duplicates() for cut in slices(cells.size)]).unique())
     if categories is None:
         known = found.sort_values()
     else:
         known = pandas.Index(categories)
         known = known if found.isin(known).all() else known.append(found.difference(known))
     codes = np.full(column.missing.size, -1, dtype=np.int64)
-    codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in _slices(cells.size)])
+    codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in slices(cells.size)])
     ordered = column.physical.name == "category[ordered]"
     return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
@@ -203,7 +202,11 @@ def _make_integers(column: RawColumn) -> Any:
         return values
     if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
         return pandas.arrays.IntegerArray(values, column.missing.copy())
-    return np.where(column.missing, np.nan, values)
+    return sliced(column, np.float64, _with_nan)
+
+
+def _with_nan(column: RawColumn) -> NDArray[Any]:
+    return np.where(column.missing, np.nan, column.values)
 
 
 def _make_floats(column: RawColumn) -> Any:
@@ -212,16 +215,15 @@ def _make_floats(column: RawColumn) -> Any:
         return _objects(column)
     if name in ("Float32", "Float64"):
         pandas = require("pandas", "pandas")
-        values = np.where(column.missing, 0.0, column.values).astype(name.lower())
+        values = sliced(column, name.lower(), lambda part: np.where(part.missing, 0.0, part.values))
         return pandas.arrays.FloatingArray(values, column.missing.copy())
-    values = np.where(column.missing, np.nan, column.values)
-    return values.astype(name) if name in ("float16", "float32") else values
+    return sliced(column, name if name in ("float16", "float32") else np.float64, _with_nan)
 
 
 def _make_booleans(column: RawColumn) -> Any:
     if column.physical.name == "boolean":
         pandas = require("pandas", "pandas")
-        values = np.where(column.missing, False, column.values).astype(np.bool_)
+        values = sliced(column, np.bool_, lambda part: np.where(part.missing, False, part.values))
         return pandas.arrays.BooleanArray(values, column.missing.copy())
     if column.physical.name == "object" or column.missing.any():
         return _objects(column)
@@ -230,27 +232,24 @@ def _make_booleans(column: RawColumn) -> Any:
 
 def _make_text(column: RawColumn) -> Any:
     pandas, name = require("pandas", "pandas"), column.physical.name
-    objects = to_objects(column)
     if name == "object":
         return _objects(column)
     family, _, storage = name.removesuffix("]").partition("[")
     if family == "str" and not storage:
-        return _text_series(objects, column.missing, "str")
+        return _text_series(column, "str")
     if family == "str":
-        return _text_series(objects, column.missing, pandas.StringDtype(storage, na_value=np.nan))
+        return _text_series(column, pandas.StringDtype(storage, na_value=np.nan))
     if family == "string":
-        return _text_series(objects, column.missing, pandas.StringDtype(storage or None))
-    return _text_series(objects, column.missing, _default_text())
+        return _text_series(column, pandas.StringDtype(storage or None))
+    return _text_series(column, _default_text())
 
 
-def _slices(size: int) -> list[slice]:
-    return [slice(start, start + _CELLS_AT_ONCE) for start in range(0, max(size, 1), _CELLS_AT_ONCE)]
-
-
-def _text_series(objects: NDArray[Any], missing: NDArray[np.bool_], dtype: Any) -> Any:
+def _text_series(column: RawColumn, dtype: Any) -> Any:
     """Return texts as a series, made in slices: pandas takes them in calls that no interrupt stops."""
     pandas = require("pandas", "pandas")
-    parts = [pandas.Series(objects[c], dtype=dtype).where(~missing[c], None) for c in _slices(objects.size)]
+    parts = [
+        pandas.Series(to_objects(part), dtype=dtype).where(~part.missing, None) for part in parts_of(column)
+    ]
     return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
@@ -264,12 +263,18 @@ def _make_times(column: RawColumn) -> Any:
     matched = _TIMES.fullmatch(column.physical.name)
     family = "datetime64" if column.physical.kind == "datetime" else "timedelta64"
     unit = matched[2] if matched else "us"
-    values = np.where(column.missing, np.iinfo(np.int64).min, column.values).astype(f"{family}[us]")
     if unit == "ns":
         present = column.values[~column.missing]
         fits = not present.size or np.abs(present).max() < np.iinfo(np.int64).max // 1000
         unit = "ns" if fits else "us"
-    series = pandas.Series(values.astype(f"{family}[{unit}]"))
+    none = np.iinfo(np.int64).min
+    series = pandas.Series(
+        sliced(
+            column,
+            f"{family}[{unit}]",
+            lambda part: np.where(part.missing, none, part.values).astype(f"{family}[us]"),
+        )
+    )
     zone = column.physical.timezone
     if zone is None:
         return series
