@@ -31,7 +31,9 @@ from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-_SECONDS_PER_COLUMN = 0.1  # at epsilon 1; three to six times as much at 5
+# At epsilon 1; three to six times as much at 5. Sizes of the model with each candidate take the most on wide tables.
+_SECONDS_PER_COLUMN = 0.07
+_SECONDS_PER_CANDIDATE = 4.4e-7  # and square of the columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +128,8 @@ class Adaptive(Selector):
                     model_cells=model_cells,
                     candidates=candidates,
                     fits=rounds,
-                    usual_seconds=_SECONDS_PER_COLUMN * len(domain),
+                    usual_seconds=_SECONDS_PER_COLUMN * len(domain)
+                    + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
                 ),
             ]
         return steps
