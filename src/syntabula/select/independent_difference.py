@@ -27,7 +27,9 @@ DEPENDENCE = "measure dependence of pairs"
 ONE_WAY = "measure one-way marginals"
 CHOSEN = "measure the chosen marginals"
 _PARTS = 2**20
-_USUAL_PER_COLUMN = 2  # pairs; at epsilon 1 on adult and bank, a third of it at 0.2 and twice as many at 5
+# Pairs that are usually taken: per column at epsilon 1 on adult and bank, a third of it at 0.2 and twice as many at 5; and
+# of all pairs where there are many columns, of which an eighth depend on each other.
+_USUAL_PER_COLUMN, _USUAL_PART = 2, 0.13
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +105,7 @@ class IndependentDifference(Selector):
                 noisy_cells=chosen,
                 model_cells=model_cells,
                 candidates=tuple(pairs) or tuple((c,) for c in domain.columns),
-                usual=tuple(pairs[:: max(1, len(pairs) // (_USUAL_PER_COLUMN * len(domain)))]),
+                usual=tuple(pairs[:: max(1, len(pairs) // self._usual(domain, len(pairs)))]),
             ),
         ]
         return [s for s in steps if s.share]  # without pairs, all goes to the columns
@@ -155,6 +157,9 @@ class IndependentDifference(Selector):
         fitted = model.fit(measured)
         report("fit the model", 1.0)
         return fitted
+
+    def _usual(self, domain: Domain, n_pairs: int) -> int:
+        return max(_USUAL_PER_COLUMN * len(domain), round(_USUAL_PART * n_pairs))
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
         """Return the shares of the dependences, the one-way marginals and the rest, which is all without pairs."""
