@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.synthesizer import Synthesizer
 
 # Measured on one 2-core machine.
-_SECONDS_PER_READ_CELL = 1.5e-7
+_SECONDS_PER_READ_CELL = 2.3e-7
+_SECONDS_PER_READ_COLUMN = 1.3e-3
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 GUESSED_ROWS = 100_000
@@ -190,14 +191,16 @@ def planned_fit(
     shared += [(step, step.share * learning) for step in method.learner.plan(domain, n_rows)]
     steps = []
     for position, (step, share) in enumerate(shared):
-        per_cell = _SECONDS_PER_READ_CELL * (position == 0) + _SECONDS_PER_COUNTED_CELL * (step.cells > 0)
+        seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds
+        if position == 0:
+            seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
         steps.append(
             PlanStep(
                 name=step.name,
                 share=float(share),
                 cost=None if budget.total is None else float(share * budget.total),
                 memory_mb=step.memory_mb,
-                seconds=n_rows * n_columns * per_cell + step.seconds,
+                seconds=seconds,
             )
         )
     table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
