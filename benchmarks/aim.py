@@ -31,9 +31,9 @@ from harness import HERE, coded_table
 from kernels import print_kernels, timed_kernels
 
 from syntabula import Budget
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.pgm import PGM
 from syntabula.models.pgm.junction_tree import junction_tree_memory_mb

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import contains
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum import GUM
 from syntabula.models.gum.model import strongest_tree

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.workload import Workload
 from syntabula.models.pgm import PGM, junction_tree_memory_mb
 from syntabula.models.recoded import RecodedModel

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from syntabula.marginals.clique import contains
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.select.combine import combined
 
 FIVE = Domain.from_sizes(dict.fromkeys("abcde", 3))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator

@@ -15,9 +15,9 @@ from syntabula._arguments import count, megabytes, normalise
 from syntabula._memory import above_limit
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
 from syntabula.models.restricted import Restricted, Weights

@@ -18,15 +18,14 @@ from syntabula._arguments import (
     share,
 )
 from syntabula._planning import PlannedStep, Progress
-from syntabula.marginals.clique import downward_closure
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
-from syntabula.select.merged_start import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from syntabula.marginals.clique import contains
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, contains
 
 _MOST_STEPS = 100_000
 """Search steps per width; where pairs are so dense that this is not enough, the next smaller width is tried."""

@@ -13,9 +13,8 @@ from typing import ClassVar
 from syntabula._arguments import count, megabytes, normalise, not_negative, positive, real, share
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.consistency import consistent_total
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
@@ -24,7 +23,7 @@ from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
 from syntabula.select.chordal_graph import chordal_cliques
 from syntabula.select.inner_networks import best_families
-from syntabula.select.merged_start import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.refinement import looked_at, refinement_count, spread_over_steps
 from syntabula.select.rounds import affordable, choose_worst, mean_noise
 from syntabula.select.usefulness import Limit, largest_useful, useful_sets

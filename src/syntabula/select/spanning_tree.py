@@ -12,7 +12,6 @@ import numpy as np
 
 from syntabula._arguments import normalise, not_negative, positive
 from syntabula._planning import PlannedStep, Progress
-from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
@@ -21,6 +20,7 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import coarsen
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"

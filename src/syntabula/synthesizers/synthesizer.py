@@ -15,7 +15,7 @@ from syntabula._planning import MOST_ROWS, Progress
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning
-from syntabula.marginals.engines import engine_for
+from syntabula.marginals.counting import engine_for
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare.found_types import NUMBER, TEXT
 from syntabula.prepare.preparation import Preparation, prepare

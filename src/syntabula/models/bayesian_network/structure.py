@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.marginals.clique import distinct, maximal
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, distinct, maximal
 from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
 
 

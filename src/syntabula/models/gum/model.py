@@ -10,8 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from syntabula._arguments import count, normalise
-from syntabula.marginals.agreement import AGREEMENT_BYTES, agreeing_marginals
-from syntabula.marginals.consistency import consistent_total
+from syntabula.marginals.consistency import AGREEMENT_BYTES, agreeing_marginals, consistent_total
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum.separation import Join, Noise, separate

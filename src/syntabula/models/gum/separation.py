@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.clique import maximal
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, maximal
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.pgm.factor import arranged
 from syntabula.models.pgm.mirror_descent import Target, join

@@ -1,8 +1,9 @@
-"""Exact counts of a table in memory."""
+"""What counts sensitive tables: the interface of engines, and the one that counts in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +11,56 @@ from numpy.typing import NDArray
 from syntabula._arguments import megabytes
 from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.base import CountArray
-from syntabula.marginals.engines.cover import cover
+
+CountArray = NDArray[np.int64]
+
+
+class CountingEngine(Protocol):
+    """Exact counts of an encoded table. Called by the Curator alone."""
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of the table that is counted."""
+        ...
+
+    def check_memory(self, cliques: Sequence[Clique]) -> None:
+        """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
+        ...
+
+    def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> CountingEngine:
+        """Return an engine that counts the same records in another coding.
+
+        Args:
+            domain: Of the new coding.
+            rows: Codes records anew, each on its own.
+        """
+        ...
+
+    def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
+        """Return the exact marginal of each clique: one axis per column, in the clique's order."""
+        ...
+
+
+def engine_for(table: EncodedTable, *, limit_mb: float) -> CountingEngine:
+    """Return what counts a table.
+
+    Args:
+        table: The encoded table.
+        limit_mb: Largest memory that one count may take, its results included.
+    """
+    return MemoryEngine(table, limit_mb=limit_mb)
+
 
 BLOCK_CELLS = 65_536
 """Joint histograms are not widened beyond this many cells: keys fit 16 bits, counts (0.5 MB) the cache."""
 
+
 CHUNK_ROWS = 65_536
 """Rows whose keys are made at once; the keys (0.6 MB) stay in the cache."""
+
 
 _BYTES_PER_KEY = 32
 """Two keys in the making, the last one as an index, and the one of the chunk before."""

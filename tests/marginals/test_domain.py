@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import all_cliques, contains, distinct, downward_closure, maximal
+from syntabula.marginals.domain import all_cliques, contains, distinct, downward_closure, maximal
 
 CLIQUES = st.lists(st.lists(st.sampled_from("abcde"), unique=True).map(tuple), max_size=8)
 

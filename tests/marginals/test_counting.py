@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
+from syntabula.marginals import counting as memory
+from syntabula.marginals.counting import MemoryEngine
+from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines import memory
-from syntabula.marginals.engines.cover import cover
-from syntabula.marginals.engines.memory import MemoryEngine
 
 
 def table(sizes, n, seed=0) -> EncodedTable:
