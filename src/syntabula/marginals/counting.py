@@ -57,10 +57,8 @@ def engine_for(table: EncodedTable, *, limit_mb: float) -> CountingEngine:
 BLOCK_CELLS = 65_536
 """Joint histograms are not widened beyond this many cells: keys fit 16 bits, counts (0.5 MB) the cache."""
 
-
 CHUNK_ROWS = 65_536
 """Rows whose keys are made at once; the keys (0.6 MB) stay in the cache."""
-
 
 _BYTES_PER_KEY = 32
 """Two keys in the making, the last one as an index, and the one of the chunk before."""

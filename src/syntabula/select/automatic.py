@@ -25,8 +25,7 @@ from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
-from syntabula.select.given import AllPairs
-from syntabula.select.one_way import OneWay
+from syntabula.select.fixed_marginals import AllPairs, OneWay
 from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 

@@ -18,18 +18,14 @@ from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"
 
-
 MERGING_ONE_WAY = Fraction(1, 5)
 """What the one-way marginals take where many codes are merged, as only they tell merged codes apart from then on."""
-
 
 LEAST_SIGMAS = 3.0
 """Groups of codes hold at least so many standard deviations of the noise on one code."""
 
-
 FEWEST_GROUPS = 3.0
 """No column is merged to fewer groups because its pairs would be too noisy; it may have fewer by itself."""
-
 
 _SEARCHES = 40
 

@@ -21,10 +21,14 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
-from syntabula.select.chordal_graph import chordal_cliques
-from syntabula.select.inner_networks import best_families
+from syntabula.select.dependence_graph import (
+    best_families,
+    chordal_cliques,
+    looked_at,
+    refinement_count,
+    spread_over_steps,
+)
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.refinement import looked_at, refinement_count, spread_over_steps
 from syntabula.select.rounds import affordable, choose_worst, mean_noise
 from syntabula.select.usefulness import Limit, largest_useful, useful_sets
 
