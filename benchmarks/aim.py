@@ -35,9 +35,10 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.junction_tree.tree import elimination_order, junction_tree_memory_mb
+from syntabula.models.mirror_descent import estimate
 from syntabula.models.pgm import PGM
-from syntabula.models.pgm.junction_tree import junction_tree_memory_mb
-from syntabula.models.pgm.mirror_descent import estimate, join
+from syntabula.models.targets import join
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
@@ -162,8 +163,9 @@ def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, tot
     steps = 4
     while True:
         started = time.process_time()
+        order = elimination_order(layout, [t.clique for t in targets])
         potentials, _ = estimate(
-            layout, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
+            layout, order, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
         )
         seconds = time.process_time() - started
         facts, _ = PGM(max_memory_mb=4000).over(domain).state()

@@ -13,9 +13,9 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.goal_groups import CellGoals, group_goals
 from syntabula.models.goals import GoalGroup, make_goals
 from syntabula.models.pair_blocks import PairBlock
-from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.row_fitting import Loss, fit_rows
 from syntabula.models.stars import Star
+from syntabula.models.targets import join
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.pgm.junction_tree import junction_tree
+from syntabula.models.junction_tree.tree import junction_tree
 from syntabula.select.dependence_graph import (
     best_families,
     chordal_cliques,

@@ -11,7 +11,7 @@ import pytest
 import syntabula as st
 from syntabula import testing
 from syntabula.errors import ArgumentError
-from syntabula.models.pgm.model import PGM
+from syntabula.models.pgm import PGM
 
 PLUGIN = Path(__file__).parent / "plugin"
 

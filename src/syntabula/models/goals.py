@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique
-from syntabula.models.pgm.mirror_descent import Target
+from syntabula.models.targets import Target
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,8 +17,8 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
-from syntabula.models.pgm.sample import round_rows
 from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.tables import round_rows
 
 _NUMBERS_AT_ONCE = 8_000_000
 """Work space of a product of columns (32 MB of float32)."""

@@ -22,11 +22,11 @@ from syntabula.models.base import FitCost, MarginalModel, bound
 from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.goals import GoalGroup, make_goals
-from syntabula.models.pgm.mirror_descent import join
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
 from syntabula.models.rows import Rows, even_rows
 from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.targets import join
 
 _USUAL_PART = 0.3
 """Part of the steps that a fit usually takes before noise explains what is left."""

@@ -20,10 +20,9 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
 from syntabula.models.bayesian_network.structure import estimate, families, onto
-from syntabula.models.pgm.calibration import clique_tables, weigh
-from syntabula.models.pgm.junction_tree import JunctionTree, check_memory, junction_tree
-from syntabula.models.pgm.queries import marginal_probabilities
-from syntabula.models.pgm.sample import sample_given, sample_rows
+from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
+from syntabula.models.junction_tree.sample import sample_given, sample_rows
+from syntabula.models.junction_tree.tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.models.stored import read_facts, stored_facts, whole_model
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain, maximal
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.pgm.factor import arranged
-from syntabula.models.pgm.mirror_descent import Target, join
-from syntabula.models.pgm.sample import round_rows
+from syntabula.models.tables import arranged, round_rows
+from syntabula.models.targets import Target, join
 
 _UNKNOWN = 1e-6
 """Cells with less than this part of their marginal's largest precision were not measured."""

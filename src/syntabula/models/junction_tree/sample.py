@@ -13,8 +13,8 @@ from syntabula.errors import ConditionWarning
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
-from syntabula.models.pgm.junction_tree import JunctionTree
+from syntabula.models.junction_tree.tree import JunctionTree
+from syntabula.models.tables import arranged, axes_outside, round_rows, sum_over
 
 Column = NDArray[Any]
 
@@ -72,30 +72,6 @@ def _draw(table: FloatArray, groups: Column, n: int, rng: np.random.Generator) -
     result: Column = np.empty(n, dtype=code_dtype(size))
     result[rows] = codes
     return result
-
-
-def round_rows(
-    expected: FloatArray, sums: NDArray[np.integer], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Round each row of expected counts to integers with the given sum.
-
-    Every count is rounded down; what is left of a row goes to distinct cells, drawn without replacement in
-    proportion to their fractional parts.
-
-    Args:
-        expected: Expected counts [rows, codes], not negative.
-        sums: What each row must sum to [rows]; the sum of its expected counts, up to rounding.
-        rng: Source of randomness.
-    """
-    counts = np.floor(expected + 1e-9).astype(np.int64)
-    fractions = np.maximum(expected - counts, 0.0)
-    left = sums - counts.sum(axis=1)
-    # The largest keys log(fraction) + Gumbel are a weighted draw without replacement.
-    with np.errstate(divide="ignore"):
-        keys = np.log(fractions) + rng.gumbel(size=fractions.shape)
-    ranks = np.argsort(np.argsort(-keys, axis=1), axis=1)
-    counts += ranks < left[:, None]
-    return counts
 
 
 _CELLS_AT_ONCE = 4_000_000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.domain import Domain
-from syntabula.models.pgm.calibration import clique_tables
-from syntabula.models.pgm.factor import sum_over
-from syntabula.models.pgm.junction_tree import junction_tree
+from syntabula.models.junction_tree.calibration import clique_tables
+from syntabula.models.junction_tree.tree import junction_tree
+from syntabula.models.tables import sum_over
 
 
 @pytest.mark.parametrize("shape", [(3,), (4, 5), (2, 30, 40), (7, 5, 6, 3), (3, 1, 2, 4, 2), (100, 2, 2)])

@@ -15,20 +15,22 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import MarginalModel, bound, check_sample
-from syntabula.models.pgm.calibration import clique_tables, weigh
-from syntabula.models.pgm.factor import aligned, arranged
-from syntabula.models.pgm.junction_tree import (
+from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
+from syntabula.models.junction_tree.sample import sample_given, sample_rows
+from syntabula.models.junction_tree.tree import (
     JunctionTree,
     check_memory,
+    elimination_order,
     junction_tree,
     junction_tree_memory_mb,
     memory_with_each_mb,
+    tree_of,
 )
-from syntabula.models.pgm.mirror_descent import Target, estimate, join
-from syntabula.models.pgm.queries import marginal_probabilities
-from syntabula.models.pgm.sample import sample_given, sample_rows
+from syntabula.models.mirror_descent import estimate
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.tables import aligned, arranged
+from syntabula.models.targets import Target, join
 
 _CHEAP_MB = 100.0
 """A tree of this size is made within a second."""
@@ -64,6 +66,7 @@ class PGM(MarginalModel):
     _total: float = field(default=1.0, repr=False)
     _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
     _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
+    _held: JunctionTree | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
@@ -91,7 +94,8 @@ class PGM(MarginalModel):
 
     @cached_property
     def _tree(self) -> JunctionTree:
-        return junction_tree(self._layout, self._potentials)
+        """The tree that the last fit has made; anew for a model that was loaded."""
+        return self._held or junction_tree(self._layout, self._potentials)
 
     @cached_property
     def _tables(self) -> list[FloatArray]:
@@ -100,7 +104,9 @@ class PGM(MarginalModel):
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
-        return replace(self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64))
+        return replace(
+            self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64), _held=None
+        )
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
@@ -122,13 +128,16 @@ class PGM(MarginalModel):
             ResourceError: If the junction tree would be too large; nothing was allocated.
         """
         check_measurements(self.domain, measurements)
-        check_memory(junction_tree(self._layout, [m.clique for m in measurements]), self.max_memory_mb)
+        order = elimination_order(self._layout, [m.clique for m in measurements])
+        tree = tree_of(self._layout, order)
+        check_memory(tree, self.max_memory_mb)
         total = consistent_total(measurements)
         targets = join(self._layout, measurements)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
         potentials, precision = estimate(
             self._layout,
+            order,
             targets,
             start,
             total,
@@ -136,7 +145,7 @@ class PGM(MarginalModel):
             tolerance=self.tolerance,
             stop_at_noise=self.stop_at_noise,
         )
-        return replace(self, _total=total, _potentials=potentials, _precision=precision)
+        return replace(self, _total=total, _potentials=potentials, _precision=precision, _held=tree)
 
     def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
         """Return log-potentials to start from: those known, and for a new clique what takes the model there.

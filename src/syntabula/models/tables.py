@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
@@ -88,3 +89,27 @@ def aligned(table: FloatArray, columns: Clique, clique: Clique) -> FloatArray:
 def arranged(table: FloatArray, columns: Clique, wanted: Clique) -> FloatArray:
     """Return a table with its axes in the wanted order of the same columns."""
     return table.transpose([columns.index(c) for c in wanted])
+
+
+def round_rows(
+    expected: FloatArray, sums: NDArray[np.integer], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Round each row of expected counts to integers with the given sum.
+
+    Every count is rounded down; what is left of a row goes to distinct cells, drawn without replacement in
+    proportion to their fractional parts.
+
+    Args:
+        expected: Expected counts [rows, codes], not negative.
+        sums: What each row must sum to [rows]; the sum of its expected counts, up to rounding.
+        rng: Source of randomness.
+    """
+    counts = np.floor(expected + 1e-9).astype(np.int64)
+    fractions = np.maximum(expected - counts, 0.0)
+    left = sums - counts.sum(axis=1)
+    # The largest keys log(fraction) + Gumbel are a weighted draw without replacement.
+    with np.errstate(divide="ignore"):
+        keys = np.log(fractions) + rng.gumbel(size=fractions.shape)
+    ranks = np.argsort(np.argsort(-keys, axis=1), axis=1)
+    counts += ranks < left[:, None]
+    return counts

@@ -2,112 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
-from syntabula.models.pgm.factor_graph import FactorGraph, ImpossibleError
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.factor_graph import FactorGraph, ImpossibleError
+from syntabula.models.junction_tree.elimination import Order
+from syntabula.models.tables import axes_outside
+from syntabula.models.targets import Target
 
-_LEAST_PROBABILITY = 1e-9
-_SIGNIFICANT = 3.0
-"""Standard deviations beyond which a difference of one cell is taken for more than noise."""
 _MOST_MOMENTUM = 0.95
-_UNKNOWN = 1e-12
 _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
 _SINGLE = 1e-5
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """All measurements of one clique, joined by inverse variance.
-
-    Attributes:
-        clique: Columns in the order of the domain.
-        mean: Weighted mean of the measured counts.
-        weight: Inverse variance of the mean, for each cell; 0 where nothing was measured.
-        noise: Loss that the true table is expected to have here: half for each cell with noise.
-    """
-
-    clique: Clique
-    mean: FloatArray
-    weight: FloatArray
-    noise: float
-
-    @property
-    def explained(self) -> float:
-        """Loss that noise still explains: two standard deviations above what it gives the true table, and 4.
-
-        Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
-        loss has a long tail: 3 for two cells would be passed by one true table in twenty, and trying to fit
-        that one costs hundreds of steps in vain.
-        """
-        return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
-
-    def curvature(self, total: float) -> float:
-        """Return how much a cell's gradient changes with its log-potential, at most: its weight times its count.
-
-        A count is taken for as large as its standard deviation if it was measured smaller.
-        """
-        sigma = np.sqrt(np.divide(1.0, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
-        counts = np.minimum(np.maximum(self.mean, sigma), total)
-        return float((self.weight * counts).max())
-
-    def margin(self, column: str, total: float) -> FloatArray:
-        """Return the probabilities of one column that are nearest to the measured counts, none quite zero."""
-        counts = project_simplex(sum_over(self.mean, axes_outside(self.clique, (column,))), total)
-        above: FloatArray = np.maximum(counts, _LEAST_PROBABILITY * total)
-        return above / total
-
-    def correction(self, believed: FloatArray) -> FloatArray:
-        """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""
-        if not self.weight.any():
-            return np.zeros(self.weight.shape)
-        sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
-        least = np.minimum(believed, sigma / 2) + _LEAST_PROBABILITY * believed.sum()
-        known = np.where(
-            np.abs(self.mean - believed) > _SIGNIFICANT * sigma, np.maximum(self.mean, least), believed
-        )
-        ratio: FloatArray = np.log((known + least) / (believed + least))
-        return ratio
-
-
-def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
-    """Join measurements of the same columns, so that each clique is looked at once a step.
-
-    Columns in several cliques that were not measured alone get a target of weight 0.
-    """
-    sums: dict[Clique, list[FloatArray]] = {}
-    noisy: dict[Clique, bool] = {}
-    for m in measurements:
-        clique = domain.canonical(m.clique)
-        values, weight = arranged(m.values, m.clique, clique), 1.0 / arranged(m.variances, m.clique, clique)
-        if clique in sums:
-            sums[clique][0] += values * weight
-            sums[clique][1] += weight
-        else:
-            sums[clique] = [values * weight, weight.copy()]
-        noisy[clique] = noisy.get(clique, True) and bool(np.all(m.sigma))
-    targets = []
-    for clique, (weighted, weight) in sums.items():
-        # A cell that was not measured has a standard deviation beyond any count: no noise to explain.
-        cells = np.count_nonzero(weight > _UNKNOWN * weight.max()) if noisy[clique] else 0
-        targets.append(Target(clique, weighted / weight, weight, cells / 2))
-    # Columns that several cliques share need a table of their own, see _settled.
-    shared = Counter(c for t in targets for c in t.clique)
-    for column, n in shared.items():
-        if n > 1 and (column,) not in sums:
-            zeros = np.zeros(domain.size(column))
-            targets.append(Target((column,), zeros, zeros, 0.0))
-    return targets
 
 
 def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
@@ -124,6 +34,7 @@ def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
 
 def estimate(
     domain: Domain,
+    order: Order,
     targets: Sequence[Target],
     start: Mapping[Clique, FloatArray],
     total: float,
@@ -142,6 +53,7 @@ def estimate(
 
     Args:
         domain: The columns.
+        order: In which they are summed out; see `eliminate`.
         targets: What to fit.
         start: Log-potentials to start from, by clique; 0 for a clique that is not in it.
         total: Number of records.
@@ -153,7 +65,7 @@ def estimate(
         The potentials, one table per target, and the precision in which their product can be worked out.
     """
     precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
-    objective = _Objective(domain, targets, total, precision)
+    objective = _Objective(domain, order, targets, total, precision)
     theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
     try:
         losses, gradient = objective(theta)
@@ -203,9 +115,15 @@ class _Objective:
     """
 
     def __init__(
-        self, domain: Domain, targets: Sequence[Target], total: float, precision: np.dtype[Any]
+        self,
+        domain: Domain,
+        order: Order,
+        targets: Sequence[Target],
+        total: float,
+        precision: np.dtype[Any],
     ) -> None:
-        self._graph = FactorGraph(domain.sizes, [tuple(domain.index(c) for c in t.clique) for t in targets])
+        factors = [tuple(domain.index(c) for c in t.clique) for t in targets]
+        self._graph = FactorGraph(domain.sizes, factors, order)
         self._shapes = [t.mean.shape for t in targets]
         self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
         self._starts = [0, *self._ends[:-1]]

@@ -1,17 +1,22 @@
-"""Variables eliminated one after the other: the pass that a fit makes in every step."""
+"""Marginals of a product of tables, by elimination of one column at a time and its reverse, as fits need them.
+
+The tree's cliques are never built. Summing out column v multiplies all tables that hold v; these are split in
+two groups, each group is multiplied out over its own columns alone, and the sum over v of the product of the
+two groups is a matrix product. The marginals of all tables are the derivatives of the logarithm of the last
+sum by the logarithms of the tables, found by walking the same steps backwards.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import sum_over
+from syntabula.models.junction_tree.elimination import Order, bits, cells_of, maximal
+from syntabula.models.tables import sum_over
 
 Axes = tuple[int, ...]
 _TABLES_SPLIT_BY_TRIAL = 8
@@ -62,7 +67,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Step:
+class SumOut:
     """The elimination of one column.
 
     Attributes:
@@ -128,7 +133,7 @@ class Step:
 
 def planned_step(
     sizes: Axes, column: int, target: Axes, members: Sequence[tuple[int, Axes]], n_factors: int
-) -> Step:
+) -> SumOut:
     """Plan the elimination of a column.
 
     Args:
@@ -141,13 +146,13 @@ def planned_step(
     """
     others = [sum(1 << i for i in axes if i != column) for _, axes in members]
     if not members:
-        return Step((), None, None, (), (), (), sizes[column])
+        return SumOut((), None, None, (), (), (), sizes[column])
     first, second = _split(sizes, sizes[column], others)
     held_first, held_second = _union(others[i] for i in first), _union(others[i] for i in second)
     shared = tuple(bits(held_first & held_second))
     own_first, own_second = tuple(bits(held_first & ~held_second)), tuple(bits(held_second & ~held_first))
     placed = (*shared, *own_first, *own_second)
-    return Step(
+    return SumOut(
         tuple(number for number, _ in members),
         _group(sizes, (shared, column, own_first), first, members, n_factors),
         _group(sizes, (shared, column, own_second), second, members, n_factors) if second else None,
@@ -237,85 +242,99 @@ def _cells(sizes: Axes, axes: Axes) -> int:
     return math.prod(sizes[i] for i in axes)
 
 
-def as_mask(domain: Domain, clique: Iterable[str]) -> int:
-    """Return a set of columns as an integer; raises SchemaError for an unknown column."""
-    mask = 0
-    for column in clique:
-        mask |= 1 << domain.index(column)
-    return mask
+_LEAST_MAXIMUM = {8: 1e-200, 4: 1e-25}
+_LEAST_CELL = {8: 1e-280, 4: 1e-34}
+_MOST_LOST = {8: 1e-6, 4: 1e-4}
+"""By bytes of a number."""
 
 
-def as_clique(domain: Domain, mask: int) -> Clique:
-    """Return a set of columns as a clique, in the order of the domain."""
-    return tuple(domain.columns[i] for i in bits(mask))
+class ImpossibleError(ArithmeticError):
+    """Floating point cannot tell the product from zero, in all cells or too many."""
 
 
-@lru_cache(maxsize=2**16)
-def bits(mask: int) -> tuple[int, ...]:
-    """Return the positions of the columns in a set, lowest first."""
-    found = []
-    while mask:
-        lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return tuple(found)
-
-
-def cells_of(sizes: Sequence[int], mask: int) -> int:
-    """Return the number of cells of a table over a set of columns (exact, any magnitude)."""
-    return math.prod([sizes[i] for i in bits(mask)])
-
-
-def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> list[tuple[int, int]]:
-    """Sum columns out greedily: always the one that makes the smallest clique.
-
-    Of several such the largest column goes first: the clique is the same, what is left of it is smaller.
+class FactorGraph:
+    """A product of tables over the columns of a domain.
 
     Args:
         sizes: Number of codes of each column.
-        masks: The sets of columns that tables are given for.
-
-    Returns:
-        For each column, in the order of elimination: its position, and the clique that summing it out makes
-        (itself and all columns that share a table with it by then).
+        factors: The columns of each table, as positions in ascending order.
+        order: In which the columns are summed out, as `eliminate` returns it for these tables.
     """
-    around = [1 << i for i in range(len(sizes))]
-    for mask in masks:
-        for i in bits(mask):
-            around[i] |= mask
-    cost = [cells_of(sizes, mask) for mask in around]
-    left = sorted(range(len(sizes)), key=lambda i: -sizes[i])  # the first of equals is taken
-    made = []
-    while left:
-        column = min(left, key=cost.__getitem__)
-        left.remove(column)
-        made.append((column, around[column]))
-        rest = around[column] & ~(1 << column)
-        for i in bits(rest):
-            joined = (around[i] | rest) & ~(1 << column)
-            # Dropping one column and joining none is the common case in a sparse graph.
-            cost[i] = (
-                cost[i] // sizes[column] if joined | 1 << column == around[i] else cells_of(sizes, joined)
-            )
-            around[i] = joined
-    return made
+
+    def __init__(self, sizes: Sequence[int], factors: Sequence[Axes], order: Order) -> None:
+        self._sizes = tuple(sizes)
+        self._n_factors = len(factors)
+        rank = {column: place for place, (column, _) in enumerate(order)}
+        members: list[list[tuple[int, Axes]]] = [[] for _ in sizes]
+        for number, axes in enumerate(factors):
+            members[min(rank[i] for i in axes)].append((number, axes))
+        for place, (column, clique) in enumerate(order):
+            around = tuple(bits(clique & ~(1 << column)))
+            # Tables are numbered: the factors first, then the message that each step sends on.
+            if around:
+                members[min(rank[i] for i in around)].append((self._n_factors + place, around))
+        # A message has its axes in the order in which the step that takes it multiplies: that step is made first.
+        layouts: dict[int, Axes] = {}
+        steps: list[SumOut] = []
+        for place, (column, _) in reversed(list(enumerate(order))):
+            target = layouts.get(self._n_factors + place, ())
+            step = planned_step(self._sizes, column, target, members[place], self._n_factors)
+            steps.append(step)
+            for group in (step.first, step.second):
+                if group:
+                    layouts |= {
+                        step.members[p]: layout for p, layout in zip(group.tables, group.layouts, strict=True)
+                    }
+        self._steps = steps[::-1]
+
+    def marginals(self, factors: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return the marginal probabilities of each factor's columns under the normalised product.
+
+        Args:
+            factors: One table per factor, not negative, of the shape of its columns; best with maximum 1. All in
+                double precision or all in single, and so are the results.
+
+        Raises:
+            ImpossibleError: If the product is zero everywhere, or tables are too extreme for floating point.
+        """
+        tables: list[FloatArray | None] = [*factors, *[None] * len(self._steps)]
+        groups: list[tuple[FloatArray, FloatArray | None]] = []
+        sums: list[FloatArray] = []
+        for place, step in enumerate(self._steps):
+            group = step.multiply([_present(tables[number]) for number in step.members])
+            total = step.contract(*group)
+            highest = float(total.max())
+            if not highest > _LEAST_MAXIMUM[total.itemsize]:
+                raise ImpossibleError
+            groups.append(group)
+            sums.append(total)
+            # A message may be scaled at will: only its shape matters for probabilities.
+            tables[self._n_factors + place] = step.arrange(total * total.dtype.type(1.0 / highest))
+        found: list[FloatArray | None] = [None] * len(tables)
+        for place in reversed(range(len(self._steps))):
+            step = self._steps[place]
+            probability = found[self._n_factors + place]
+            above = np.ones((), sums[place].dtype) if probability is None else probability
+            ratio = _ratio(step.arrange_back(above), sums[place])
+            for number, marginal in zip(step.members, step.spread(*groups[place], ratio), strict=True):
+                found[number] = marginal
+        marginals = [_present(m) for m in found[: self._n_factors]]
+        # Where tables differ by more than floating point can hold, part of the whole is lost on the way.
+        if any(abs(float(m.sum()) - 1.0) > _MOST_LOST[m.itemsize] for m in marginals if m.ndim == 1):
+            raise ImpossibleError
+        return marginals
 
 
-def maximal(masks: Iterable[int]) -> list[int]:
-    """Return the sets that no other one holds, largest first."""
-    kept: list[int] = []
-    for mask in sorted(set(masks), key=lambda m: (-m.bit_count(), m)):
-        if not any(mask & other == mask for other in kept):
-            kept.append(mask)
-    return kept
+def _ratio(above: FloatArray, total: FloatArray) -> FloatArray:
+    """Divide, with zero where the sum is as good as zero: no quotient may overflow."""
+    above = above.reshape(total.shape)
+    least = _LEAST_CELL[total.itemsize]
+    if total.min() > least:
+        quotient: FloatArray = above / total
+        return quotient
+    return np.divide(above, total, out=np.zeros_like(total), where=total > least)
 
 
-def tree_cells(sizes: Sequence[int], masks: Iterable[int]) -> int:
-    """Return the number of cells over all cliques of the junction tree of some tables."""
-    total, rests = 0, set[int]()
-    for column, clique in eliminate(sizes, masks):
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
-        if clique not in rests:
-            total += cells_of(sizes, clique)
-        rests.add(clique & ~(1 << column))
-    return total
+def _present(table: FloatArray | None) -> FloatArray:
+    assert table is not None
+    return table

@@ -3,20 +3,97 @@
 Given the separator between them, columns on either side of an edge are independent. So each branch of the tree sends the
 probabilities of its columns given its separator, all side by side, from the leaves inwards; a pair is found in the
 clique where its two columns meet. A clique's table is read a few times in all, and each product is one of matrices.
+The pass ends in the centroid of each part, so that over each edge the lighter side is carried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.pgm.factor import arranged, axes_outside, sum_over
-from syntabula.models.pgm.inward_pass import Step, most_cells, plan_pass
-from syntabula.models.pgm.junction_tree import JunctionTree
+from syntabula.models.junction_tree.tree import JunctionTree
+from syntabula.models.tables import arranged, axes_outside, sum_over
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What one clique sends to the next one inwards.
+
+    Attributes:
+        position: The clique.
+        reader: The next clique inwards; -1 in a centroid.
+        separator: What both hold.
+        sent: Columns beyond the separator that are still asked for further inwards.
+    """
+
+    position: int
+    reader: int
+    separator: Clique
+    sent: Clique
+
+
+def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
+    """Say what each clique sends, so that each pair of columns meets in a clique."""
+    partners: dict[str, set[str]] = {}
+    for one, other in wanted:
+        partners.setdefault(one, set()).add(other)
+        partners.setdefault(other, set()).add(one)
+    weights = [0] * len(tree.cliques)
+    for column in partners:
+        home = tree.holder((column,))
+        assert home is not None
+        weights[home] += tree.domain.size(column)
+    steps = []
+    for ways in _inwards(tree, weights):
+        below: dict[int, set[str]] = {}
+        for position, reader, separator in ways:
+            held = below.setdefault(position, set()).union(tree.cliques[position])
+            sent = [c for c in partners if c in held and c not in separator and partners[c] - held]
+            below.setdefault(reader, set()).update(held)
+            steps.append(Sending(position, reader, separator, tuple(sent)))
+    return steps
+
+
+def _inwards(tree: JunctionTree, weights: Sequence[int]) -> Iterator[list[tuple[int, int, Clique]]]:
+    """Yield each part of the forest, leaves first and its centroid last: cliques, the next inwards, the separators."""
+    around: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
+    for edge in tree.edges:
+        around[edge.child].append((edge.parent, edge.separator))
+        around[edge.parent].append((edge.child, edge.separator))
+
+    def outwards(root: int) -> list[tuple[int, int, Clique]]:
+        ways: list[tuple[int, int, Clique]] = [(root, -1, ())]
+        for position, before, _ in ways:
+            ways += [(to, position, separator) for to, separator in around[position] if to != before]
+        return ways
+
+    children = {edge.child for edge in tree.edges}
+    for root in (i for i in range(len(tree.cliques)) if i not in children):
+        ways = outwards(root)
+        beyond = {position: weights[position] for position, _, _ in ways}
+        for position, before, _ in reversed(ways):
+            if before >= 0:
+                beyond[before] += beyond[position]
+        centroid = [position for position, _, _ in ways if 2 * beyond[position] >= beyond[root]][-1]
+        yield outwards(centroid)[::-1]
+
+
+def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
+    """Return the most cells that messages hold at one time."""
+    waiting: dict[int, int] = {}
+    held = most = 0
+    for step in steps:
+        made = tree.domain.cells(step.separator) * sum(tree.domain.size(c) for c in step.sent)
+        held += made
+        most = max(most, held)
+        waiting[step.reader] = waiting.get(step.reader, 0) + made
+        held -= waiting.pop(step.position, 0)
+    return most
+
 
 _CELLS_AT_ONCE = 10_000_000
 """Cells that messages may hold at one time (40 MB in single precision)."""
@@ -101,7 +178,7 @@ def _run(
     tree: JunctionTree,
     tables: Sequence[FloatArray],
     wanted: Sequence[Clique],
-    steps: Sequence[Step],
+    steps: Sequence[Sending],
     codes: Mapping[str, slice],
 ) -> dict[Clique, FloatArray]:
     """Make one pass; a column that `codes` names is carried with these codes alone."""
@@ -119,7 +196,7 @@ def _run(
 
 
 def _joint(
-    inside: _Inside, messages: Sequence[_Message], step: Step, codes: Mapping[str, slice]
+    inside: _Inside, messages: Sequence[_Message], step: Sending, codes: Mapping[str, slice]
 ) -> _Message | None:
     """Join what branches say with what a clique says of its own columns; None if nothing is asked for."""
     parts = {
