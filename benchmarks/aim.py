@@ -38,7 +38,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.junction_tree.tree import elimination_order, junction_tree_memory_mb
 from syntabula.models.mirror_descent import estimate
 from syntabula.models.pgm import PGM
-from syntabula.models.targets import join
+from syntabula.models.targets import joined_targets
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
@@ -159,7 +159,7 @@ def fit_by_mbi(
 def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, total: float) -> float:
     """Return the seconds after which our estimation is at a loss, by doubling its number of steps."""
     layout = PGM().over(domain)._layout
-    targets = join(layout, measurements)
+    targets = joined_targets(layout, measurements)
     steps = 4
     while True:
         started = time.process_time()

@@ -20,13 +20,13 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
+from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.rows import even_rows
-from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 _FIT_STREAM = 1
 
-Rows = NDArray[np.unsignedinteger]
+Records = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
 _LEAST_ROWS = 1000
@@ -54,7 +54,7 @@ class HardRows(MarginalModel, ABC):
     seed: int = 0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
-    _rows: Rows | None = field(default=None, repr=False)
+    _rows: Records | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, max_rows=count(), seed=count(0), max_memory_mb=megabytes)
@@ -189,7 +189,7 @@ class HardRows(MarginalModel, ABC):
         """Return how many records stand for an estimated total: as many, within limits."""
         return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
 
-    def _uniform(self, n: int, rng: np.random.Generator) -> Rows:
+    def _uniform(self, n: int, rng: np.random.Generator) -> Records:
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
         return np.stack(drawn, axis=1)
 
@@ -204,7 +204,7 @@ class HardRows(MarginalModel, ABC):
                 "max_memory_mb"
             )
 
-    def _alike(self, rows: Rows, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _alike(self, rows: Records, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return, for each given row, a record with as many of its codes as any has."""
         wanted = np.stack(given.codes, axis=1) if given.codes else np.zeros((given.n_rows, 0), np.uint8)
         held = rows[:, [self.domain.index(c) for c in given.domain.columns]]

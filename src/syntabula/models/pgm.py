@@ -28,9 +28,9 @@ from syntabula.models.junction_tree.tree import (
 )
 from syntabula.models.mirror_descent import estimate
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.tables import aligned, arranged
-from syntabula.models.targets import Target, join
+from syntabula.models.targets import Target, joined_targets
 
 _CHEAP_MB = 100.0
 """A tree of this size is made within a second."""
@@ -132,7 +132,7 @@ class PGM(MarginalModel):
         tree = tree_of(self._layout, order)
         check_memory(tree, self.max_memory_mb)
         total = consistent_total(measurements)
-        targets = join(self._layout, measurements)
+        targets = joined_targets(self._layout, measurements)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
         potentials, precision = estimate(

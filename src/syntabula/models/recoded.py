@@ -15,8 +15,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
-from syntabula.models.stored import whole_model
+from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
 
 
 class RecodedModel(MarginalModel):

@@ -19,14 +19,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import FitCost, MarginalModel, bound
-from syntabula.models.devices import pick_device, training_threads
 from syntabula.models.goal_groups import group_goals, group_numbers
-from syntabula.models.goals import GoalGroup, make_goals
+from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
-from syntabula.models.rows import Rows, even_rows
-from syntabula.models.stored import read_facts, stored_facts, whole_model
-from syntabula.models.targets import join
+from syntabula.models.row_fitting import GoalGroup, Loss, SoftRows, fit_rows, pick_device, training_threads
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.models.targets import joined_targets, make_goals
 
 _USUAL_PART = 0.3
 """Part of the steps that a fit usually takes before noise explains what is left."""
@@ -67,7 +65,7 @@ class SoftRowsModel(MarginalModel, ABC):
     max_memory_mb: float = 4000.0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
-    _rows: Rows | None = field(default=None, repr=False)
+    _rows: ProductMixture | None = field(default=None, repr=False)
     _arrays: Arrays = field(default_factory=dict, repr=False)
     _fitted: Mapping[Clique, int] = field(default_factory=dict, repr=False)
 
@@ -134,7 +132,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return self.domain
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> ProductMixture:
         """The soft rows; one even row for a model that is not fitted."""
         return even_rows(self.domain) if self._rows is None else self._rows
 
@@ -175,7 +173,7 @@ class SoftRowsModel(MarginalModel, ABC):
         space = self._measurable
         counted = Counter(space.canonical(m.clique) for m in measurements)
         total = consistent_total(measurements)
-        targets = [t for t in join(space, measurements) if t.clique and t.weight.any()]
+        targets = [t for t in joined_targets(space, measurements) if t.clique and t.weight.any()]
         if not targets:
             return replace(self, _total=total)
         device = pick_device(self.device)
@@ -191,7 +189,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return replace(
             self,
             _total=total,
-            _rows=Rows(self.domain, table),
+            _rows=ProductMixture(self.domain, table),
             _arrays={**arrays, **self._arrays_of(rows)},
             _fitted={c: n for c, n in counted.items() if all(x in self.domain for x in c)},
         )
@@ -247,7 +245,7 @@ class SoftRowsModel(MarginalModel, ABC):
             model = replace(cls(**options), _domain=domain, _total=total, _fitted=fitted)
             if not arrays:
                 return model
-            rows = Rows(domain, arrays["rows"])
+            rows = ProductMixture(domain, arrays["rows"])
             stored = {n.removeprefix("parameters/"): a for n, a in arrays.items() if n != "rows"}
             model._check_arrays(stored)
             if len(rows.probabilities) != model.n_rows:

@@ -1,23 +1,29 @@
-"""What a model is fitted to: the measurements of each clique, joined."""
+"""What a model is fitted to: the measurements of each clique, joined; and the same as goals for soft rows."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.tables import arranged, axes_outside, sum_over
 
+Numbers = NDArray[np.float32]
+
 _LEAST_PROBABILITY = 1e-9
 _SIGNIFICANT = 3.0
 """Standard deviations beyond which a difference of one cell is taken for more than noise."""
-_UNKNOWN = 1e-12
+_UNKNOWN = 1e-6
+"""Cells whose precision is below this part of their table's largest one were not measured."""
+_UNKNOWN_WEIGHT = 1e-12
+"""The same of the square of the precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,7 @@ class Target:
         return ratio
 
 
-def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
+def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
     """Join measurements of the same columns, so that each clique is looked at once a step.
 
     Columns in several cliques that were not measured alone get a target of weight 0.
@@ -93,7 +99,7 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
     targets = []
     for clique, (weighted, weight) in sums.items():
         # A cell that was not measured has a standard deviation beyond any count: no noise to explain.
-        cells = np.count_nonzero(weight > _UNKNOWN * weight.max()) if noisy[clique] else 0
+        cells = np.count_nonzero(weight > _UNKNOWN_WEIGHT * weight.max()) if noisy[clique] else 0
         targets.append(Target(clique, weighted / weight, weight, cells / 2))
     # Columns that several cliques share need a table of their own, see _settled.
     shared = Counter(c for t in targets for c in t.clique)
@@ -102,3 +108,55 @@ def join(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
             zeros = np.zeros(domain.size(column))
             targets.append(Target((column,), zeros, zeros, 0.0))
     return targets
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What rows should have of one marginal, one number for each cell.
+
+    Attributes:
+        clique: Columns in the order of the domain.
+        wanted: Probability of each cell.
+        precision: One over its standard deviation; 0 where nothing was measured.
+        weight: What a squared difference counts.
+        explained: Sum of squared standardised differences that noise explains: two deviations above its mean.
+    """
+
+    clique: Clique
+    wanted: Numbers
+    precision: Numbers
+    weight: Numbers
+    explained: float
+
+
+def make_goals(
+    targets: Sequence[Target], total: float, *, newest: Collection[Clique] = (), emphasis: float = 1.0
+) -> list[Goal]:
+    """Return a goal for each target.
+
+    A squared difference counts in proportion to one over the standard deviation of its noise, and more for the
+    newest targets: equation 6 of Chen, Gong, Wang, MargNet.
+
+    Args:
+        targets: Counts to reach, with cliques in the order of the domain.
+        total: Number of records.
+        newest: Cliques that weigh more than others.
+        emphasis: How much more.
+    """
+    largest = max(float(np.sqrt(t.weight.max())) for t in targets)
+    goals = []
+    for target in targets:
+        sharpness = np.sqrt(target.weight)
+        sharpness[sharpness <= _UNKNOWN * sharpness.max()] = 0
+        noisy = np.count_nonzero(sharpness) if target.noise else 0
+        importance = (emphasis if target.clique in newest else 1.0) / largest
+        goals.append(
+            Goal(
+                target.clique,
+                wanted=(target.mean / total).astype(np.float32),
+                precision=(sharpness * total).astype(np.float32),
+                weight=(sharpness * importance).astype(np.float32),
+                explained=noisy + 2 * math.sqrt(2 * noisy),
+            )
+        )
+    return goals

@@ -10,18 +10,18 @@ import pytest
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.models.rows import Rows, even_rows
+from syntabula.models.product_mixture import ProductMixture, even_rows
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4, "d": 1})
 
 
-def rows(n: int = 5, seed: int = 0, domain: Domain = DOMAIN) -> Rows:
+def rows(n: int = 5, seed: int = 0, domain: Domain = DOMAIN) -> ProductMixture:
     rng = np.random.default_rng(seed)
     blocks = [rng.dirichlet(np.ones(size) / 2, n) for size in domain.sizes]
-    return Rows(domain, np.concatenate(blocks, axis=1).astype(np.float32))
+    return ProductMixture(domain, np.concatenate(blocks, axis=1).astype(np.float32))
 
 
-def by_brute_force(soft: Rows) -> np.ndarray:
+def by_brute_force(soft: ProductMixture) -> np.ndarray:
     """Return the joint distribution of all columns, row by row and cell by cell."""
     joint = np.zeros(soft.domain.sizes)
     for row in range(len(soft.probabilities)):
@@ -87,7 +87,7 @@ class TestShape:
     )
     def test_other_arrays_are_refused(self, array: np.ndarray) -> None:
         with pytest.raises(ArgumentError):
-            Rows(DOMAIN, array)
+            ProductMixture(DOMAIN, array)
 
 
 class TestSample:

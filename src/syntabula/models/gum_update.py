@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import code_dtype
+from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.hard_rows import Rows
+from syntabula.models.hard_rows import Records
 
 Index = NDArray[np.intp]
 
@@ -21,7 +21,7 @@ _CELLS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class MarginalCells:
     """A marginal that the rows should have.
 
     Attributes:
@@ -40,7 +40,7 @@ class Target:
     touched: Index
     touched_by: tuple[Index, ...]
 
-    def cell_of(self, rows: Rows) -> NDArray[np.unsignedinteger]:
+    def cell_of(self, rows: Records) -> NDArray[np.unsignedinteger]:
         """Return the cell of each row, in the smallest type, which is the fastest."""
         dtype = code_dtype(self.size)
         cell = rows[self.columns[0]].astype(dtype)
@@ -63,7 +63,7 @@ class GradualUpdate:
     """
 
     def __init__(
-        self, domain: Domain, tables: Mapping[Clique, FloatArray], rows: Rows, rng: np.random.Generator
+        self, domain: Domain, tables: Mapping[Clique, FloatArray], rows: Records, rng: np.random.Generator
     ) -> None:
         self.rows = rows
         self._rng = rng
@@ -83,7 +83,7 @@ class GradualUpdate:
             in_order = tuple(domain.index(c) for c in clique)
             touched = np.flatnonzero(holds[list(in_order)].any(axis=0))
             touched_by = tuple(np.flatnonzero(holds[c]) for c in in_order)
-            self.targets.append(Target(in_order, table.shape, start, table.size, touched, touched_by))
+            self.targets.append(MarginalCells(in_order, table.shape, start, table.size, touched, touched_by))
         n = rows.shape[1]
         self._wanted = np.concatenate([t.ravel() * (n / t.sum()) for t in tables.values()])
         self._excess = -self._wanted
@@ -102,7 +102,7 @@ class GradualUpdate:
         distance: FloatArray = np.add.reduceat(np.abs(self._excess), self._starts) / (2 * self.rows.shape[1])
         return distance
 
-    def update(self, target: Target, *, step: float, duplicated: float) -> bool:
+    def update(self, target: MarginalCells, *, step: float, duplicated: float) -> bool:
         """Move rows from cells of a marginal that have too many to cells that have too few.
 
         A cell of count s that should have a > s is to receive min(a - s, step s) rows, or step a if it has
@@ -126,7 +126,7 @@ class GradualUpdate:
         by_copying = self._copy(target, cell, freed[:copies], wanted[:copies]) if copies else 0.0
         return by_copying >= self._overwrite(target, cell, freed[copies:], wanted[copies:])
 
-    def _proposed(self, cell: Rows, excess: FloatArray, step: float) -> tuple[Index, Index]:
+    def _proposed(self, cell: Codes, excess: FloatArray, step: float) -> tuple[Index, Index]:
         """Return rows to be moved, and the cells that they should get to, as many of both, in random order."""
         have = np.bincount(cell, minlength=excess.size)
         missing = np.maximum(-excess, 0)
@@ -138,7 +138,7 @@ class GradualUpdate:
         n = min(freed.size, wanted.size)
         return self._rng.permutation(freed)[:n], self._rng.permutation(wanted)[:n]
 
-    def _copy(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> float:
+    def _copy(self, target: MarginalCells, cell: Codes, freed: Index, wanted: Index) -> float:
         """Make freed rows copies of rows in the wanted cells, where there are any; return what a look brought."""
         by_cell = np.argsort(cell, kind="stable")
         have = np.bincount(cell, minlength=target.size)
@@ -155,7 +155,7 @@ class GradualUpdate:
             )
         return brought / max(1, freed.size * everywhere.size)
 
-    def _overwrite(self, target: Target, cell: Rows, freed: Index, wanted: Index) -> float:
+    def _overwrite(self, target: MarginalCells, cell: Codes, freed: Index, wanted: Index) -> float:
         """Overwrite the marginal's columns of freed rows, by codes that differ in one column where possible.
 
         Returns what each look at a marginal brought.
@@ -190,7 +190,7 @@ class GradualUpdate:
                 brought += self._move(freed[block], left, entered, given, columns)
         return brought / max(1, looks)
 
-    def _cells(self, codes: Rows, touched: Index) -> Index:
+    def _cells(self, codes: Codes, touched: Index) -> Index:
         """Return the cells [marginals, rows] of rows of codes [columns, rows] in some marginals."""
         cells: Index = np.broadcast_to(self._starts[touched, None], (touched.size, codes.shape[1]))
         for columns, steps in zip(self._columns[:, touched], self._steps[:, touched], strict=True):
@@ -198,7 +198,7 @@ class GradualUpdate:
         return cells
 
     def _move(
-        self, freed: Index, left: Index, entered: Index, codes: Rows, columns: Sequence[int] | None = None
+        self, freed: Index, left: Index, entered: Index, codes: Codes, columns: Sequence[int] | None = None
     ) -> float:
         """Give some columns (or all) of some rows new codes, where the marginals with these columns gain by it.
 

@@ -1,4 +1,4 @@
-"""Soft rows: a mixture of products, one distribution per column in each row."""
+"""A mixture of products: soft rows, with one distribution per column in each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS_AT_ONCE = 8_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class ProductMixture:
     """Equally likely rows, each a product of one distribution per column.
 
     All two-way marginals together are one Gram matrix of `probabilities`; a wider marginal is a product of
@@ -165,7 +165,7 @@ class Rows:
         kept = np.flatnonzero(likelihood)
         if not kept.size:
             return Restricted(0.0, self.sample)
-        rows, shares = Rows(self.domain, probabilities[kept]), likelihood[kept] / likelihood.sum()
+        rows, shares = ProductMixture(self.domain, probabilities[kept]), likelihood[kept] / likelihood.sum()
 
         def draw(n: int, rng: np.random.Generator) -> EncodedTable:
             copies = round_rows(shares[None, :] * n, np.array([n]), rng)[0]
@@ -213,7 +213,7 @@ class Rows:
         return chosen
 
 
-def even_rows(domain: Domain) -> Rows:
+def even_rows(domain: Domain) -> ProductMixture:
     """Return one soft row in which all codes of a column are equally likely."""
     shares = [np.full(size, 1.0 / size, dtype=np.float32) for size in domain.sizes]
-    return Rows(domain, np.concatenate(shares)[None, :])
+    return ProductMixture(domain, np.concatenate(shares)[None, :])

@@ -11,14 +11,14 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.goals import Goal
+from syntabula.models.targets import Goal
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class Star:
+class SharedColumns:
     """Goals that share all columns but one, with neighbours for that one: one matrix product finds them all.
 
     One-way goals share no column; those of three and more columns share two and more.
@@ -90,7 +90,7 @@ def _without_others(by_cell: Any, blocks: Sequence[Tensor], own: int) -> Any:
     return found[:, 0, :, 0]
 
 
-def make_stars(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Star]:
+def make_shared_columns(domain: Domain, goals: Sequence[Goal], device: Any) -> list[SharedColumns]:
     """Arrange goals by the columns that most of them share."""
     torch = require("torch", "neural")
     starts = np.cumsum([0, *domain.sizes]).tolist()
@@ -98,7 +98,7 @@ def make_stars(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Star]
     def tensor(values: np.ndarray | list[float], kind: Any = torch.float32) -> Any:
         return torch.tensor(values, dtype=kind, device=device)
 
-    stars = []
+    groups = []
     for heads, tails, members in _cover(domain, goals):
         first, end = starts[tails[0]], starts[tails[-1] + 1]
         shape = (domain.cells(heads), end - first)
@@ -115,8 +115,8 @@ def make_stars(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Star]
                 table[:, own] = numbers.transpose(order).reshape(shape[0], -1)
             tail_of[own] = number
         positions = tuple(domain.index(c) for c in heads)
-        stars.append(
-            Star(
+        groups.append(
+            SharedColumns(
                 heads=positions,
                 tails=tuple(tails),
                 head_codes=tuple(slice(starts[p], starts[p + 1]) for p in positions),
@@ -128,7 +128,7 @@ def make_stars(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Star]
                 tail_of=tensor(tail_of, torch.int64),
             )
         )
-    return stars
+    return groups
 
 
 def _cover(domain: Domain, goals: Sequence[Goal]) -> Iterator[tuple[Clique, list[int], list[Goal]]]:
