@@ -63,7 +63,7 @@ class TestAllPairs:
     def test_the_plan_names_what_the_model_must_hold(self) -> None:
         (step,) = AllPairs().plan(DOMAIN)
 
-        assert step.cliques == (("a", "b"), ("a", "c"), ("b", "c"))
+        assert step.fit.cliques == (("a", "b"), ("a", "c"), ("b", "c"))
         assert step.share == 1
         assert step.cells == 6 + 12 + 8
 
@@ -161,7 +161,7 @@ def test_the_plan_names_the_step_that_is_spent_on() -> None:
     (planned,) = OneWay().plan(COLUMNS)
     assert [entry.step for entry in asked.ledger.entries] == [planned.name]
     assert planned.share == 1
-    assert planned.cells == planned.noisy_cells == planned.model_cells == 9
+    assert planned.cells == planned.noisy_cells == planned.fit.cells == 9
 
 
 def test_columns_come_out_right_and_independent() -> None:

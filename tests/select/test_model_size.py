@@ -59,5 +59,6 @@ class TestFixedRounds:
     def test_the_plan_is_bounded_by_the_limit(self) -> None:
         steps = FixedRounds(max_model_mb=50 * MB).plan(DOMAIN)
 
-        assert [s.model_cells for s in steps] == [11, 61, 61]
-        assert steps[1].cliques == ()
+        fits = [s.fit for s in steps]
+        assert [fit.cells for fit in fits] == [11, 61, 61]
+        assert [fit.kept_small for fit in fits] == [False, True, True]

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, megabytes, normalise
 from syntabula._memory import above_limit, table_mb
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
+from syntabula.models.base import MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import JunctionTree, check_memory, junction_tree
@@ -98,10 +99,13 @@ class BayesianNetwork(MarginalModel):
         }
         return table_mb(sum(cells.values()))
 
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
         """Say what a fit takes: a pass over the marginals, and work space of their size."""
-        cells = sum(self.domain.cells(c) for c in cliques)
-        return FitCost(self.memory_mb(cliques) + cells * _BYTES_PER_CELL / 2**20, cells * _SECONDS_PER_CELL)
+        if not fit.cliques:
+            return fit.cost
+        cells, usual = (sum(map(self.domain.cells, c)) for c in (fit.cliques, fit.usual or fit.cliques))
+        memory_mb = self.memory_mb(fit.cliques) + cells * _BYTES_PER_CELL / 2**20
+        return FitCost(memory_mb, fit.times * (usual * _SECONDS_PER_CELL))
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a network whose families are among the measured cliques.

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, megabytes, normalise
 from syntabula._memory import above_limit
+from syntabula._planning import FitCost, PlannedFit
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
+from syntabula.models.base import MarginalModel, bound, check_sample
 from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.storage import read_facts, stored_facts, whole_model
@@ -85,12 +86,17 @@ class HardRows(MarginalModel, ABC):
         """Bound the model's size: its records, whatever it is fitted to."""
         return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
 
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take, with a guessed number of records for the time."""
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what a planned fit may take, with a guessed number of records for the time."""
+        if not fit.cliques:
+            return fit.cost
+        seconds = self._fit_seconds(fit.usual or fit.cliques, self._records_for(float(n_records)))
+        return FitCost(self._fit_mb(fit.cliques), fit.times * seconds)
+
+    def _fit_mb(self, cliques: Sequence[Clique]) -> float:
         cells = sum(self.domain.cells(c) * len(c) for c in cliques)
         needed = cells * self._bytes_per_cell + self.max_rows * self._bytes_per_row
-        memory_mb = needed / 2**20 + 2 * self.memory_mb([])
-        return FitCost(memory_mb, self._fit_seconds(cliques, self._records_for(float(n_records))))
+        return needed / 2**20 + 2 * self.memory_mb([])
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order.
@@ -196,7 +202,7 @@ class HardRows(MarginalModel, ABC):
     def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
         check_measurements(self.domain, measurements)
-        needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
+        needed = self._fit_mb([m.clique for m in measurements])
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take "

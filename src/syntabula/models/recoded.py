@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -56,6 +57,10 @@ class RecodedModel(MarginalModel):
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
         """Bound the inner model's size with each candidate in turn."""
         return self.inner.memory_with_each_mb(cliques, candidates)
+
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what the inner model says."""
+        return self.inner.fit_cost(fit, n_records)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Fit the inner model to measurements over the original domain."""

@@ -13,12 +13,13 @@ import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive, words
 from syntabula._memory import above_limit
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, MarginalModel, bound
+from syntabula.models.base import MarginalModel, bound
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
@@ -151,12 +152,17 @@ class SoftRowsModel(MarginalModel, ABC):
         stored = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._shapes().values())
         return (self.n_rows * sum(self.domain.sizes) * 4 + stored) / 2**20
 
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take; its time is that of a processor."""
-        numbers = self._working_numbers() + group_numbers(self._measurable, set(cliques), self.n_rows)
-        products = self._row_operations() + sum(self._measurable.cells(c) for c in cliques)
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what a planned fit may take; its time is that of a processor."""
+        if not fit.cliques:
+            return fit.cost
+        products = self._row_operations() + sum(self._measurable.cells(c) for c in fit.usual or fit.cliques)
         seconds = 6 * self.n_rows * products * _SECONDS_PER_OPERATION + _SECONDS_PER_STEP
-        return FitCost(numbers * 4 / 2**20, _USUAL_PART * self.iterations * seconds)
+        return FitCost(self._fit_mb(fit.cliques), fit.times * (_USUAL_PART * self.iterations * seconds))
+
+    def _fit_mb(self, cliques: Sequence[Clique]) -> float:
+        numbers = self._working_numbers() + group_numbers(self._measurable, set(cliques), self.n_rows)
+        return numbers * 4 / 2**20
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, from this one's parameters.
@@ -263,7 +269,7 @@ class SoftRowsModel(MarginalModel, ABC):
         space = self._measurable
         check_measurements(space, measurements)
         cliques = {space.canonical(m.clique) for m in measurements}
-        needed = self.fit_cost(list(cliques), 0).memory_mb
+        needed = self._fit_mb(list(cliques))
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take "

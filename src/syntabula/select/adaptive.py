@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from syntabula._arguments import (
     positive,
     share,
 )
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
@@ -99,7 +99,9 @@ class Adaptive(Selector):
         if len(domain) == 1:
             first = Fraction(1)
         steps = [
-            PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way, model_cells=one_way)
+            PlannedStep(
+                name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way, fit=PlannedFit(cells=one_way)
+            )
         ]
         if first < 1:
             rounds = math.ceil((1 - first) / (measure + choose))
@@ -107,25 +109,25 @@ class Adaptive(Selector):
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = (1 - first) * measure / (measure + choose)
-            candidates = tuple(self._candidates(domain))
+            fit = PlannedFit(
+                cells=model_cells,
+                cliques=tuple(self._candidates(domain)),
+                kept_small=True,
+                times=rounds,
+                seconds=_SECONDS_PER_COLUMN * len(domain),
+            )
             steps += [
                 PlannedStep(
                     name=CHOOSE,
                     share=1 - first - measured,
                     cells=sum(cells),
-                    model_cells=model_cells,
-                    candidates=candidates,
-                    fits=0,
-                    usual_seconds=0.0,
+                    fit=replace(fit, times=0, seconds=0.0),
                 ),
                 PlannedStep(
                     name=MEASURE,
                     share=measured,
                     noisy_cells=noisy,
-                    model_cells=model_cells,
-                    candidates=candidates,
-                    fits=rounds,
-                    usual_seconds=_SECONDS_PER_COLUMN * len(domain),
+                    fit=fit,
                 ),
             ]
         return steps

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
@@ -43,8 +43,7 @@ class FixedMarginals(Selector, ABC):
                 share=Fraction(1),
                 cells=cells,
                 noisy_cells=cells,
-                model_cells=cells,
-                cliques=cliques,
+                fit=PlannedFit(cells=cells, cliques=cliques),
             )
         ]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from syntabula._arguments import count, megabytes, normalise, share
 from syntabula._memory import above_limit
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray
@@ -94,9 +94,12 @@ class IndependentDifference(Selector):
                 share=rest,
                 cells=chosen,
                 noisy_cells=chosen,
-                model_cells=model_cells,
-                candidates=tuple(pairs) or tuple((c,) for c in domain.columns),
-                usual=tuple(pairs[:: max(1, len(pairs) // (_USUAL_PER_COLUMN * len(domain)))]),
+                fit=PlannedFit(
+                    cells=model_cells,
+                    cliques=tuple(pairs) or tuple((c,) for c in domain.columns),
+                    kept_small=True,
+                    usual=tuple(pairs[:: max(1, len(pairs) // (_USUAL_PER_COLUMN * len(domain)))]),
+                ),
             ),
         ]
         return [s for s in steps if s.share]  # without pairs, all goes to the columns

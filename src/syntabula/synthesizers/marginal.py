@@ -19,7 +19,6 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
 from syntabula.synthesizers.learner import Learner
-from syntabula.synthesizers.plan import with_model
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 
@@ -60,7 +59,8 @@ class MarginalLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         model = self.model.over(domain)
-        return [with_model(step, model, n_rows) for step in self.selector.plan(domain)]
+        steps = self.selector.plan(domain)
+        return [s.costing(model.fit_cost(s.fit, n_rows)) if s.fit else s for s in steps]
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +11,7 @@ from syntabula._memory import above_limit
 from syntabula._planning import PlannedStep
 from syntabula.bins.bin_count import budget_rice
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel, StatesFitCost
+from syntabula.marginals.domain import Domain
 from syntabula.prepare.preprocessing import BinCount
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement_text import folded
@@ -25,7 +24,6 @@ from syntabula.table.schema.schema import Schema
 _SECONDS_PER_READ_CELL = 1.5e-7
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
-_BEYOND_ANY_MB = 1e12
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
 
@@ -125,29 +123,6 @@ class Plan:
                 for s in self.steps
             ],
         }
-
-
-def with_model(step: PlannedStep, model: MarginalModel, n_rows: int) -> PlannedStep:
-    """Return a step with what fitting a bound model takes in it.
-
-    A model that states what a fit takes is asked for it, times the number of fits: for the memory that it may take,
-    and for the time that it usually takes. Of others the size is known
-    where all marginals are; a selector that keeps the model within a size has said which.
-    """
-    measured = step.cliques or step.candidates
-    if measured and isinstance(model, StatesFitCost):
-        memory_mb = model.fit_cost(measured, n_rows).memory_mb
-        seconds = step.work_seconds + step.fits * model.fit_cost(step.usual or measured, n_rows).seconds
-        return replace(step, model_cells=0, fit_mb=memory_mb, usual_seconds=None, work_seconds=seconds)
-    return replace(step, model_cells=_model_cells(model, step.cliques)) if step.cliques else step
-
-
-def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
-    """Return how many cells a bound model has after a fit to some cliques, cut off beyond any machine."""
-    try:
-        return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)
-    except OverflowError:
-        return int(_BEYOND_ANY_MB * 2**20 / 8)
 
 
 def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -> Codec:

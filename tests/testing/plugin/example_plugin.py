@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.metrics.comparison import Comparison
@@ -51,7 +51,7 @@ class Chain(Selector):
                 share=Fraction(1),
                 cells=cells,
                 noisy_cells=cells,
-                cliques=tuple(self._pairs(domain)),
+                fit=PlannedFit(cells=cells, cliques=tuple(self._pairs(domain))),
             )
         ]
 
