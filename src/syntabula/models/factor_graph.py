@@ -9,17 +9,16 @@ sum by the logarithms of the tables, found by walking the same steps backwards.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.junction_tree.elimination import Order, bits, cells_of, maximal
+from syntabula.models.junction_tree.elimination import Order, bits, cheapest_split, union
 from syntabula.models.tables import sum_over
 
 Axes = tuple[int, ...]
-_TABLES_SPLIT_BY_TRIAL = 8
 
 
 @dataclass(frozen=True)
@@ -147,8 +146,8 @@ def planned_step(
     others = [sum(1 << i for i in axes if i != column) for _, axes in members]
     if not members:
         return SumOut((), None, None, (), (), (), sizes[column])
-    first, second = _split(sizes, sizes[column], others)
-    held_first, held_second = _union(others[i] for i in first), _union(others[i] for i in second)
+    first, second = cheapest_split(sizes, sizes[column], others)
+    held_first, held_second = union(others[i] for i in first), union(others[i] for i in second)
     shared = tuple(bits(held_first & held_second))
     own_first, own_second = tuple(bits(held_first & ~held_second)), tuple(bits(held_second & ~held_first))
     placed = (*shared, *own_first, *own_second)
@@ -187,55 +186,6 @@ def _group(
     flat = (_cells(sizes, shared), sizes[column], _cells(sizes, own))
     shape = tuple(sizes[i] for i in columns)
     return Group(tuple(tables), tuple(layouts), tuple(views), tuple(sums), shape, flat)
-
-
-def _split(sizes: Axes, size: int, others: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Split tables in two groups so that multiplying them out and contracting costs least.
-
-    All splits are tried for few tables; for more, one table after the other changes sides while that helps.
-
-    Args:
-        sizes: Number of codes of all columns.
-        size: Number of codes of the column that is summed out.
-        others: The other columns of each table, as sets.
-
-    Returns:
-        Positions of the tables in each group; the second may be empty.
-    """
-    free = maximal(others)
-
-    def cost(second: frozenset[int]) -> float:
-        held_second = _union(second)
-        held_first = _union(m for m in free if m not in second)
-        alone = cells_of(sizes, held_first) * (len(free) - len(second))
-        alone += cells_of(sizes, held_second) * len(second) if second else 0
-        # A multiplication within a matrix product is about twenty times cheaper than one on its own.
-        return size * alone + cells_of(sizes, held_first | held_second) * (1 + size / 20)
-
-    if len(free) <= _TABLES_SPLIT_BY_TRIAL:
-        choices = (frozenset(free[i + 1] for i in bits(n)) for n in range(2 ** (len(free) - 1)))
-        best = min(choices, key=cost)
-    else:
-        best, improved = frozenset[int](), True
-        while improved:
-            nearby = min((best ^ {m} for m in free[1:]), key=cost)
-            improved = cost(nearby) < cost(best)
-            best = nearby if improved else best
-    held_first, held_second = _union(m for m in free if m not in best), _union(best)
-    first: list[int] = []
-    second: list[int] = []
-    for i, mask in enumerate(others):
-        inside_first, inside_second = not mask & ~held_first, bool(best) and not mask & ~held_second
-        smaller = cells_of(sizes, held_first) <= cells_of(sizes, held_second)
-        (first if inside_first and (smaller or not inside_second) else second).append(i)
-    return tuple(first), tuple(second)
-
-
-def _union(masks: Iterable[int]) -> int:
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union
 
 
 def _cells(sizes: Axes, axes: Axes) -> int:

@@ -8,14 +8,14 @@ The pass ends in the centroid of each part, so that over each edge the lighter s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.junction_tree.tree import JunctionTree
+from syntabula.models.junction_tree.tree import JunctionTree, inwards
 from syntabula.models.tables import arranged, axes_outside, sum_over
 
 
@@ -48,7 +48,7 @@ def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
         assert home is not None
         weights[home] += tree.domain.size(column)
     steps = []
-    for ways in _inwards(tree, weights):
+    for ways in inwards(tree, weights):
         below: dict[int, set[str]] = {}
         for position, reader, separator in ways:
             held = below.setdefault(position, set()).union(tree.cliques[position])
@@ -56,30 +56,6 @@ def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
             below.setdefault(reader, set()).update(held)
             steps.append(Sending(position, reader, separator, tuple(sent)))
     return steps
-
-
-def _inwards(tree: JunctionTree, weights: Sequence[int]) -> Iterator[list[tuple[int, int, Clique]]]:
-    """Yield each part of the forest, leaves first and its centroid last: cliques, the next inwards, the separators."""
-    around: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
-    for edge in tree.edges:
-        around[edge.child].append((edge.parent, edge.separator))
-        around[edge.parent].append((edge.child, edge.separator))
-
-    def outwards(root: int) -> list[tuple[int, int, Clique]]:
-        ways: list[tuple[int, int, Clique]] = [(root, -1, ())]
-        for position, before, _ in ways:
-            ways += [(to, position, separator) for to, separator in around[position] if to != before]
-        return ways
-
-    children = {edge.child for edge in tree.edges}
-    for root in (i for i in range(len(tree.cliques)) if i not in children):
-        ways = outwards(root)
-        beyond = {position: weights[position] for position, _, _ in ways}
-        for position, before, _ in reversed(ways):
-            if before >= 0:
-                beyond[before] += beyond[position]
-        centroid = [position for position, _, _ in ways if 2 * beyond[position] >= beyond[root]][-1]
-        yield outwards(centroid)[::-1]
 
 
 def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:

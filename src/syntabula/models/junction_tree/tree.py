@@ -1,8 +1,8 @@
-"""Junction trees: which cliques hold a set of marginals, and how large they are."""
+"""Junction trees: which cliques hold a set of marginals, how large they are, and in which order they are walked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -149,3 +149,27 @@ def _spanning_forest(domain: Domain, cliques: tuple[Clique, ...]) -> tuple[Edge,
                 if overlap > best[i][0]:
                     best[i] = (overlap, child)
     return tuple(edges)
+
+
+def inwards(tree: JunctionTree, weights: Sequence[int]) -> Iterator[list[tuple[int, int, Clique]]]:
+    """Yield each part of the forest, leaves first and its centroid last: cliques, the next inwards, the separators."""
+    around: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
+    for edge in tree.edges:
+        around[edge.child].append((edge.parent, edge.separator))
+        around[edge.parent].append((edge.child, edge.separator))
+
+    def outwards(root: int) -> list[tuple[int, int, Clique]]:
+        ways: list[tuple[int, int, Clique]] = [(root, -1, ())]
+        for position, before, _ in ways:
+            ways += [(to, position, separator) for to, separator in around[position] if to != before]
+        return ways
+
+    children = {edge.child for edge in tree.edges}
+    for root in (i for i in range(len(tree.cliques)) if i not in children):
+        ways = outwards(root)
+        beyond = {position: weights[position] for position, _, _ in ways}
+        for position, before, _ in reversed(ways):
+            if before >= 0:
+                beyond[before] += beyond[position]
+        centroid = [position for position, _, _ in ways if 2 * beyond[position] >= beyond[root]][-1]
+        yield outwards(centroid)[::-1]
