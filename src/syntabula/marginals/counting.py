@@ -30,6 +30,15 @@ class CountingEngine(Protocol):
         """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
         ...
 
+    @property
+    def limit_mb(self) -> float:
+        """Largest memory that one call may take, its results included."""
+        ...
+
+    def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
+        """Return the sum of counts over pieces of the table that hold each record once; by cell of their array."""
+        ...
+
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> CountingEngine:
         """Return an engine that counts the same records in another coding.
 
@@ -87,6 +96,15 @@ class MemoryEngine:
     def domain(self) -> Domain:
         """Columns and sizes of the table."""
         return self._table.domain
+
+    @property
+    def limit_mb(self) -> float:
+        """Largest memory that one call may take, its results included."""
+        return self._limit_mb
+
+    def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
+        """Return the counts of the table, which is one piece."""
+        return counts(self._table)
 
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> MemoryEngine:
         """Return an engine of the same records in another coding."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from syntabula._arguments import normalise, not_negative, positive
-from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
@@ -25,7 +25,7 @@ from syntabula.select.merged_codes import coarsen
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
 PAIRS = "measure the tree's pairs"
-_SECONDS_PER_COLUMN = 0.003
+_SECONDS_PER_COLUMN = 0.001
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,13 @@ class SpanningTree(Selector):
         tree = sum(pairs[: len(domain) - 1])
         return [
             PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, fit=columns),
-            PlannedStep(name=TREE, share=third, cells=sum(pairs), fit=columns),
+            PlannedStep(
+                name=TREE,
+                share=third,
+                cells=sum(pairs),
+                fit=columns,
+                work_seconds=SECONDS_PER_WEIGHED_MARGINAL * len(pairs),
+            ),
             PlannedStep(
                 name=PAIRS,
                 share=third,
