@@ -306,6 +306,12 @@ BUILT_IN: tuple[Entry, ...] = (
         paper="Zhang, Xiao and Xie 2016",
     ),
     Entry(
+        kind="discretizer",
+        key="fine",
+        home="syntabula.prepare.fine:FineBins",
+        summary="Exact values and bins of equal counts, up to 1,000: without privacy, for models of records.",
+    ),
+    Entry(
         kind="attack",
         key="groundhog",
         home="syntabula.attacks.groundhog:GroundHog",

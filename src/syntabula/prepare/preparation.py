@@ -16,6 +16,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
 from syntabula.prepare import domain_warnings
 from syntabula.prepare.discretizer import is_worth_fitting
+from syntabula.prepare.fine import FINE_BINS, FineBins
 from syntabula.prepare.found_columns import find_columns, one_by_one
 from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
 from syntabula.prepare.preprocessing import BinCount, Preprocessing
@@ -46,7 +47,7 @@ class Preparation:
 
     Attributes:
         settings: The options.
-        bins: Largest number of bins of a column, or "auto" for the rule of `budget_rice`.
+        bins: Largest number of bins of a column, or "auto" for the rule of `usual_bins`.
         count: Share for counting the records; 0 if their number is not needed.
         types: Share of each column whose type has to be found.
         domains: Share of each column whose domain has to be found.
@@ -118,7 +119,7 @@ class Preparation:
 
     def most_bins(self, budget: Budget, n_rows: float) -> int:
         """Return the number of bins of columns that do not state their own."""
-        return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
+        return usual_bins(self.settings, self.bins, budget, n_rows)
 
     def typed(
         self,
@@ -209,6 +210,15 @@ class Preparation:
         if self.settings.within == "even":
             return bins, None
         return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
+
+
+def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
+    """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
+    if bins != "auto":
+        return bins
+    if isinstance(settings.fitted, FineBins) and budget.currency == "none":
+        return FINE_BINS
+    return budget_rice(n_rows, budget.epsilon)
 
 
 def prepare(

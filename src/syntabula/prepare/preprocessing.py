@@ -27,7 +27,8 @@ class Preprocessing:
 
     Attributes:
         discretizer: "privtree", best on average in the paper and, at epsilon 1, here (at 10 even bins are:
-            benchmarks/results), "quantile" and "kmeans" look at the column privately; "uniform" costs nothing.
+            benchmarks/results), "quantile" and "kmeans" look at the column privately; "uniform" costs nothing. "fine"
+            takes the values as they are, and is "privtree" under a budget.
             Or the name of a plug-in's, or an object of your own; see `FittedDiscretizer`.
         within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which
             takes half of what the bins would cost.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.events import Event, ExponentialEvent
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
@@ -28,6 +28,7 @@ from syntabula.privacy.run import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spend_records import NoisyArray
 from syntabula.privacy.spend_token import Token
+from syntabula.privacy.statistics.fine_cuts import fine_cuts
 from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.statistics.split_tree import (
@@ -301,6 +302,33 @@ class ColumnCurator:
             is_readable=lambda decisions: are_decisions(root, decisions, most_leaves=most_leaves),
         )
         return leaves_of(root, decisions, most_leaves=most_leaves)
+
+    def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
+        """Return exact cuts between the values, `statistics.fine_cuts`; only where privacy is switched off.
+
+        Args:
+            most: Largest number of bins.
+            step: What the ledger calls this.
+
+        Raises:
+            BudgetError: If there is a budget, as no noise protects what this returns.
+        """
+
+        def draw(token: Token) -> NoisyArray:
+            token.consume()
+            return fine_cuts(self._sorted(), most).view(np.int64)
+
+        # Exact answers are recorded as whole numbers.
+        cuts = answer(
+            self._ledger,
+            self._source,
+            ExactEvent("cuts between values"),
+            step=step,
+            query=[most],
+            draw=draw,
+            longest=most * np.dtype(np.int64).itemsize,
+        )
+        return cuts.view(self._sorted().values.dtype)
 
     def _answer(
         self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]
