@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-Kind = Literal["synthesizer", "selector", "model", "discretizer", "metric", "attack"]
+Kind = Literal["synthesizer", "selector", "model", "record_model", "discretizer", "metric", "attack"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -169,6 +169,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="argn",
+        name="ARGN",
+        home="syntabula.synthesizers.argn:ARGN",
+        summary="A network that draws each column given any others, trained on records: without privacy, the nearest.",
+        paper="after Tiwald et al. 2025, TabularARGN",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -283,6 +292,13 @@ BUILT_IN: tuple[Entry, ...] = (
         key="bayesian_network",
         home="syntabula.models.bayesian_network:BayesianNetwork",
         summary="Each column given a few before it, as in PrivBayes.",
+    ),
+    Entry(
+        kind="record_model",
+        key="autoregressive",
+        home="syntabula.record_models.autoregressive:Autoregressive",
+        summary="A network that draws any column given any others, trained on records.",
+        extra="neural",
     ),
     Entry(
         kind="discretizer",

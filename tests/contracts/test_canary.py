@@ -23,7 +23,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
-from small_settings import small_parts, small_words
+from small_settings import PRIVATE, small_parts, small_words
 
 import syntabula as st
 from syntabula.cli.main import main
@@ -36,7 +36,6 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.table.coding.codec import Codec
 from syntabula.table.read import read
 
-METHODS = [info.key for info in st.list_synthesizers()]
 N = len(NAMES)
 
 SCHEMA = st.Schema(
@@ -130,12 +129,12 @@ class TestSearch:
 
 
 # All methods share the command line.
-BY_COMMAND = [m if m in ("auto", "mst") else pytest.param(m, marks=pytest.mark.thorough) for m in METHODS]
+BY_COMMAND = [m if m in ("auto", "mst") else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 class TestArtifacts:
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("method", PRIVATE)
     @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
     def test_nothing_that_a_fit_leaves_holds_a_cell(
         self, method: str, schema: st.Schema | None, tmp_path: Path, log: pytest.LogCaptureFixture

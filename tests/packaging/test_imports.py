@@ -23,7 +23,7 @@ EVERYWHERE = {
     "_warnings",
 }
 _ENCODED = {"marginals", "privacy", "bins", "table"}
-_LEARNING = {*_ENCODED, "models", "select"}
+_LEARNING = {*_ENCODED, "models", "record_models", "select"}
 MAY_IMPORT: dict[str, set[str]] = {
     "marginals": set(),
     "privacy": {"marginals"},
@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prepare": _ENCODED,
     "datasets": _ENCODED,
     "models": {"marginals"},
+    "record_models": {"models", "privacy", "marginals"},
     "select": {"models", "privacy", "marginals"},
     "synthesizers": {*_LEARNING, "prepare"},
     "metrics": _ENCODED,

@@ -228,6 +228,11 @@ class Curator:
 
         return int(self._answer(self._choice(len(families), share), step, families, draw)[0])
 
+    def _records(self) -> EncodedTable:
+        """Return all records, for `RecordCurator`, which knows when that is allowed."""
+        records = self._engine.records()
+        return self._recoding.encode(records) if self._recoding else records
+
     def _answer(
         self, event: Event, step: str, query: Sequence[Clique], draw: Callable[[Token], NoisyArray]
     ) -> NoisyArray:
