@@ -34,7 +34,7 @@ def fine_cuts(points: SortedPoints, most: int) -> NDArray[Any]:
     frequent = (counts >= each) | (values.size <= parts)
     doublings = min(int(np.log2(each / LEAST_RECORDS)), parts // 4)
     ends = LEAST_RECORDS * (2.0 ** np.arange(1, doublings + 1) - 1)
-    steps = np.sort(np.concatenate([ends, np.arange(each, n - each, each), n - ends]))
+    steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))
     part = np.searchsorted(steps, np.cumsum(counts) - counts, side="right")
     begins = np.append(True, np.diff(part) > 0) | frequent
     alone = values[frequent]
