@@ -29,6 +29,7 @@ from syntabula.record_models.representation import ColumnLookup, column_lookup, 
 _ROWS_AT_ONCE = 4096
 _TRIED = 20_000
 _LEAST_ACCEPTED = 1e-4
+_USUAL_BINS = 300
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +77,9 @@ class Autoregressive(RecordModel):
         """Say what training takes, from a timed step on a made-up batch."""
         batch = max(min(training.batch, n_rows), 1)
         ordered = tuple(c in domain.ordered for c in domain)
-        seconds = _timed_step(replace(self, _domain=None), domain.sizes, ordered, training, batch)
+        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
+        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        seconds = _timed_step(replace(self, _domain=None), usual, ordered, training, batch)
         seconds *= training.steps_for(n_rows)
         if training.seconds is not None:
             seconds = min(seconds, training.seconds)
