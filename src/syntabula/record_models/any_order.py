@@ -62,11 +62,14 @@ class AnyOrderNetwork:
     Args:
         lookups: Of each column.
         parameters: Weights as in `shapes_of`.
+        dropout: Part of what the first layer says that is left out at random while it is trained.
     """
 
-    def __init__(self, lookups: Sequence[ColumnLookup], parameters: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, lookups: Sequence[ColumnLookup], parameters: Mapping[str, Tensor], *, dropout: float = 0.0
+    ) -> None:
         torch = require("torch", "neural")
-        self.parameters = parameters
+        self.parameters, self._dropout = parameters, dropout
         device = parameters["embedding"].device
         self._sizes = [lookup.size for lookup in lookups]
         starts = np.cumsum([0, *[size + 1 for size in self._sizes[:-1]]])
@@ -96,7 +99,12 @@ class AnyOrderNetwork:
         n_known = torch.randint(d, (n, 1), generator=random, device=records.device)
         places = torch.rand((n, d), generator=random, device=records.device).argsort(1).argsort(1)
         known = places < n_known
-        heads = self._heads(torch.where(known, records, self._unknown))
+        kept = None
+        if self._dropout and torch.is_grad_enabled():
+            shape = (n, self.parameters["bias/0"].shape[0])
+            drawn = torch.rand(shape, generator=random, device=records.device)
+            kept = (drawn >= self._dropout) / (1 - self._dropout)
+        heads = self._heads(torch.where(known, records, self._unknown), kept)
         losses = torch.zeros(n, device=records.device)
         for column in range(d):
             rows = torch.nonzero(~known[:, column])[:, 0]
@@ -106,8 +114,13 @@ class AnyOrderNetwork:
         found: Tensor = losses * (d / (d - n_known[:, 0]))
         return found
 
-    def _heads(self, codes: Tensor) -> Tensor:
-        """Return what the distributions are made of [batch, columns, numbers], from codes or their absence."""
+    def _heads(self, codes: Tensor, kept: Tensor | None = None) -> Tensor:
+        """Return what the distributions are made of [batch, columns, numbers], from codes or their absence.
+
+        Args:
+            codes: Positions of codes [batch, columns]; their number where a column is unknown.
+            kept: Factors of what the first layer says [batch, units]; None for none.
+        """
         torch, weights = require("torch", "neural"), self.parameters
         silu: Callable[[Tensor], Tensor] = torch.nn.functional.silu
         n = len(codes)
@@ -116,6 +129,8 @@ class AnyOrderNetwork:
             waves = [table[codes[:, j]] for j, table in zip(self._ordered, self._waves, strict=True)]
             hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
         hidden, layer = silu(hidden + weights["bias/0"]), 1
+        if kept is not None:
+            hidden = hidden * kept
         while f"layer/{layer}" in weights:
             hidden = hidden + silu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
             layer += 1

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import count, normalise
+from syntabula._arguments import count, normalise, real
 from syntabula._planning import FitCost, Progress
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
@@ -47,6 +47,7 @@ class Autoregressive(RecordModel):
         layers: Number of them.
         embedding: Numbers that the network learns for each code.
         waves: Cosines of its rank that tell it of a code of an ordered column.
+        dropout: Part of the first layer that is left out at random in training, against learning records by heart.
     """
 
     kind: ClassVar[str] = "autoregressive"
@@ -55,13 +56,21 @@ class Autoregressive(RecordModel):
     layers: int = 2
     embedding: int = 16
     waves: int = 16
+    dropout: float = 0.1
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        normalise(self, units=count(), layers=count(), embedding=count(), waves=count())
+        normalise(
+            self,
+            units=count(),
+            layers=count(),
+            embedding=count(),
+            waves=count(),
+            dropout=real("a number of at least 0 and below 1", lambda part: 0 <= part < 1),
+        )
 
     @property
     def domain(self) -> Domain:
@@ -236,7 +245,8 @@ class Autoregressive(RecordModel):
 
     def _network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> AnyOrderNetwork:
         shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
-        return AnyOrderNetwork(lookups, first_weights(lookups, shapes, device=device, random=random))
+        weights = first_weights(lookups, shapes, device=device, random=random)
+        return AnyOrderNetwork(lookups, weights, dropout=self.dropout)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: domain and options as facts, one-way marginals and weights as arrays."""

@@ -28,6 +28,7 @@ _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
 _LONGEST_GRADIENT = 5.0
 _WEIGHT_DECAY = 1e-4
+_LAST_PART = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class Training:
     """How a network is trained on records.
 
     The learning rate grows for the first steps and then falls along half a cosine to zero. What is kept is a running
-    mean of the weights, as it was when records held out from training were most probable.
+    mean of the weights, as it was when records held out from training were most probable. Where these gain nothing more,
+    training goes back to that mean and takes the last fifth of its steps from there, at a low rate.
 
     Attributes:
         steps: At most so many batches; None for 30 passes over the records, from 400 to 6,000 steps.
@@ -44,7 +46,8 @@ class Training:
         batch: Records in a batch; all of them where there are fewer.
         learning_rate: Of AdamW, at its largest.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
-        patience: Training ends when so many looks at the held-out records, of 25, brought nothing.
+        patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
+            when as many brought nothing again.
         average: How much of the running mean of the weights is kept at each step.
         threads: How many train on a processor. The same table and seed of the method give the same model for the same
             number.
@@ -56,7 +59,7 @@ class Training:
     batch: int = 512
     learning_rate: float = 2e-3
     held_out: float = 0.1
-    patience: int = 6
+    patience: int = 4
     average: float = 0.998
     threads: int = 1
     device: str = "auto"
@@ -161,18 +164,25 @@ class _Run:
         steps = self._training.steps_for(len(self._table))
         look_every = max(steps // _LOOKS, 1)
         began, shown = perf_counter(), TRAIN
-        step, done = 0, 0.0
+        step, left_out, done = 0, 0, 0.0
         progress(TRAIN, 0.0)
         while done < 1:
             loss = self._step(done, step)
             step += 1
             elapsed = perf_counter() - began
-            done = max(step / steps, elapsed / (self._training.seconds or math.inf))
+            done = max((step + left_out) / steps, elapsed / (self._training.seconds or math.inf))
             if step % look_every == 0 or done >= 1:
                 self._check(float(loss), step)
-                if self._look() or done >= 1:
+                gains_nothing = self._look()
+                if gains_nothing and done < _LAST_PART:
+                    left_out = math.ceil(_LAST_PART * steps) - step
+                    done = _LAST_PART
+                    self._go_back()
+                elif gains_nothing or done >= 1:
                     break
-                left = elapsed / done - elapsed
+                left = elapsed / step * (steps - step - left_out)
+                if self._training.seconds is not None:
+                    left = min(left, self._training.seconds - elapsed)
                 shown = f"{TRAIN}: loss {self._seen(float(loss)):.4g}, at most {left:,.0f} s left"
             if step % 10 == 0:
                 progress(shown, done)
@@ -220,6 +230,15 @@ class _Run:
             self._since += 1
         return self._since >= self._training.patience
 
+    def _go_back(self) -> None:
+        """Take the best mean for the weights."""
+        assert self._best is not None
+        torch = require("torch", "neural")
+        with torch.no_grad():
+            for weights in (self._weights, self._mean):
+                torch._foreach_copy_(weights, self._best)
+        self._since = 0
+
     def _check(self, loss: float, step: int) -> None:
         if not math.isfinite(loss):
             raise TrainingError(
@@ -239,8 +258,6 @@ def seconds_per_step(
     make: Callable[[Any, Generator], Trainable], sizes: tuple[int, ...], training: Training, batch: int
 ) -> float:
     """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`."""
-    rng = np.random.default_rng(0)
-    made_up = rng.integers(0, sizes, (batch, len(sizes)))
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
@@ -250,7 +267,8 @@ def seconds_per_step(
     with training_threads(training.threads):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)
-        table = torch.as_tensor(made_up, device=device)
+        places = torch.rand((batch, len(sizes)), generator=random, device=device)
+        table = (places * torch.tensor(sizes, device=device)).long()
         run = _Run(network, table, table[:0], random, training)
         for step in range(3):
             began = clock()
