@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.spread import Spread
+from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, integer_dtype
-from syntabula.bins.within_bin import normal_within, uniform_within
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.column_codes import Binned, all_labels, n_codes
 from syntabula.table.schema.columns import (
