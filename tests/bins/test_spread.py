@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,11 +11,6 @@ from scipy import stats
 from syntabula.bins.spread import Parts, Spread, cut, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import SchemaError
-from syntabula.prepare.spread import fit_spread
-from syntabula.privacy.budget import Budget
-from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import SeededNoise
 
 
 class TestRoundTrip:
@@ -76,32 +69,7 @@ class TestDistribution:
         assert np.abs(uniform - np.arange(40_000) / 40_000).max() < 0.0142
 
 
-RNG = np.random.default_rng(0)
-
-
-def fitted(points, bins, budget):
-    ledger = Ledger(budget)
-    column = ColumnCurator(points, ledger, SeededNoise(0))
-    return fit_spread(column, bins, share=Fraction(1, 2), step="spread"), ledger
-
-
-class TestFit:
-    @pytest.mark.parametrize("budget", [Budget.none(), Budget.pure(10.0), Budget(epsilon=5.0, delta=1e-5)])
-    def test_finds_where_the_values_of_each_bin_lie(self, budget):
-        points = np.concatenate([RNG.normal(0.3, 0.05, 5_000), RNG.normal(1.8, 0.02, 5_000)])
-
-        spread, ledger = fitted(points, Bins((0.0, 1.0, 2.0)), budget)
-
-        assert spread.means == pytest.approx((0.3, 0.8), abs=0.02)
-        assert spread.deviations == pytest.approx((0.05, 0.02), abs=0.02)
-        if budget.total is not None:
-            assert 0 < ledger.spent <= Fraction(1, 2) * budget.total
-
-    def test_an_empty_bin_keeps_even_values(self):
-        spread, _ = fitted(np.full(1_000, 0.5), Bins((0.0, 1.0, 2.0)), Budget.pure(5.0))
-
-        assert spread.deviations[1] == 0
-
+class TestRefusals:
     def test_numbers_outside_their_range_are_refused(self):
         with pytest.raises(SchemaError):
             Spread((1.5,), (0.1,))

@@ -129,7 +129,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "cli/test_synth.py::TestDomains::test_observed_domains_work_and_taint_the_statement",
             "cli/test_synth.py::TestDomains::test_no_schema_is_needed_and_the_statement_says_what_was_found",
             "contracts/test_bad_input.py::TestMatrix[observed domains without leave]",
-            "prepare/test_categories.py::TestFound::test_labels_of_single_records_stay_in",
+            "prepare/test_private_domain.py::TestFound::test_labels_of_single_records_stay_in",
         ),
     ),
     "P8": (
@@ -148,7 +148,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "table/frames/test_frames.py::TestOtherLibraries"
             "::test_no_cell_decides_how_whole_numbers_of_128_bits_are_read",
             "table/frames/test_retyping.py::TestObjects::test_do_not_say_how_the_output_is_stored",
-            "prepare/test_hidden_domain.py::test_its_values_count_as_one_and_a_warning_says_so",
+            "prepare/test_found_columns.py::test_its_values_count_as_one_and_a_warning_says_so",
             "marginals/test_memory_engine.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
             "table/files/test_declared_cells.py::TestEncoding::test_one_odd_cell_changes_its_own_record_only",
         ),

@@ -22,7 +22,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
-from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.doors import candidates
 from syntabula.privacy.doors import tables as curators
 from syntabula.privacy.doors.candidates import Candidates

@@ -20,7 +20,7 @@ from syntabula.bins.uniform import Bins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
-from syntabula.prepare.spread import fit_spread
+from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
 from syntabula.privacy.doors.cells import CellCurator

@@ -14,14 +14,10 @@ from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.prepare import domain_warnings
-from syntabula.prepare.discretizer import is_worth_fitting
-from syntabula.prepare.found_columns import find_columns, one_by_one
-from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
-from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
+from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.prepare.private_domain import check_extractable
-from syntabula.prepare.rare import RareCategories
-from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
@@ -133,12 +129,8 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's columns that are not declared, and return the table that all types read."""
-        found: dict[str, PhysicalType | None] = {}
-        for name, share in one_by_one(self.types, "find the types", progress):
-            kinds = file.cell_kinds(name)
-            found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
-        domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
-        return file.typed({name: physical or TEXT for name, physical in found.items()}, schema)
+        found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
+        return file.typed(found, schema)
 
     def codec(
         self,

@@ -17,10 +17,9 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning
 from syntabula.marginals.engines import engine_for
 from syntabula.models.recoded import RecodedModel
-from syntabula.prepare.found_types import NUMBER, TEXT
+from syntabula.prepare.found_columns import NUMBER, TEXT
 from syntabula.prepare.preparation import Preparation, prepare
-from syntabula.prepare.preprocessing import BinCount, Preprocessing
-from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
