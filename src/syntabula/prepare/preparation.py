@@ -25,11 +25,10 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_text import domain_step
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.files.untyped_file import UntypedFile
 from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.schema.column_codes import span
-from syntabula.table.schema.columns import Categorical, Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 _COUNT_STEP = "count the records"
@@ -160,7 +159,7 @@ class Preparation:
         spreads: dict[str, Spread] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
-            if not isinstance(column, Numeric | Date | Datetime):
+            if not isinstance(column, Ordered):
                 continue
             refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
             bins[name] = refined[0]
@@ -171,7 +170,7 @@ class Preparation:
     def _refine(
         self,
         name: str,
-        column: Numeric | Date | Datetime,
+        column: Ordered,
         table: RawTable,
         most_bins: int,
         n_estimated: float,
@@ -179,7 +178,7 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
     ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = span(column)
+        lower, upper, integer = column.span()
         count = most_bins if column.bins is None else column.bins
         worth = is_worth_fitting(lower, upper, integer=integer, count=count)
         discretizer = self.settings.fitted
@@ -236,9 +235,7 @@ def prepare(
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     finds_labels = any(stored.is_labels for stored in found.values())
     wide = [
-        name
-        for name, column in declared.items()
-        if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
+        name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
     ]
     refined = wide if settings.costs_bins else []
     if not found and not refined and not (wide and bins == "auto"):
@@ -289,9 +286,8 @@ def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
     return settings.share / 20 if needed else Fraction(0)
 
 
-def _is_worth(column: Column, bins: BinCount) -> bool:
-    assert isinstance(column, Numeric | Date | Datetime)
-    lower, upper, integer = span(column)
+def _is_worth(column: Ordered, bins: BinCount) -> bool:
+    lower, upper, integer = column.span()
     stated = column.bins if column.bins is not None else bins
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated

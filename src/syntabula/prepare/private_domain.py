@@ -20,7 +20,7 @@ from syntabula.privacy.doors.labels import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_text import domain_step
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -32,6 +32,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    Ordered,
 )
 
 MOST_DECIMALS = 6
@@ -281,7 +282,7 @@ class _Search:
             provenance="private",
         )
 
-    def _bounds(self, widest: Numeric | Date | Datetime, share: Fraction) -> FoundBounds:
+    def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
         points, n_missing = ordered_points(widest, self.raw)
         return extract_bounds(self._curator(points, n_missing), share=share, step=self.step)
 

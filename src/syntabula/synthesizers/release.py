@@ -22,7 +22,7 @@ from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.coding.codec import Codec
-from syntabula.table.frames.output_types import output_type
+from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 

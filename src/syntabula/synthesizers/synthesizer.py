@@ -44,7 +44,6 @@ from syntabula.table.draft import whole_schema
 from syntabula.table.files.untyped_file import UntypedFile, is_untyped, untyped_file
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema.column_codes import is_learned
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import (
     Schema,
@@ -234,7 +233,7 @@ class Synthesizer(ABC):
         if declared is not None:
             check_declared(declared, allow_observed=self.allow_observed)
             # What is declared takes its memory whatever is found beside it.
-            if is_whole(declared) or any(map(is_learned, declared.columns.values())):
+            if is_whole(declared) or any(c.is_learned for c in declared.columns.values()):
                 self._check_memory(declared)
         if self.progress is not None:
             self.progress(_READ, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.files.declared_texts import read_texts
+from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.duckdb_columns import connection, one_file, quoted
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.interrupts import interruptible

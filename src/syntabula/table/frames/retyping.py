@@ -63,7 +63,7 @@ def _is_kept(table: RawTable, name: str, column: Column) -> bool:
 
 def _read_as_texts(table: RawTable, declared: Mapping[str, Column]) -> dict[str, RawColumn]:
     """Read columns by their texts, each distinct one once."""
-    from syntabula.table.files.declared_texts import read_texts
+    from syntabula.table.files.declared_cells import read_texts
 
     texts: dict[str, list[str | None]] = {}
     rows: dict[str, NDArray[np.intp]] = {}
