@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from syntabula.table.database import connection
 from syntabula.table.files import duckdb_writing
 from syntabula.table.files.files import read_table, write_parts, write_table
-from syntabula.table.frames.duckdb_columns import connection
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntabula.errors import DataError
-from syntabula.table.files.csv_safety import DELIMITERS
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
 from syntabula.table.files.declared_cells import matches, read_declared, read_written, stripped, written_cells
-from syntabula.table.frames.duckdb_columns import connection, in_order, one_file, quoted, read_relation
-from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import RawColumn
+from syntabula.table.files.formats import DELIMITERS
+from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 FIRST_LINES = 100
@@ -96,8 +95,6 @@ def load_texts(
     """
     import duckdb
 
-    from syntabula.table.frames.frames import check_names
-
     reader = _Reader(database, path, compression)
 
     def load() -> list[str]:
@@ -114,8 +111,6 @@ def load_texts(
 
 
 def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
-    from syntabula.table.frames.frames import check_names
-
     database = reader.database
     names, found = _header(reader, delimiter, schema)
     check_names(names)

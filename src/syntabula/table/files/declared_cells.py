@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.frames.duckdb_columns import connection, in_order, quoted, read_relation
+from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
 from syntabula.table.frames.object_columns import object_array
-from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema

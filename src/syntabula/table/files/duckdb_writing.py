@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import DataError
-from syntabula.table.files.csv_safety import DELIMITERS, neutralised, neutralised_sql
+from syntabula.table.database import connection, identifier, in_order, interruptible, one_file, quoted
+from syntabula.table.files.formats import DELIMITERS
 from syntabula.table.files.pieces import drained, release_each
-from syntabula.table.frames.conform import as_integers
-from syntabula.table.frames.duckdb_columns import connection, identifier, in_order, one_file, quoted
+from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
 
 _INTEGERS = {
@@ -34,8 +33,10 @@ _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
 _MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
 """From a column's name, values and alias: an array for DuckDB, and the expression that is written."""
-_NS_LIMIT = np.iinfo(np.int64).max // 1000
-
+# What may begin a formula (OWASP, CSV Injection), in half and in full width. A number cannot run, and negative
+# numbers are common labels.
+_STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+_PLAIN_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
 
 Parts = Iterable[Mapping[str, RawColumn]]
 """A table in pieces of some rows each, of the same columns and types; at least one."""
@@ -83,13 +84,13 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
         if column.physical.kind == "boolean" and slash:
             return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
         text = neutralise and column.physical.kind == "text"
-        return value, neutralised_sql(expression) if text else expression
+        return value, _neutralised_sql(expression) if text else expression
 
     iterator = iter(parts)
     begun = [next(iterator)]
     names = list(begun[0])
     # The header is a row of its own, as DuckDB would rename columns that differ in case only.
-    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
+    header = [f"{quoted(_neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
     for name in names:
         if "\r" in name:
             raise DataError(
@@ -263,7 +264,19 @@ def _moment_type(column: RawColumn) -> str:
     matched = _UNIT.search(column.physical.name)
     named = column.physical.name.upper()
     unit = matched[1] if matched else next((u for u, t in _MOMENTS.items() if t == named), "us")
-    present = column.values[~column.missing]
-    if unit == "ns" and present.size and np.abs(present).max() > _NS_LIMIT:
-        unit = "us"
-    return _MOMENTS[unit]
+    return _MOMENTS[held_unit(column, unit)]
+
+
+def _neutralised(text: str) -> str:
+    """Put an apostrophe before text that starts like a formula, unless it is a plain number."""
+    if re.match(_STARTS_FORMULA, text) and not re.fullmatch(_PLAIN_NUMBER, text):
+        return f"'{text}"
+    return text
+
+
+def _neutralised_sql(column: str) -> str:
+    """Return the SQL expression that does the same as `_neutralised` to a column of text."""
+    return (
+        f"CASE WHEN regexp_matches({column}, '{_STARTS_FORMULA}') AND NOT "
+        f"regexp_full_match({column}, '{_PLAIN_NUMBER}') THEN '''' || {column} ELSE {column} END"
+    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syntabula._extras import require
 from syntabula._input_files import not_a_file
@@ -15,8 +16,7 @@ from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, file_format
 from syntabula.table.frames.conform import conform
-from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
 
 if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema
@@ -54,7 +54,9 @@ def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
-        columns, n_rows = _read_parquet(place)
+        from syntabula.table.database import read_parquet
+
+        columns, n_rows = read_parquet(place)
     elif kind.container == "jsonl":
         from syntabula.table.files.json_reading import read_json_lines
 
@@ -128,8 +130,6 @@ def write_parts(
 def _conformed(
     columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]
 ) -> dict[str, RawColumn]:
-    from syntabula.table.frames.frames import check_names
-
     check_names(columns)
     if len({c.values.size for c in columns.values()}) > 1:
         raise DataError("the columns of a table differ in length")
@@ -138,7 +138,7 @@ def _conformed(
 
 def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
     if kind.container == "arrow":
-        from syntabula.table.files.arrow_writing import write_arrow
+        from syntabula.table.frames.arrow_tables import write_arrow
 
         write_arrow(parts, path)
         return
@@ -202,53 +202,7 @@ def check_readable(path: str, *, once: bool = False) -> None:
         raise DataError(f"cannot read {path!r}: {error.strerror}") from None
 
 
-def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
-    import duckdb
-
-    from syntabula.table.frames.duckdb_columns import connection, one_file, read_relation
-    from syntabula.table.frames.frames import check_names
-
-    with connection() as database:
-
-        def fetch() -> tuple[dict[str, RawColumn], int]:
-            described = database.execute(
-                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
-            ).fetchall()
-            names = _top_level(described)
-            check_names(names)
-            aliases = ", ".join(f"c{i}" for i in range(len(names)))
-            relation = database.sql(
-                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
-            )
-            return read_relation(relation, names)
-
-        try:
-            return interruptible(database, fetch)
-        except duckdb.Error:
-            raise DataError(
-                f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"
-            ) from None
-
-
-def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
-    """Return the names of the root's children from a schema listed depth first."""
-    names, position = [], 1
-
-    def skip(start: int) -> int:
-        end = start + 1
-        for _ in range(described[start][1] or 0):
-            end = skip(end)
-        return end
-
-    while position < len(described):
-        names.append(str(described[position][0]))
-        position = skip(position)
-    return names
-
-
 def _read_arrow(path: str) -> RawTable:
-    from dataclasses import replace
-
     from syntabula.table.frames.frames import from_frame
 
     feather = require("pyarrow.feather", "arrow")

@@ -23,6 +23,9 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+DELIMITERS = ",;\t|"
+"""Characters that may lie between the cells of delimited text."""
+
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._memory import memory_for
+from syntabula.table.database import connection, in_order, interruptible, read_relation
 from syntabula.table.files.csv_reading import PATTERNS, load_texts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, read_written, stripped
 from syntabula.table.files.files import check_readable
 from syntabula.table.files.formats import file_format
-from syntabula.table.frames.duckdb_columns import connection, in_order, read_relation
-from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable
 from syntabula.table.schema.schema import Schema
 

@@ -183,3 +183,10 @@ def as_integers(column: RawColumn, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.where(column.missing, column.values.dtype.type(0), column.values).astype(
         narrowest(column, dtype)
     )
+
+
+def held_unit(column: RawColumn, unit: str) -> str:
+    """Return a unit of time if it can hold the column's present values in 64 bits, else "us"."""
+    present = column.values[~column.missing]
+    beyond = unit == "ns" and present.size and np.abs(present).max() > np.iinfo(np.int64).max // 1000
+    return "us" if beyond else unit

@@ -18,6 +18,7 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _FIRST_DAY = dt.date(1970, 1, 1).toordinal()
 _EXACT = 2**53
+_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
 def object_array(values: list[Any]) -> NDArray[Any]:
@@ -25,6 +26,11 @@ def object_array(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def in_microseconds(values: NDArray[Any], unit: str) -> NDArray[Any]:
+    """Return times [n] of a unit, "s", "ms", "us" or "ns", in whole microseconds, rounded down."""
+    return values // 1000 if unit == "ns" else values * _MICROSECONDS[unit]
 
 
 def is_missing(value: object) -> bool:
