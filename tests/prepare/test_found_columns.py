@@ -18,7 +18,7 @@ from syntabula.prepare.found_columns import find_type, hidden_domain, warn_of_hi
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.table.files.untyped_file import CELL_KINDS
+from syntabula.table.files.cell_types import CELL_KINDS
 from syntabula.table.raw import PhysicalType
 
 N_CELLS = 10_000

@@ -17,7 +17,8 @@ from syntabula.prepare.private_domain import extract_column
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.files.untyped_file import CELL_KINDS, UntypedFile
+from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
@@ -44,7 +45,7 @@ _MOST_NAMES = 20
 
 
 def find_types(
-    file: UntypedFile,
+    file: DelimitedFile,
     shares: Mapping[str, Fraction],
     *,
     ledger: Ledger,

@@ -26,7 +26,7 @@ from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_text import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import ordered_points
-from syntabula.table.files.untyped_file import UntypedFile
+from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
@@ -120,7 +120,7 @@ class Preparation:
 
     def typed(
         self,
-        file: UntypedFile,
+        file: DelimitedFile,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,

@@ -41,7 +41,7 @@ from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.run_facts import run_facts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import whole_schema
-from syntabula.table.files.untyped_file import UntypedFile, is_untyped, untyped_file
+from syntabula.table.files.delimited import DelimitedFile, delimited_file, is_delimited
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.columns import Identifier
@@ -241,7 +241,7 @@ class Synthesizer(ABC):
             # Records of JSON say which columns there are, and in which order, unless a schema does.
             of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
             keys_read = of_json and not is_whole(declared)
-            if isinstance(table, UntypedFile):
+            if isinstance(table, DelimitedFile):
                 if declared is not None:
                     declared.check_names(table.names)
             elif is_whole(declared):
@@ -256,7 +256,7 @@ class Synthesizer(ABC):
 
     def _fit(
         self,
-        source: RawTable | UntypedFile,
+        source: RawTable | DelimitedFile,
         schema: Schema | None,
         journal: Journal | None,
         *,
@@ -266,14 +266,14 @@ class Synthesizer(ABC):
         report = self.progress or (lambda step, done: None)
         noise = self.noise or (SecureNoise() if self.seed is None else SeededNoise(self.seed))
         found = _to_find(source, schema)
-        types_found = isinstance(source, UntypedFile)
+        types_found = isinstance(source, DelimitedFile)
         prepared = self._preparation(schema, found, types_found=types_found)
         ledger = self._ledger(prepared, noise, schema, journal)
 
         def preparing(step: str, done: float) -> None:
             report(step, _PREPARED * done)
 
-        if isinstance(source, UntypedFile):
+        if isinstance(source, DelimitedFile):
             table = prepared.typed(source, schema, ledger, noise, progress=preparing)
             found = _to_find(table, schema)
             prepared = self._preparation(schema, found, types_found=True)
@@ -353,9 +353,9 @@ class Synthesizer(ABC):
         codec = guessed_codec(schema, self.bins, GUESSED_ROWS, self._budget)
         self._plan(codec, self._preparation(schema, {}), GUESSED_ROWS).check(self.memory_mb, codec.domain)
 
-    def _opened(self, source: Any, schema: Schema | None) -> AbstractContextManager[RawTable | UntypedFile]:
-        if not is_whole(schema) and not self.allow_observed and is_untyped(source):
-            return untyped_file(source, schema)
+    def _opened(self, source: Any, schema: Schema | None) -> AbstractContextManager[RawTable | DelimitedFile]:
+        if not is_whole(schema) and not self.allow_observed and is_delimited(source):
+            return delimited_file(source, schema)
         return nullcontext(read(source, schema))
 
     def _opened_journal(self) -> AbstractContextManager[Journal | None]:
@@ -366,9 +366,9 @@ _LEARNING = {"bins", "preprocessing", "rare"}
 """Common fields that change what is asked of the table; the others only say how a run goes."""
 
 
-def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
+def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
-    if isinstance(source, UntypedFile):
+    if isinstance(source, DelimitedFile):
         physical = source.physical
     else:
         physical = {name: column.physical for name, column in source.columns.items()}

@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from syntabula._extras import require
-from syntabula._input_files import not_a_file
 from syntabula._memory import memory_for
 from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
-from syntabula.table.files.formats import FileFormat, file_format
+from syntabula.table.files.formats import FileFormat, check_readable, file_format
 from syntabula.table.frames.conform import conform
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
 
@@ -26,7 +25,7 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
     """Read a table from a file, its format given by the suffix.
 
     With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, delimited text
-    is typed as `csv_reading` says, JSON Lines as `json_reading` says; the types then depend on the cells. Parquet and
+    is typed as `cell_types` says, JSON Lines as `json_reading` says; the types then depend on the cells. Parquet and
     Arrow files keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
     fetched from a network and nothing is written.
 
@@ -62,7 +61,7 @@ def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
 
         columns, n_rows = read_json_lines(place, kind.compression, schema)
     else:
-        from syntabula.table.files.csv_reading import read_delimited
+        from syntabula.table.files.delimited import read_delimited
 
         delimiter = "\t" if kind.container == "tsv" else None
         columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
@@ -179,27 +178,6 @@ def _reason(error: Exception) -> str:
     text = str(error)
     known = (os.strerror(code) for code in errno.errorcode)
     return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
-
-
-def check_readable(path: str, *, once: bool = False) -> None:
-    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
-
-    Args:
-        path: Path of an input.
-        once: Whether it is read once from beginning to end, as this process's standard input can be.
-
-    Raises:
-        DataError: If it is no file, is not there, or may not be read.
-    """
-    if kind := not_a_file(path, standard_input=once):
-        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
-    if not os.path.exists(path):
-        raise DataError(f"there is no file {path!r}; check the path")
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror}") from None
 
 
 def _read_arrow(path: str) -> RawTable:
