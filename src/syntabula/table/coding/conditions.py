@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
 from syntabula.table.schema.columns import (
     LABEL_TYPES,
@@ -157,10 +156,9 @@ def _hint(name: str, column: ColumnBase, value: object) -> str:
     if isinstance(column, Boolean):
         return "it is True or False"
     if isinstance(column, Categorical):
-        labels = [str(label) for label in column.labels]
-        near = difflib.get_close_matches(str(value), labels, n=3)
+        hint = near(value, column.labels, 3).removeprefix("; ")
         other = f"unlisted values are {column.other_label!r} there; " if column.open else ""
-        return other + (f"did you mean {', '.join(map(repr, near))}?" if near else where)
+        return other + (hint or where)
     assert isinstance(column, Ordered)
     return f"it goes from {column.lower} to {column.upper}{column.grain}"
 

@@ -13,15 +13,14 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import datetime as dt
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from syntabula._arguments import near, shown
 from syntabula._arguments import path as file_path
-from syntabula._arguments import shown
 from syntabula._input_files import not_a_file
 from syntabula._whole_file import whole_file
 from syntabula.errors import SchemaError
@@ -154,9 +153,7 @@ def _column_from_document(name: str, body: object) -> Column:
         raise SchemaError(f"{where} must be a mapping such as {{kind: boolean}}")
     kind = body.get("kind")
     if not isinstance(kind, str) or kind not in COLUMN_TYPES:
-        near = difflib.get_close_matches(str(kind), COLUMN_TYPES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{hint}")
+        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{near(kind, COLUMN_TYPES)}")
     column_type = COLUMN_TYPES[kind]
     _refuse_unknown(where, body, ["kind", *(f.name for f in dataclasses.fields(column_type))])
     values = {key: value for key, value in body.items() if key != "kind"}
@@ -189,9 +186,8 @@ def _time(name: str, value: object, kind: str) -> dt.date:
 def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -> None:
     for key in document:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"allowed are {', '.join(known)}"
-            raise SchemaError(f"{where} has an unknown key {key!r}; {hint}")
+            hint = near(key, known) or f"; allowed are {', '.join(known)}"
+            raise SchemaError(f"{where} has an unknown key {key!r}{hint}")
 
 
 def _checked(path: str | Path) -> Path:

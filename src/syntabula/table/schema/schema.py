@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.schema.columns import Column, ColumnBase, Provenance
 from syntabula.table.schema.file import document_of, parts_of_document, read_schema, write_document
@@ -101,7 +100,7 @@ class Schema:
         try:
             return self.columns[name]
         except (KeyError, TypeError):
-            raise SchemaError(f"there is no column {shown(name)}{_near(name, self)}") from None
+            raise SchemaError(f"there is no column {shown(name)}{near(name, self, 3)}") from None
 
     @property
     def provenance(self) -> dict[Provenance, tuple[str, ...]]:
@@ -147,7 +146,7 @@ class Schema:
             # For more, another table is the likelier mistake than other names.
             likely = absent if len(absent) <= 3 else []
             hints = "".join(
-                f"; for {name!r}{_near(name, extra)[1:]}" for name in likely if _near(name, extra)
+                f"; for {name!r}{hint.removeprefix(';')}" for name in likely if (hint := near(name, extra, 3))
             )
             raise SchemaError(
                 f"the table has no column {listed(absent)}{hints}; rename or add the column, or take it out "
@@ -241,13 +240,6 @@ def _check_name(name: object) -> None:
 
 def _kinds() -> str:
     return ", ".join(c.__name__ for c in get_args(Column))
-
-
-def _near(name: object, known: Any) -> str:
-    close = difflib.get_close_matches(str(name), list(known), n=3)
-    if not close and (same := [k for k in known if k.casefold() == str(name).casefold()]):
-        close = same[:3]
-    return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:
