@@ -7,13 +7,12 @@ class of its own by `register`. Listing imports nothing of a part.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, TypeVar
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError
 
@@ -76,9 +75,8 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     word = _WORDS.get(kind, kind)
     # Users of a method know its name, which the summary of its part tells.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
-    near = of_method or difflib.get_close_matches(str(key).lower(), known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ArgumentError(f"there is no {word} {shown(key)}; {hint}{word}s are {', '.join(known)}")
+    hint = near(of_method[0] if of_method else str(key).lower(), known) or ";"
+    raise ArgumentError(f"there is no {word} {shown(key)}{hint} {word}s are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:

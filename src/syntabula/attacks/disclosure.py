@@ -9,19 +9,11 @@ from typing import Any
 import numpy as np
 
 from syntabula._arguments import count, even, with_method
+from syntabula._planning import Progress
 from syntabula.attacks.base import Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.knowledge import Knowledge
-from syntabula.attacks.shadows import (
-    Floats,
-    Progress,
-    drawn,
-    fitted,
-    identity_of,
-    run_shadows,
-    seeded,
-    seeds_of,
-)
+from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.neighbours import nearest
 from syntabula.metrics.privacy.coordinates import Coordinates
