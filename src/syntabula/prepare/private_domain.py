@@ -50,15 +50,8 @@ def check_extractable(name: str, physical: PhysicalType) -> None:
     Raises:
         SchemaError: If the column holds durations or mixed or nested values.
     """
-    if physical.kind == "duration":
-        raise SchemaError(
-            f"column {name!r} holds durations; convert them to a number, for instance of seconds"
-        )
-    if physical.kind == "other":
-        raise SchemaError(
-            f"column {name!r} holds mixed or nested values, or of a type that no column reads ({physical.name}); "
-            "convert it to text, numbers or dates, or drop it"
-        )
+    if reason := physical.without_domain:
+        raise SchemaError(f"column {name!r} {reason}")
 
 
 def extract_column(

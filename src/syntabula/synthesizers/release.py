@@ -144,7 +144,7 @@ class Release:
             DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
             ResourceError: As `sample`, or if no disk holds so many rows.
         """
-        from syntabula.table.files.files import write_parts
+        from syntabula.table.files.files import write_pieces
         from syntabula.table.files.formats import file_format
 
         file = file_path("path", path)
@@ -155,7 +155,7 @@ class Release:
         rng = _generator(seed)
         starts = range(0, max(rows, 1), ROWS_AT_ONCE)
         pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
-        write_parts(pieces, file, types)
+        write_pieces(pieces, file, types)
         return rows
 
     def sample_columns(

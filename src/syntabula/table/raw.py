@@ -50,6 +50,18 @@ class PhysicalType:
         return self.kind in _ORDERED and not self.is_labels
 
     @property
+    def without_domain(self) -> str | None:
+        """Why no column can be declared for such values, and what to do; None if one can."""
+        if self.kind == "duration":
+            return "holds durations; convert them to a number, for instance of seconds"
+        if self.kind == "other":
+            return (
+                f"holds mixed or nested values, or of a type that no column reads ({self.name}); convert it to text, "
+                "numbers or dates, or drop it"
+            )
+        return None
+
+    @property
     def written(self) -> PhysicalType:
         """Type of synthetic values of such a column: integers, where it is read as decimals for its width alone."""
         wide = self.kind == "decimal" and self.name in _WIDE_INTEGERS

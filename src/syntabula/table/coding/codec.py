@@ -112,7 +112,7 @@ class Codec:
             strict: Whether to raise instead of coercing. Such a failure depends on the data and is not
                 covered by the guarantee.
             found: Columns whose domains were found, which leave out some values by design: these are coerced
-                even if strict, and not told.
+                even if strict, and not reported.
 
         Returns:
             Codes of the learned columns, and what was coerced (not for release).

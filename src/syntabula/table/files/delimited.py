@@ -57,7 +57,7 @@ def read_delimited(
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
-            raise DataError(reader.explained(str(error), delimiter)) from None
+            raise DataError(reader.fault(str(error), delimiter)) from None
 
 
 class DelimitedFile:
@@ -181,7 +181,7 @@ def _load_texts(
     try:
         return interruptible(database, load)
     except duckdb.Error as error:
-        raise DataError(reader.explained(str(error), delimiter)) from None
+        raise DataError(reader.fault(str(error), delimiter)) from None
 
 
 def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
@@ -282,7 +282,7 @@ class _Reader:
         ).fetchall()
         return rows
 
-    def explained(self, message: str, delimiter: str | None) -> str:
+    def fault(self, message: str, delimiter: str | None) -> str:
         """Return what is wrong with a file that DuckDB refused; its own words may hold cells, and are not passed on."""
         from syntabula.table.files.text_faults import delimited_fault
 

@@ -38,21 +38,21 @@ _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
 _STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 _PLAIN_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
 
-Parts = Iterable[Mapping[str, RawColumn]]
+Pieces = Iterable[Mapping[str, RawColumn]]
 """A table in pieces of some rows each, of the same columns and types; at least one."""
 
 
-def write_parquet(parts: Parts, path: str) -> None:
+def write_parquet(pieces: Pieces, path: str) -> None:
     """Write Parquet; raises DataError for names that differ in case only, which DuckDB cannot keep apart."""
 
     def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
         _check_case(columns)
         return _Prepared.of(columns, _native)
 
-    _copy(map(prepare, parts), path, "FORMAT parquet, COMPRESSION zstd")
+    _copy(map(prepare, pieces), path, "FORMAT parquet, COMPRESSION zstd")
 
 
-def write_json_lines(parts: Parts, path: str, compression: str) -> None:
+def write_json_lines(pieces: Pieces, path: str, compression: str) -> None:
     """Write one JSON object per line; times as ISO 8601 text, missing cells as null.
 
     Decimals are numbers, or text where one has more digits than readers of JSON keep.
@@ -72,10 +72,10 @@ def write_json_lines(parts: Parts, path: str, compression: str) -> None:
         _check_case(columns)
         return _Prepared.of(columns, cell)
 
-    _copy(map(prepare, parts), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
+    _copy(map(prepare, pieces), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
 
 
-def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
+def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
     """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
@@ -86,7 +86,7 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
         text = neutralise and column.physical.kind == "text"
         return value, _neutralised_sql(expression) if text else expression
 
-    iterator = iter(parts)
+    iterator = iter(pieces)
     begun = [next(iterator)]
     names = list(begun[0])
     # The header is a row of its own, as DuckDB would rename columns that differ in case only.
@@ -132,12 +132,12 @@ class _Prepared:
         return cls(arrays, ", ".join(selected))
 
 
-def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
+def _copy(pieces: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
     """Write a table's pieces; more than one are gathered in files of their own, never in memory.
 
     A database file would not do: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
     """
-    begun = list(islice(parts, 2))
+    begun = list(islice(pieces, 2))
     target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
     if len(begun) == 1:
         with connection() as database:
@@ -148,11 +148,11 @@ def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "
     with folder as gathered, connection() as database:
         database.execute("SET enable_external_file_cache = false")
         in_order(database)
-        selected = _gather(database, drained(begun, parts), gathered)
+        selected = _gather(database, drained(begun, pieces), gathered)
         _run(database, f"COPY ({first}{selected}) {target}")
 
 
-def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
+def _gather(database: Any, pieces: Iterator[_Prepared], folder: str) -> str:
     """Write each piece to a file of a folder, and return the query that reads them all."""
     columns: list[tuple[str, str]] = []
     files: list[str] = []
@@ -167,7 +167,7 @@ def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
         database.unregister("cells")
         files.append(one_file(file))
 
-    release_each(keep, parts)
+    release_each(keep, pieces)
     # By position and with its type: the options of the reader are names too, and Parquet knows fewer units of time.
     aliases = [f"c{i}" for i in range(len(columns))]
     cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]

@@ -96,11 +96,11 @@ def write_table(
         DataError: If the file cannot be written; the old file is left as it was.
         MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
     """
-    write_parts([columns], path, origin, neutralise_formulas=neutralise_formulas)
+    write_pieces([columns], path, origin, neutralise_formulas=neutralise_formulas)
 
 
-def write_parts(
-    parts: Iterable[Mapping[str, RawColumn]],
+def write_pieces(
+    pieces: Iterable[Mapping[str, RawColumn]],
     path: str | os.PathLike[str],
     origin: Origin | None = None,
     *,
@@ -113,7 +113,7 @@ def write_parts(
     sensitive.
 
     Args:
-        parts: At least one piece; all have the same columns and types.
+        pieces: At least one piece; all have the same columns and types.
         path: See `write_table`.
         origin: See `write_table`.
         neutralise_formulas: See `write_table`.
@@ -122,7 +122,7 @@ def write_parts(
     physical = origin.physical if origin is not None else {}
     with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
         # Not a generator expression, which would hold a piece while the next is made.
-        conformed = map(partial(_conformed, physical=physical), parts)
+        conformed = map(partial(_conformed, physical=physical), pieces)
         _write(conformed, temporary, kind, neutralise_formulas)
 
 
@@ -135,21 +135,21 @@ def _conformed(
     return {n: conform(c, physical.get(n)) for n, c in columns.items()}
 
 
-def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
+def _write(pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
     if kind.container == "arrow":
         from syntabula.table.frames.arrow_tables import write_arrow
 
-        write_arrow(parts, path)
+        write_arrow(pieces, path)
         return
     from syntabula.table.files import duckdb_writing
 
     if kind.container == "parquet":
-        duckdb_writing.write_parquet(parts, path)
+        duckdb_writing.write_parquet(pieces, path)
     elif kind.container == "jsonl":
-        duckdb_writing.write_json_lines(parts, path, kind.compression)
+        duckdb_writing.write_json_lines(pieces, path, kind.compression)
     else:
         delimiter = "\t" if kind.container == "tsv" else ","
-        duckdb_writing.write_delimited(parts, path, kind.compression, delimiter, neutralise=neutralise)
+        duckdb_writing.write_delimited(pieces, path, kind.compression, delimiter, neutralise=neutralise)
 
 
 @contextmanager

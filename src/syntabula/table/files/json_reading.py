@@ -70,18 +70,18 @@ def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
         try:
             lines = interruptible(database, lambda: database.execute(query).fetchall())
         except duckdb.Error:
-            raise DataError(_explained(path, compression)) from None
+            raise DataError(_fault(path, compression)) from None
     decoder = msgspec.json.Decoder(dict[str, cell])
     rows = []
     for (text,) in lines:
         try:
             rows.append(decoder.decode(text))
         except (msgspec.DecodeError, RecursionError):
-            raise DataError(_explained(path, compression)) from None
+            raise DataError(_fault(path, compression)) from None
     return rows
 
 
-def _explained(path: str, compression: str) -> str:
+def _fault(path: str, compression: str) -> str:
     from syntabula.table.files.text_faults import json_fault
 
     known = json_fault(path, compression)

@@ -140,31 +140,31 @@ _ROWS_OF_A_BATCH = 65_536
 """What `pyarrow.feather` writes by default."""
 
 
-def write_arrow(parts: Iterable[Mapping[str, RawColumn]], path: str) -> None:
+def write_arrow(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
     """Write an Arrow file, compressed by LZ4, from the pieces of a table; at least one.
 
     Such a file holds the categories of a column once and before its first row. Several pieces are therefore
     gathered in a file beside the target until all categories are known, so that memory is that of a few pieces.
     """
     arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
-    tables = map(_table, parts)
+    tables = map(_table, pieces)
     begun = list(islice(tables, 2))
     lz4 = ipc.IpcWriteOptions(compression="lz4")
     if len(begun) == 1:
         with ipc.new_file(path, begun[0].schema, options=lz4) as writer:
             writer.write_table(begun[0], max_chunksize=_ROWS_OF_A_BATCH)
         return
-    gathered = f"{path}.parts"
+    gathered = f"{path}.pieces"
     try:
         categories = _gather(drained(begun, tables), gathered, begun[0].schema)
         # Read as a file and not mapped into memory, where each page that was read would count.
         with (
             arrow.OSFile(gathered, "rb") as source,
-            ipc.open_stream(source) as pieces,
+            ipc.open_stream(source) as batches,
             ipc.new_file(path, categories.schema, options=lz4) as writer,
         ):
-            for piece in pieces:
-                united = _united(categories, arrow.Table.from_batches([piece]))
+            for batch in batches:
+                united = _united(categories, arrow.Table.from_batches([batch]))
                 writer.write_table(united.combine_chunks(), max_chunksize=_ROWS_OF_A_BATCH)
     finally:
         if os.path.lexists(gathered):

@@ -65,7 +65,7 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"schema file {path} is larger than {MAX_BYTES} bytes")
     try:
-        return make(**parts_of_document(_document(raw, path)))
+        return make(**fields_of_document(_document(raw, path)))
     except SchemaError as error:
         raise SchemaError(f"schema file {path}: {error}") from None
 
@@ -103,7 +103,7 @@ def document_of(columns: Mapping[str, Column], label: str | None, others: str | 
     return {"version": VERSION, **named, "columns": stated, **further}
 
 
-def parts_of_document(document: object) -> dict[str, Any]:
+def fields_of_document(document: object) -> dict[str, Any]:
     """Read the columns, the label and the others of a schema.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 from syntabula._arguments import near, shown
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.schema.columns import Column, ColumnBase, Provenance
-from syntabula.table.schema.file import document_of, parts_of_document, read_schema, write_document
+from syntabula.table.schema.file import document_of, fields_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
@@ -74,12 +74,12 @@ class Schema:
         if not isinstance(other, Schema):
             return NotImplemented
         # In order: the order of columns is part of what is declared.
-        return self._told() == other._told()
+        return self._declared() == other._declared()
 
     def __hash__(self) -> int:
-        return hash(self._told())
+        return hash(self._declared())
 
-    def _told(self) -> tuple[object, ...]:
+    def _declared(self) -> tuple[object, ...]:
         return self.label, self.others, *self.columns.items()
 
     def __repr__(self) -> str:
@@ -172,7 +172,7 @@ class Schema:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Schema:
         """Rebuild a schema from what `to_json` returned; raises SchemaError on anything else."""
-        return cls(**parts_of_document(document))
+        return cls(**fields_of_document(document))
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
