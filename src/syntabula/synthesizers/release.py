@@ -78,7 +78,7 @@ class Release:
     ) -> Any:
         """Draw a synthetic table of the same kind as the original; this costs no privacy.
 
-        Declared columns have the types that `output_types` says, whatever the original's were: in pandas, int64 or,
+        Declared columns have the types that `output_type` says, whatever the original's were: in pandas, int64 or,
         if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
         for categories that are texts. Columns that were found are stored as in the original.
 

@@ -177,7 +177,7 @@ def _reason(error: Exception) -> str:
 
     text = str(error)
     known = (os.strerror(code) for code in errno.errorcode)
-    return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
+    return next((k for k in known if k in text), f"{type(error).__name__} while rows were drawn or written")
 
 
 def _read_arrow(path: str) -> RawTable:
