@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from syntabula._file_lock import lock_exclusively
-from syntabula._whole_file import sync_folder
+from syntabula._files import lock_exclusively, sync_folder
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy.events import Event
 from syntabula.privacy.journal_lines import longest_outcome_line, outcome_line, read_lines, written

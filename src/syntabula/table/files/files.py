@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from syntabula._extras import require
+from syntabula._files import whole_file
 from syntabula._memory import memory_for
-from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, check_readable, file_format
 from syntabula.table.frames.conform import conform

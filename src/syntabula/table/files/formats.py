@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from syntabula._arguments import path as file_path
-from syntabula._input_files import not_a_file
+from syntabula._files import not_a_file
 from syntabula.errors import ArgumentError, DataError
 from syntabula.table.raw import TEXT_FORMATS, Container
 
