@@ -129,7 +129,10 @@ class TestKilledWhileItWrites:
         assert spends_of("journal") == spends_of("whole journal")
         assert Path("out.csv").read_bytes() == whole["out.csv"]
         if "out.syn" in there:
-            assert "this run had saved its release in out.syn; no noise was drawn, no budget spent" in resumed.err
+            assert (
+                "this run had saved its release in out.syn; no noise was drawn, no budget spent"
+                in resumed.err
+            )
             assert {name: Path(name).read_bytes() for name in whole} == whole
         else:
             assert "3 of the noisy answers came from journal" in resumed.err

@@ -472,7 +472,9 @@ class TestTwoCommandsWithOneOutput:
         monkeypatch.undo()
 
         assert ran.code == 6
-        assert "error: 'out.csv' was written by another program in the meantime and was not replaced" in ran.err
+        assert (
+            "error: 'out.csv' was written by another program in the meantime and was not replaced" in ran.err
+        )
         assert (folder / "out.csv").read_text() == "theirs"
         command = shlex.split(ran.err.split("no further cost: syntabula ")[1].splitlines()[0])
         monkeypatch.chdir(folder)

@@ -116,8 +116,8 @@ class Coordinates:
     """Rows as coordinates: numbers scaled to 0 .. 1, and one axis for each category.
 
     As in SynMeter (Du and Li), the distance is Euclidean over these axes, divided by the square root of the
-        number of columns. Two records that differ in one category alone are sqrt(2 / columns) apart. A
-        missing number is placed half the range below the least, away from all others.
+    number of columns. Two records that differ in one category alone are sqrt(2 / columns) apart. A
+    missing number is placed half the range below the least, away from all others.
 
     Attributes:
         bounds: Values of each numeric column that become 0 and 1.

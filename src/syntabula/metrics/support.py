@@ -125,6 +125,6 @@ def _follows(curve: Floats, diagonal: Floats) -> float:
     """Return 1 minus the area between a curve and the diagonal, over the area below the diagonal.
 
     The diagonal is the fraction of records at each level: the level itself, unless distances tie, as in
-        tables of categories.
+    tables of categories.
     """
     return float(1 - np.abs(curve - diagonal).sum() / diagonal.sum())

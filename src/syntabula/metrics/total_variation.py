@@ -26,8 +26,8 @@ class TotalVariation:
     """Half the sum over cells of |p_real - p_synthetic|, averaged over all marginals with a number of columns.
 
     For pairs this is the fidelity error of Chen, Li, Gong, McKenna and Wang (tab_bench): numbers are rounded
-        to 100 levels, as `Comparison.levels` describes. The paper's formula also includes each column paired
-        with itself; its published figures are the mean over distinct pairs. A missing cell is a value
+    to 100 levels, as `Comparison.levels` describes. The paper's formula also includes each column paired
+    with itself; its published figures are the mean over distinct pairs. A missing cell is a value
     of its own. Between 0 and 1.
 
     Attributes:

@@ -37,7 +37,7 @@ class Wasserstein:
     others.
 
     Pairs with a numeric column need a transport, whose time is at least quadratic in the rows, so they are
-        compared in a sample. Everything else uses all rows, whereas the authors' code samples there too.
+    compared in a sample. Everything else uses all rows, whereas the authors' code samples there too.
 
     Attributes:
         max_rows: Rows of each table in transports. "auto" is 2,000, or 1,000 for tables with more than 40

@@ -41,8 +41,8 @@ class BayesianNetwork(MarginalModel):
     overlap. A fit takes milliseconds. The number of records is the measurements' best estimate, at least 1.
 
     Departures from the paper: the joint counts of a family are made non-negative by projection onto the nearest
-        counts with the same sum, not by clipping; where the parents' values have no mass, the child follows its
-        own distribution.
+    counts with the same sum, not by clipping; where the parents' values have no mass, the child follows its
+    own distribution.
 
     Marginals are exact if a junction tree over the requested columns and their ancestors fits into
     `max_memory_mb`. Otherwise they are counted on `estimate_rows` rows of a deterministic low-discrepancy

@@ -28,21 +28,21 @@ class Genetic(HardRows):
 
     Liu, Tang, Vietri, Wu (2023), "Generating Private Synthetic Data with Genetic Algorithms" (Private-GSD).
     A generation tries new codes in one column, where columns with many codes are tried more often: for some
-        rows a random code (mutation), for others the code of another row (crossover). The error is the sum
-        of squared differences to the measured counts, weighted by inverse variance; for a candidate only its
-        change is computed.
+    rows a random code (mutation), for others the code of another row (crossover). The error is the sum
+    of squared differences to the measured counts, weighted by inverse variance; for a candidate only its
+    change is computed.
 
     Continuing beyond the error that noise explains also fits noise, but corrects what records that start
     from independent columns have not reached by then. This helps if noise moves less than a fifth of the
     records of a measured marginal, and hurts above; by default the measurements decide.
 
     Departures from the paper: a generation tries each candidate alone but keeps the best of them together, as
-        many as jointly lower the error, where the paper keeps the single best one: the same moves take far fewer
-        generations. So there are fewer generations, each with ten times the candidates of tab_bench's table 5,
-        all in one column. There is one table, not an elite of several: crossover takes codes from it, as in the
-        public code. The initial records follow each column's noisy counts, which is nearer than uniform codes;
-        later fits start from the previous records. tab_bench's code evolves 10,000 records until they gain less
-        than 1e-4, whatever the noise, which is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
+    many as jointly lower the error, where the paper keeps the single best one: the same moves take far fewer
+    generations. So there are fewer generations, each with ten times the candidates of tab_bench's table 5,
+    all in one column. There is one table, not an elite of several: crossover takes codes from it, as in the
+    public code. The initial records follow each column's noisy counts, which is nearer than uniform codes;
+    later fits start from the previous records. tab_bench's code evolves 10,000 records until they gain less
+    than 1e-4, whatever the noise, which is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
 
     Attributes:
         mutations: Candidates per generation with a random code.

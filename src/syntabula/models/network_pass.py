@@ -95,8 +95,8 @@ class Pass:
     """Computes a network's distributions for successive inputs, and the gradient of the last ones.
 
     The passes are written by hand: torch's autograd would keep and copy all intermediate values, and index the
-        weights of the input row by row. Intermediate values use the same memory in every pass, since allocating
-        it costs more time than writing to it.
+    weights of the input row by row. Intermediate values use the same memory in every pass, since allocating
+    it costs more time than writing to it.
     """
 
     def __init__(self, network: Layers) -> None:

@@ -44,12 +44,12 @@ class Adaptive(Selector):
     gets 1 / T of the budget, nine tenths of it for the measurement.
 
     Departures from the public code: the number of records is never taken as exact; the choice keeps its
-        factor one half, as its scores do not all move the same way when a record is added. A round anneals
-        if the measurement is within noise of the model's estimate (two standard deviations); the paper
-        compares the model before and after, which is equivalent only for a model that also fits the noise.
-        After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
-        which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
-        leaves all codes as they are, like the paper.
+    factor one half, as its scores do not all move the same way when a record is added. A round anneals
+    if the measurement is within noise of the model's estimate (two standard deviations); the paper
+    compares the model before and after, which is equivalent only for a model that also fits the noise.
+    After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
+    which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
+    leaves all codes as they are, like the paper.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes

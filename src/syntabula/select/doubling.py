@@ -39,8 +39,8 @@ class FirstTimeDoubling(Selector):
     a new measurement.
 
     Departures: the number of records is never taken as exact; a remainder that does not pay for two rounds
-        goes into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the
-        one-way marginals are still measured whole: all their cells cost no more than one of them.
+    goes into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the
+    one-way marginals are still measured whole: all their cells cost no more than one of them.
 
     Attributes:
         queries: "pairs", or "cells": one cell of any pair in each round.

@@ -43,9 +43,9 @@ class IndependentDifference(Selector):
     budget the noise is Laplace, and 1/2 and 2 replace 2/3 and 3/2.
 
     Departures from the public code: dependence and noise are both in records, so that noise has its proper
-        weight (the code scales dependence by n twice and takes nearly all pairs); there is no threshold;
-        dependences below 0, which only noise causes, count as 0; the number of records is never taken as
-        exact; no pair is forced.
+    weight (the code scales dependence by n twice and takes nearly all pairs); there is no threshold;
+    dependences below 0, which only noise causes, count as 0; the number of records is never taken as
+    exact; no pair is forced.
 
     Attributes:
         dependence_share: Fraction of the budget for the dependences.

@@ -61,7 +61,7 @@ def coarsen(
         ArgumentError: If a measurement is not of one column.
     """
     if any(len(m.clique) != 1 for m in one_way):
-        raise ArgumentError("one_way must hold measurements of single columns only")
+        raise ArgumentError("codes can only be merged by measurements of single columns")
     noises = [float(np.max(m.sigma)) for m in one_way]
     groups = [_joined(m.values, LEAST_SIGMAS * s) for m, s in zip(one_way, noises, strict=True)]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0

@@ -43,11 +43,11 @@ class ParentSets(Selector):
     average noise it will get. With budget rho a choice has epsilon sqrt(8 beta rho / (d - 1)).
 
     Departures from the paper, whose neighbours replace a record and whose number of records is public: here a
-        record is added or removed, so the number of records is measured first, and R is taken in counts, where
-        its sensitivity does not depend on the number of records (four records for 2 n R). The root is the
-        first column, not a random one. The number of parents and the cells of a family are also bounded, so
-        that a choice counts few cells; in the paper only usefulness bounds them. Public code scales a
-        normalised mutual information as if it were not normalised, which is not private; it is not followed.
+    record is added or removed, so the number of records is measured first, and R is taken in counts, where
+    its sensitivity does not depend on the number of records (four records for 2 n R). The root is the
+    first column, not a random one. The number of parents and the cells of a family are also bounded, so
+    that a choice counts few cells; in the paper only usefulness bounds them. Public code scales a
+    normalised mutual information as if it were not normalised, which is not private; it is not followed.
 
     Attributes:
         structure_share: Fraction of the budget for the choices; beta in the paper.

@@ -37,9 +37,9 @@ class SpanningTree(Selector):
     mechanism of epsilon sqrt(8 rho / (3 (d - 1))), and pair counts receive variance 3 (d - 1) / (2 rho).
 
     Departures from the public code: the weights of the pairs are computed on the compressed domain, and the
-        exact number of records is never used; the total comes from the measurements. The paper compresses
-        by merging all codes that noise hides into one; by default they are joined to groups large enough
-        for pairs (`coarsen`), which is also post-processing and more accurate at small budgets.
+    exact number of records is never used; the total comes from the measurements. The paper compresses
+    by merging all codes that noise hides into one; by default they are joined to groups large enough
+    for pairs (`coarsen`), which is also post-processing and more accurate at small budgets.
 
     Attributes:
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times

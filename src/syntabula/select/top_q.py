@@ -47,11 +47,11 @@ class TopQ(Selector):
     equivalent to one draw of Gumbel noise for all of them as in the paper.
 
     Departures from the public code: it measures everything chosen so far again in every round without charging for
-        it; here each is measured once. It takes the number of records as public; here it is measured first, for a
-        hundredth of the budget, or follows from one-way marginals. It deducts a record for each cell of a pair.
-        Its pairs are of unordered columns only; here ordered columns are binned, so that all pairs are candidates.
-        Its kinds come in random order. It has two million thresholds by tab_bench's table 7, and 200,000 by its
-        code.
+    it; here each is measured once. It takes the number of records as public; here it is measured first, for a
+    hundredth of the budget, or follows from one-way marginals. It deducts a record for each cell of a pair.
+    Its pairs are of unordered columns only; here ordered columns are binned, so that all pairs are candidates.
+    Its kinds come in random order. It has two million thresholds by tab_bench's table 7, and 200,000 by its
+    code.
 
     Attributes:
         rounds_per_column: Rounds of pairs for each column; the number of rounds is rounded up.

@@ -36,7 +36,7 @@ class WorstApproximated(Selector):
     its number of cells. A marginal may be chosen again.
 
     Departures: the number of records, public in the paper, is measured first; the paper scores single cells,
-        and one cell costs as much as its whole marginal when a record is added or removed.
+    and one cell costs as much as its whole marginal when a record is added or removed.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes

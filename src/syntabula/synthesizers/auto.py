@@ -44,10 +44,10 @@ class Auto(Marginal):
     `privacy.choice` names the method and the reason; the statement shows them.
 
     Guarantee: that of the chosen method with the budget that the choice leaves, composed with the choice itself: GDP
-        or zCDP, Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a
-        fiftieth of the budget in total, and nothing if declared facts decide; neighbours differ by one record.
-        Assumed public: the schema and the limits. Time and memory: those of the chosen method. The same seed may
-        lead to another choice on a machine with other extras.
+    or zCDP, Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a
+    fiftieth of the budget in total, and nothing if declared facts decide; neighbours differ by one record.
+    Assumed public: the schema and the limits. Time and memory: those of the chosen method. The same seed may
+    lead to another choice on a machine with other extras.
 
     Attributes:
         model: The model to fit, unless MargNet or Private-GSD is chosen, which have their own.

@@ -28,7 +28,7 @@ class MWEM(Marginal):
     Choose it as the classic baseline; AIM improves each of its steps.
 
     Departures from the paper: the last distribution is sampled, not the average over the rounds, which a
-        factor graph of that size cannot represent; see also WorstApproximated.
+    factor graph of that size cannot represent; see also WorstApproximated.
 
     Examples:
         >>> import syntabula

@@ -23,8 +23,8 @@ class PrivateGSD(Marginal):
     budget is large (epsilon 5 or more): with a small budget the noise on all pairs is large.
 
     Departures: see Genetic, which has more records than the papers' runs, and fits beyond the noise only where
-        there is little of it. Numeric columns are binned; the paper's nested intervals of continuous values are
-        not measured. The public code measures again for every synthetic table without charging for it.
+    there is little of it. Numeric columns are binned; the paper's nested intervals of continuous values are
+    not measured. The public code measures again for every synthetic table without charging for it.
 
     Examples:
         >>> import syntabula

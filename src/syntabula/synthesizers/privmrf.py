@@ -25,7 +25,7 @@ class PrivMRF(Marginal):
 
     Departures: see AttributeGraph, and PGM on when an estimation ends. The field is estimated on the cliques that
     measurements span, not on those of the whole graph: a factor without a measurement stays 1, so the
-        distribution is the same.
+    distribution is the same.
 
     Examples:
         >>> import syntabula

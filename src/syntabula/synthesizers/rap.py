@@ -31,7 +31,7 @@ class RAP(Marginal):
     comparison: selectors of whole marginals learn more for the same budget.
 
     Departures from the paper: see CellQueries and RelaxedProjection. Queries are cells of pairs instead of
-        triples, as in tab_bench; `CellQueries(workload=3)` takes triples.
+    triples, as in tab_bench; `CellQueries(workload=3)` takes triples.
     """
 
     key: ClassVar[str] = "rap"

@@ -80,9 +80,9 @@ class Release:
         for categories that are texts. Columns that were found are stored as in the original.
 
         Conditions are exact: rows follow the release's distribution given the conditions. Methods whose model is a
-            set of records (PrivSyn, Private-GSD) draw from the records that satisfy them, and only a Bayesian network
-            too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
-            ConditionWarning is issued.
+        set of records (PrivSyn, Private-GSD) draw from the records that satisfy them, and only a Bayesian network
+        too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
+        ConditionWarning is issued.
 
         Args:
             n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy

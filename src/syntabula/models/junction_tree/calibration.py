@@ -1,7 +1,7 @@
 """Probabilities of a junction tree's cliques, and of any other columns, by message passing.
 
 Fits do not use them: `factor_graph` computes the marginals of its tables up to seven times faster in AIM on adult. But
-    it is two to three times slower in making all tables of a tree, which answers (`pairs`) and samples (`sample`) need.
+it is two to three times slower in making all tables of a tree, which answers (`pairs`) and samples (`sample`) need.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def weigh(
     """Multiply a distribution by one weight per code of some columns.
 
     The weights are only passed inwards. Rows drawn from the roots outwards (`sample_rows`) then have exactly the
-        new distribution: every clique has received the weights behind it, and the columns already drawn
-        determine the effect of those before it.
+    new distribution: every clique has received the weights behind it, and the columns already drawn
+    determine the effect of those before it.
 
     Args:
         tree: The tree.

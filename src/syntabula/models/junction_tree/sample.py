@@ -85,8 +85,8 @@ def sample_given(
     """Draw the columns that are not given, exactly from their conditional distribution, row by row.
 
     Each distinct combination of given codes is evidence: each clique's table is restricted to the part that agrees with
-        it, which is passed inwards along the tree, and rows are then drawn outwards. For a combination with probability
-        0, the contradicting part is ignored and a ConditionWarning is issued.
+    it, which is passed inwards along the tree, and rows are then drawn outwards. For a combination with probability
+    0, the contradicting part is ignored and a ConditionWarning is issued.
 
     Returns:
         As many rows as given, over the tree's domain; given columns are unchanged.
