@@ -269,7 +269,7 @@ class TestArguments:
             ({"n_shadows": 9}, "even"),
             ({"n_shadows": 6}, "at least 8"),
             ({"attacks": []}, "at least one"),
-            ({"attacks": ["groundhog", "groundhog"]}, "each once"),
+            ({"attacks": ["groundhog", "groundhog"]}, "none of them twice"),
             ({"attacks": ["grounhog"]}, "did you mean 'groundhog'"),
             ({"target": 40}, "number of a row"),
             ({"target": True}, "number of a row"),
