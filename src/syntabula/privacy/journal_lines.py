@@ -49,7 +49,7 @@ def read_lines(memory: MemoryJournal, content: bytes) -> tuple[int, str]:
     """Read a journal into memory.
 
     What follows the last line end is left out: the writer of a line without its end never returned, so that
-    nothing was drawn or released for it.
+    nothing was drawn or released for it. More than one line cannot follow it, unless something changed the ends.
 
     Returns:
         Where the last line ends, and its hash.
@@ -60,6 +60,11 @@ def read_lines(memory: MemoryJournal, content: bytes) -> tuple[int, str]:
     end = content.rfind(b"\n") + 1
     if not end and not any(content.startswith(text[: len(content)]) for text in _BEGINNINGS):
         raise ReleaseFileError("it is not a journal; name another file, which is made if it does not exist")
+    if content.count(_MARK, end) > 1:
+        raise ReleaseFileError(
+            "its lines do not end with LF, as those of a run do, so that what was spent cannot be known from it; put back "
+            "the file as the run left it"
+        )
     last = START
     for position, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
         try:

@@ -101,7 +101,7 @@ def may_answer(event: Event, values: NoisyArray) -> bool:
     """Say whether a recorded answer has the type, length and range that the event fixes."""
     match event:
         case GaussianEvent() | LaplaceEvent():
-            return values.dtype == np.int64 and values.size == event.cells
+            return values.dtype == np.int64 and values.shape == (event.cells,)
         case ExponentialEvent():
             return values.dtype == np.int64 and values.shape == (1,) and 0 <= values[0] < event.candidates
         case TreeEvent():
