@@ -10,7 +10,7 @@ from typing import Any
 from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.rules import failure_of
-from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, StatementLine
+from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, StatementLine, finite
 from syntabula.privacy.statement_text import UNIT, statement_sections
 
 STATEMENT_VERSION = 2
@@ -91,7 +91,7 @@ class PrivacyStatement(StatementFacts):
         return cls(
             method=str(facts["method"]),
             budget=Budget.from_json(facts["budget"]),
-            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
+            epsilon_spent=finite(facts["epsilon_spent"]),
             lines=tuple(map(StatementLine.from_json, facts["steps"])),
             relation=str(facts["neighbouring_relation"]),
             noise=str(facts["noise"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,15 @@ from syntabula.privacy.rules import RULES, derived_facts
 
 _MOST_NAMED = 10
 """Columns that a warning names; all are listed below it."""
+
+
+def finite(fact: Any) -> float | None:
+    """Return a number of a statement's JSON, or None for none; raises TypeError or ValueError if it is no number."""
+    if fact is None:
+        return None
+    if not math.isfinite(number := float(fact)):
+        raise ValueError("a number of a statement is infinite or none")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +57,7 @@ class StatedEvent:
             event=event_from_json({name: value for name, value in facts.items() if name not in beside}),
             number=int(facts["number"]),
             repetitions=int(facts["repetitions"]),
-            cost=None if facts["cost"] is None else float(facts["cost"]),
+            cost=finite(facts["cost"]),
         )
 
 
@@ -79,7 +89,7 @@ class StatementLine:
         return cls(
             step=str(facts["step"]),
             mechanism=str(facts["mechanism"]),
-            share=facts["share"],
+            share=finite(facts["share"]),
             events=None if events is None else tuple(map(StatedEvent.from_json, events)),
         )
 
