@@ -65,8 +65,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_statement.py::TestVerdict"
             "::test_a_run_that_left_some_of_its_budget_is_promised_no_more_privacy_for_that",
             "privacy/test_statement.py::TestVerdict::test_what_breaks_the_guarantee_stands_first",
-            "privacy/test_accounting.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
-            "privacy/test_accounting.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
+            "privacy/test_conversion.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
+            "privacy/test_conversion.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
             "contracts/test_recompose.py::TestEveryMethod::test_its_total_is_recomposed_from_the_json_alone",
         ),
     ),

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
 
 BAD_EPSILONS = [0, 0.0, -0.0, -1, -math.inf, math.nan, "1", True, False, None, [1.0], 1j, np.nan, np.True_]
 BAD_EPSILONS += [Decimal("NaN"), Decimal("sNaN"), Decimal(0), Fraction(-1, 2), np.float64(-1), 10**400]

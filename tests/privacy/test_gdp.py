@@ -1,4 +1,4 @@
-"""Costs in Gaussian privacy: proven in `accounting.gdp`, and checked here by brute force on exact trade-off curves."""
+"""Costs in Gaussian privacy: proven in `privacy.gdp`, and checked here by brute force on exact trade-off curves."""
 
 from __future__ import annotations
 
@@ -15,21 +15,8 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtri_exp
 
 from syntabula.errors import BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.gaussian import delta_of_gaussian
-from syntabula.privacy.accounting.gdp import (
-    gaussian_cost,
-    gaussian_precision,
-    range_bought,
-    ranged_cost,
-    ranged_cost_before,
-)
-from syntabula.privacy.accounting.parameters import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-)
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.conversion import delta_of_gaussian
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -39,7 +26,15 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
+from syntabula.privacy.gdp import (
+    gaussian_cost,
+    gaussian_precision,
+    range_bought,
+    ranged_cost,
+    ranged_cost_before,
+)
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 from syntabula.privacy.rules import mu_squared_of, mu_squared_together
 from syntabula.privacy.spend_records import MemoryJournal
 

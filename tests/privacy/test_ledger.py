@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, PrivacyWarning
-from syntabula.privacy.accounting.parameters import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.events import (
     Event,
@@ -27,6 +26,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.rules import cost_of, rho_of
 from syntabula.privacy.spend_records import MemoryJournal
 from syntabula.privacy.spend_token import Token

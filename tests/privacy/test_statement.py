@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from syntabula.errors import PrivacyWarning
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -27,6 +26,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.noise import SecureNoise
+from syntabula.privacy.rounding import shown_above, shown_below
 from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
 from syntabula.privacy.statement_facts import StatedEvent, StatementLine
 from syntabula.privacy.statement_of_run import lines_of, statement_of

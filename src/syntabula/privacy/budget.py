@@ -12,25 +12,18 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
-from syntabula.privacy.budget_numbers import (
-    DELTA_ALLOWED,
-    Number,
-    float_below,
-    number_below,
-    read_delta,
-    require_positive,
-    shown_above,
-)
-from syntabula.privacy.rules import Currency
+from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.rounding import Number, float_above, float_below, number_below, shown_above
 
 Kind = Literal["approximate", "zcdp", "pure", "none"]
 Accounting = Literal["gdp", "zcdp"]
+Currency = Literal["mu_squared", "rho", "epsilon", "none"]
+"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
 
 _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
+_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
 
 
@@ -84,12 +77,12 @@ class Budget:
             raise BudgetError(f"accounting is {shown(accounting)}; it must be gdp or zcdp")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
-            if delta is not None and number_below("delta", delta, DELTA_ALLOWED) != 0:
-                read_delta(delta)
+            if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
+                _delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
-        slack = read_delta(delta)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = _delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
@@ -107,8 +100,8 @@ class Budget:
         """
         allowed = "a finite number above 0"
         total = number_below("rho", rho, allowed)
-        require_positive("rho", total, allowed)
-        slack = read_delta(delta)
+        _require_positive("rho", total, allowed)
+        slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
         return budget
@@ -121,7 +114,7 @@ class Budget:
             BudgetError: If epsilon is outside its range, or no number.
         """
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
@@ -289,3 +282,23 @@ def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
+
+
+def _require_positive(name: str, number: float, allowed: str) -> None:
+    """Refuse a number that is not finite and above 0; raises BudgetError."""
+    if not (math.isfinite(number) and number > 0):
+        raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+
+
+def _delta(value: Number | None) -> float:
+    """Read a delta, rounded down; raises BudgetError if it is missing or outside 0 to 1."""
+    if value is None:
+        raise BudgetError(
+            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
+        )
+    number = number_below("delta", value, _DELTA_ALLOWED)
+    if number == 0:
+        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
+    if not 0 < number < 1:
+        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
+    return number

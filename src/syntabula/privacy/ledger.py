@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.errors import ArgumentError, BudgetExceededError, ResumeError
-from syntabula.privacy.accounting.gaussian import epsilon_from_mu
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
 from syntabula.privacy.events import (
     Event,
 )
 from syntabula.privacy.replay import REMEDY, Replay
+from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_above, mu_squared_together
 from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
 from syntabula.privacy.spend_token import Token
@@ -43,7 +43,7 @@ class Ledger:
     Composition of zCDP and of pure privacy is additive also where later events are chosen after seeing
     earlier answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
     Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP; Smith and Thakurta 2022 for Gaussian privacy, and
-    `accounting.gdp` for what a choice costs there, which depends on what is left).
+    `privacy.gdp` for what a choice costs there, which depends on what is left).
 
     Args:
         budget: What may be spent in all.

@@ -10,12 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.accounting.parameters import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-)
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -25,6 +19,7 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 
 CountingEvent = GaussianEvent | LaplaceEvent | ExactEvent
 

@@ -1,7 +1,7 @@
 """The rule of each event: what it costs in every currency, its chance to fail, and what a statement calls it.
 
 Costs are `Fraction`s computed from the parameters as they are, so three thirds are a whole; those in mu^2 hold
-roots, which are rounded up at 128 bits. What noise a cost buys is worked out in `accounting.parameters`.
+roots, which are rounded up at 128 bits. What noise a cost buys is worked out in `privacy.parameters`.
 
 A new mechanism is one dataclass in `events`, one rule here, and one draw in `mechanisms`.
 """
@@ -14,10 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.gdp import gaussian_cost, ranged_cost, ranged_cost_before
-from syntabula.privacy.accounting.roots import root_above
-from syntabula.privacy.accounting.zcdp import float_above
-from syntabula.privacy.budget_numbers import shown_above, shown_below
+from syntabula.privacy.budget import Currency
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -27,9 +24,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-
-Currency = Literal["mu_squared", "rho", "epsilon", "none"]
-"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
+from syntabula.privacy.gdp import gaussian_cost, ranged_cost, ranged_cost_before
+from syntabula.privacy.rounding import float_above, root_above, shown_above, shown_below
 
 _DIGITS = 4
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
@@ -80,7 +76,7 @@ class Rule:
 
 
 RULES: dict[type[Event], Rule] = {
-    # Canonne, Kamath and Steinke (2020), Theorem 4; `accounting.gdp` for mu^2.
+    # Canonne, Kamath and Steinke (2020), Theorem 4; `privacy.gdp` for mu^2.
     GaussianEvent: Rule(
         words=lambda event: "discrete Gaussian noise, standard deviation",
         parameter="sigma",
@@ -161,7 +157,7 @@ def epsilon_of(event: Event) -> Fraction:
 
 
 def mu_squared_of(event: Event, left: Fraction) -> Fraction:
-    """Compute the cost of an event in Gaussian privacy; `accounting.gdp` has the proofs.
+    """Compute the cost of an event in Gaussian privacy; `privacy.gdp` has the proofs.
 
     Args:
         event: What was drawn.

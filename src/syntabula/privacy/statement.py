@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import failure_of
 from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, StatementLine
 from syntabula.privacy.statement_text import UNIT, statement_sections

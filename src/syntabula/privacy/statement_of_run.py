@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 
-from syntabula.privacy.accounting.zcdp import float_above
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import in_words, parameters_in_words
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.privacy.statement_facts import MethodChoice, StatedEvent, StatementLine

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Sequence
 from textwrap import wrap
 
-from syntabula.privacy.budget_numbers import shown_above
+from syntabula.privacy.rounding import shown_above
 from syntabula.privacy.statement_facts import StatementFacts
 
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)

@@ -15,15 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
-from syntabula.privacy.accounting.parameters import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-)
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget import Accounting, Budget
+from syntabula.privacy.conversion import (
+    delta_of_gaussian,
+    epsilon_from_mu,
+    epsilon_from_rho,
+    mu_from_epsilon,
+    rho_from_epsilon,
+)
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -33,7 +32,9 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 from syntabula.privacy.pricing import smallest_threshold as threshold_event
+from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import epsilon_of
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
