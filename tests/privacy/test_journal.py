@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.privacy import journal_lines
+from syntabula.privacy import journal as journals
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.journal_lines import START, written
-from syntabula.privacy.spend_records import JournalProtocol, MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
 ARRAYS = [
@@ -337,12 +336,14 @@ class TestDamage:
     def test_what_no_run_writes_is_refused_though_its_hash_is_right(self, path: Path, line: Any) -> None:
         with Journal(path) as journal:
             journal.record_spend("x", EVENT)
-            text, _ = written(line, journal._last)
+            text, _ = journals._written(line, journal._last)
         self.refused(path, [path.read_bytes(), text], 2)
 
     def test_deep_nesting_is_refused(self, path: Path) -> None:
         body = b'{"run": ' + b"[" * 100_000
-        self.refused(path, [body + b', "chain": "' + journal_lines._hash(body, START).encode() + b'"}\n'], 1)
+        self.refused(
+            path, [body + b', "chain": "' + journals._hash(body, journals._START).encode() + b'"}\n'], 1
+        )
 
 
 class TestPlace:
@@ -441,10 +442,10 @@ class TestLock:
 
 class TestBothKinds:
     @pytest.fixture(params=["file", "memory"])
-    def journal(self, request: pytest.FixtureRequest, path: Path) -> JournalProtocol:
+    def journal(self, request: pytest.FixtureRequest, path: Path) -> MemoryJournal:
         return Journal(path) if request.param == "file" else MemoryJournal()
 
-    def test_one_outcome_for_each_spend(self, journal: JournalProtocol) -> None:
+    def test_one_outcome_for_each_spend(self, journal: MemoryJournal) -> None:
         number = journal.record_spend("x", EVENT)
         journal.record_outcome(number, np.array([1]))
         for bad in (number, 5, -1):
@@ -452,12 +453,12 @@ class TestBothKinds:
                 journal.record_outcome(bad, np.array([2]))
         assert journal.records[0].outcome.tolist() == [1]  # type: ignore[union-attr]
 
-    def test_objects_are_refused(self, journal: JournalProtocol) -> None:
+    def test_objects_are_refused(self, journal: MemoryJournal) -> None:
         number = journal.record_spend("x", EVENT)
         with pytest.raises(ArgumentError, match="plain numbers"):
             journal.record_outcome(number, np.array(["a"]))
 
-    def test_later_changes_to_the_array_do_not_show(self, journal: JournalProtocol) -> None:
+    def test_later_changes_to_the_array_do_not_show(self, journal: MemoryJournal) -> None:
         values = np.array([1])
         journal.record_outcome(journal.record_spend("x", EVENT), values)
         values[0] = 9

@@ -25,11 +25,10 @@ from syntabula.privacy.events import (
     ThresholdEvent,
 )
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma
+from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.rules import cost_of, rho_of
-from syntabula.privacy.spend_records import MemoryJournal
-from syntabula.privacy.spend_token import Token
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 

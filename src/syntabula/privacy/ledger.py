@@ -1,4 +1,4 @@
-"""The ledger: every spend of a release, refused before the draw where the budget would not cover it."""
+"""The ledger: refuses every spend that the budget does not cover, and gives a token for one draw for the others."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, BudgetExceededError, ResumeError
+from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
-from syntabula.privacy.events import (
-    Event,
-)
-from syntabula.privacy.replay import REMEDY, Replay
+from syntabula.privacy.events import Event
+from syntabula.privacy.records import MemoryJournal, NoisyArray, Replay
 from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_above, mu_squared_together
-from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
-from syntabula.privacy.spend_token import Token
 
 RELATION = "add or remove one record"
 
@@ -35,6 +31,50 @@ class LedgerEntry:
     step: str
     event: Event
     cost: Fraction
+
+
+class Token:
+    """The right to one draw of one event; only a ledger makes it.
+
+    Attributes:
+        step: Name of the step that spent.
+        event: What may be drawn.
+        number: Number of the spend in the journal, or in the ledger without one, counted from 0.
+        outcome: What an earlier run was answered for this spend; the token then pays for no draw.
+    """
+
+    __slots__ = ("_lock", "_used", "event", "number", "outcome", "step")
+
+    def __init__(self, step: str, event: Event, number: int, outcome: NoisyArray | None = None) -> None:
+        self.step = step
+        self.event = event
+        self.number = number
+        self.outcome = outcome
+        self._used = False
+        self._lock = threading.Lock()
+
+    def consume(self) -> Event:
+        """Use the token up, just before the draw.
+
+        Returns:
+            The event that was paid for.
+
+        Raises:
+            BudgetError: If the token was used before, or an earlier run was answered with it.
+        """
+        if self.outcome is not None:
+            raise BudgetError(f"the spend of step {self.step!r} has an answer; each spend pays for one draw")
+        with self._lock:
+            if self._used:
+                raise BudgetError(
+                    f"the token of step {self.step!r} was used before; each spend pays for one draw"
+                )
+            self._used = True
+        return self.event
+
+    def __reduce__(self) -> str:
+        # A copy would pay for a second draw.
+        raise TypeError("a token cannot be copied or pickled")
 
 
 class Ledger:
@@ -58,7 +98,7 @@ class Ledger:
     relation = RELATION
 
     def __init__(
-        self, budget: Budget, journal: JournalProtocol | None = None, *, replay_from: int | None = None
+        self, budget: Budget, journal: MemoryJournal | None = None, *, replay_from: int | None = None
     ) -> None:
         if not isinstance(budget, Budget):
             raise ArgumentError(f"budget is a {type(budget).__name__}; it must be a Budget")
@@ -87,7 +127,7 @@ class Ledger:
         Args:
             event: What is about to be drawn.
             step: Name of the step, for the statement of what was spent.
-            query: What is asked (`privacy.replay.fingerprint`), to find its answer again.
+            query: What is asked (`privacy.resume.fingerprint`), to find its answer again.
 
         Returns:
             A token for one draw. With a journal the spend is on disk by then. Where the journal holds it from
@@ -133,16 +173,8 @@ class Ledger:
         return self._replay.answered
 
     def require_all_replayed(self) -> None:
-        """Refuse a release that leaves out spends of the run that it goes on with: they would not be in its sum.
-
-        Raises:
-            ResumeError: If the journal holds spends that were not asked for again.
-        """
-        if self._replay.left:
-            raise ResumeError(
-                f"the journal belongs to another run: {self._replay.left} of its spends were not asked for again; "
-                f"{REMEDY}"
-            )
+        """Refuse a release that leaves out spends of the run it resumes; see `Replay.require_all_taken`."""
+        self._replay.require_all_taken()
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:

@@ -8,35 +8,24 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.privacy.events import (
-    Event,
     ExactEvent,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
 )
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.sensitive import Sensitive
 
 
-class SpendToken(Protocol):
-    """Proof that the ledger was charged for one draw."""
-
-    def consume(self) -> Event:
-        """Return the event that was paid for; raises on a second call."""
-        ...
-
-
-def noisy_counts(
-    token: SpendToken, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
-) -> NDArray[np.int64]:
+def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Release counts with the noise that was paid for.
 
     Args:
@@ -65,7 +54,7 @@ def noisy_counts(
 
 
 def frequent(
-    token: SpendToken, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
+    token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Release which of the categories that occur are frequent, and their noisy counts.
 
@@ -99,7 +88,7 @@ def frequent(
 
 
 def choose(
-    token: SpendToken,
+    token: Token,
     noise: NoiseSource,
     scores: Sensitive[NDArray[np.float64]],
     score_sensitivity: float,

@@ -11,7 +11,7 @@ import numpy as np
 from syntabula._version import __version__
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.replay import fingerprint
+from syntabula.privacy.resume import fingerprint
 from syntabula.table.schema.schema import Schema
 
 

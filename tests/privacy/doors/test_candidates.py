@@ -19,7 +19,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spend_records import MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4, "d": 5})
 PAIRS: list[Clique] = list(combinations(DOMAIN.columns, 2))

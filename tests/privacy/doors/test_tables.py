@@ -14,7 +14,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spend_records import MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.scores import Weighing, distances
 
 if TYPE_CHECKING:

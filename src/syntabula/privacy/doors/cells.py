@@ -11,11 +11,11 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.scores import differences
 
 Cell = tuple[int, ...]

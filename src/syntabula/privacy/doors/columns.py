@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.privacy.events import Event, ExponentialEvent
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
@@ -23,11 +23,9 @@ from syntabula.privacy.pricing import (
     laplace_epsilon_of_share,
     tree_event,
 )
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.statistics.split_tree import (

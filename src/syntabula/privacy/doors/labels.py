@@ -9,14 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import threshold_event
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 
 Label = str | None
 

@@ -17,14 +17,13 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.privacy.doors.candidates import Candidates
 from syntabula.privacy.events import Event
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import choice_event, standard_deviation, vector_event
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 from syntabula.privacy.statistics.dependence import (
     SENSITIVITY_STEPS,
     STEPS_PER_RECORD,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.privacy.events import ExactEvent, TreeEvent
-from syntabula.privacy.mechanisms import SpendToken
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.sensitive import Sensitive
 
@@ -45,7 +45,7 @@ class Node:
 
 
 def split_tree(
-    token: SpendToken,
+    token: Token,
     noise: NoiseSource,
     root: Node,
     counts_of: Callable[[Sequence[Node]], Sensitive[NDArray[np.int64]]],

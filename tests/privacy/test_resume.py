@@ -24,12 +24,10 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import SecureNoise, SeededNoise
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer, open_ledger
-from syntabula.privacy.spend_records import MemoryJournal
-from syntabula.privacy.spend_token import Token
+from syntabula.privacy.records import MemoryJournal
+from syntabula.privacy.resume import answer, fingerprint, open_ledger
 from syntabula.privacy.statistics.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
