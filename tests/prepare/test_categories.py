@@ -12,7 +12,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.pricing import smallest_threshold as threshold_event
+from syntabula.privacy.rules import smallest_threshold as threshold_event
 
 DELTA = Fraction(1, 10**6)
 BUDGET = Budget(epsilon=1.0, delta=1e-5).with_selection_delta(DELTA)

@@ -33,9 +33,9 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
-from syntabula.privacy.pricing import smallest_threshold as threshold_event
 from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import epsilon_of
+from syntabula.privacy.rules import smallest_threshold as threshold_event
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 DELTAS = (1e-12, 1e-9, 1e-6, 1e-5, 1e-3)

@@ -10,7 +10,8 @@ from syntabula._arguments import normalise, one_of
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.statistics.split_tree import TREE_SENSITIVITY, Node
+from syntabula.privacy.events import TreeEvent
+from syntabula.privacy.statistics.split_tree import Node
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class PrivTreeBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         root = Node(int(lower), int(upper) + 1) if column.integer else Node(float(lower), float(upper))
-        theta = self._theta(max(n_estimated, 0.0) / count, TREE_SENSITIVITY / column.pure_epsilon(share))
+        theta = self._theta(max(n_estimated, 0.0) / count, TreeEvent.sensitivity / column.pure_epsilon(share))
         leaves = column.tree(root, threshold=theta, most_leaves=count, share=share, step=step)
         return bins_through([leaf.low for leaf in leaves], lower, upper, integer=column.integer)
 

@@ -12,8 +12,8 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
 from syntabula.privacy.events import Event
 from syntabula.privacy.records import MemoryJournal, NoisyArray, Replay
-from syntabula.privacy.rounding import float_above
-from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_above, mu_squared_together
+from syntabula.privacy.rounding import float_above, root_above
+from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 
 RELATION = "add or remove one record"
 
@@ -245,7 +245,7 @@ class Ledger:
         else:
             # What was left did its part in the costs, and may be gone by now: the events on their own.
             together = mu_squared_together(entry.event for entry in self.entries)
-            epsilon = epsilon_from_mu(mu_above(together), delta) if together else 0.0
+            epsilon = epsilon_from_mu(root_above(together), delta) if together else 0.0
         # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
         return min(epsilon, self._budget.epsilon)
 

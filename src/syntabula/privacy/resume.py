@@ -41,17 +41,11 @@ import numpy as np
 
 from syntabula.errors import ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ThresholdEvent,
-    TreeEvent,
-)
+from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.records import REMEDY, MemoryJournal, NoisyArray
+from syntabula.privacy.rules import RULES
 
 _LENGTH = 32
 _MOST_NAMED = 5
@@ -144,26 +138,14 @@ def answer(
         values = draw(token)
         ledger.record_outcome(token, values, longest=longest)
         return values
-    if not may_answer(event, token.outcome) or (is_readable and not is_readable(token.outcome)):
+    if not RULES[type(event)].is_answer(event, token.outcome) or (
+        is_readable and not is_readable(token.outcome)
+    ):
         raise ReleaseFileError(
             f"the journal is damaged: what it holds for step {step!r} cannot be an answer to it; put back the file "
             "as the run left it"
         )
     return token.outcome
-
-
-def may_answer(event: Event, values: NoisyArray) -> bool:
-    """Say whether a recorded answer has the type, length and range that the event fixes."""
-    match event:
-        case GaussianEvent() | LaplaceEvent():
-            return values.dtype == np.int64 and values.size == event.cells
-        case ExponentialEvent():
-            return values.dtype == np.int64 and values.shape == (1,) and 0 <= values[0] < event.candidates
-        case TreeEvent():
-            return values.dtype == np.int64 and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
-        case ThresholdEvent():
-            return values.dtype == np.uint8 and values.ndim == 1
-    return values.dtype.kind in "iu"
 
 
 def fingerprint(query: Any) -> str:

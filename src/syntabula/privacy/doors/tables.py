@@ -16,11 +16,11 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.events import Event
+from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import choice_event, standard_deviation, vector_event
+from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
@@ -233,7 +233,7 @@ class Curator:
 
     def _choice(self, candidates: int, share: Fraction | float) -> Event:
         """Return the event of one choice among so many candidates."""
-        return choice_event(self._ledger, share, candidates=candidates)
+        return bought(self._ledger, share, ExponentialEvent, what="choice", candidates=candidates)
 
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):

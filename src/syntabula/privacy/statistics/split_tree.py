@@ -15,9 +15,6 @@ from syntabula.privacy.ledger import Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.sensitive import Sensitive
 
-TREE_SENSITIVITY = 3
-"""(2 beta - 1) / (beta - 1) for halves, beta = 2: the whole tree costs 3 / scale."""
-
 STEPS = 1 << 10
 """Noise is whole steps of this fraction of a record, so that it is drawn exactly."""
 
