@@ -27,10 +27,8 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.noise import SecureNoise
 from syntabula.privacy.rounding import shown_above, shown_below
-from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
-from syntabula.privacy.statement_facts import StatedEvent, StatementLine
-from syntabula.privacy.statement_of_run import lines_of, statement_of
-from syntabula.privacy.statement_text import domain_step, folded
+from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
+from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {

@@ -28,7 +28,7 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
-from syntabula.privacy.statement_of_run import statement_of
+from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.options import check_arguments, with_options
 from syntabula.synthesizers.plan import (
