@@ -78,10 +78,10 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off",
             "privacy/test_noise.py::TestSecureNoise::test_of_forked_processes_shares_no_draw",
             "statistics/test_choice_distribution.py::TestMany::test_follow_the_exponential_mechanism",
-            "privacy/test_exact_choice.py::TestUnits::test_of_any_candidate_reach_its_weight",
-            "privacy/test_exact_choice.py::TestDecision"
+            "privacy/test_exact_samplers.py::TestUnits::test_of_any_candidate_reach_its_weight",
+            "privacy/test_exact_samplers.py::TestDecision"
             "::test_is_right_however_long_the_point_agrees_with_the_weight",
-            "privacy/test_exact_choice.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
+            "privacy/test_exact_samplers.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
             "privacy/test_noise.py::TestCounting::test_at_the_ends_of_int64_stays_there_and_never_wraps",
             "privacy/test_noise.py::TestSeededNoise::test_says_that_it_is_not_private",
             "contracts/test_every_method.py::TestBudgets::test_noise_is_secure_unless_a_seed_is_given",

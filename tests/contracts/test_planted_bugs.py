@@ -310,7 +310,7 @@ def largest_counts(attribute: str, measure: Callable[[LedgerEntry], Fraction]) -
 SUMS: dict[str, tuple[str, Plant]] = {
     "failure probabilities do not add up": (
         "delta",
-        largest_counts("_delta_spent", lambda entry: failure_of(entry.event)),
+        largest_counts("_failure_spent", lambda entry: failure_of(entry.event)),
     ),
     "costs do not add up": ("share", largest_counts("_spent", lambda entry: entry.cost)),
 }
@@ -322,7 +322,7 @@ def is_refused(asked: str, patch: pytest.MonkeyPatch) -> bool:
     right = found_columns.extract_column
 
     def greedy(name, raw, *, ledger, **options):
-        whole = ledger.selection_allowance if asked == "delta" else Fraction(1)
+        whole = ledger.failure_allowance if asked == "delta" else Fraction(1)
         return right(name, raw, ledger=ledger, **(options | {asked: whole * Fraction(9, 20)}))
 
     patch.setattr(found_columns, "extract_column", greedy)

@@ -21,7 +21,7 @@ from syntabula.table.read import read
 N = 20_000
 RNG = np.random.default_rng(4)
 DELTA = Fraction(1, 10**6)
-BUDGET = Budget(epsilon=1.0, delta=1e-5).with_selection_delta(DELTA)
+BUDGET = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(DELTA)
 
 
 def found(values, budget=BUDGET, *, share=Fraction(1, 5)):

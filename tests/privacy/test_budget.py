@@ -140,6 +140,22 @@ class TestWords:
         assert budget.describe().endswith(".")
         assert budget.describe().count(". ") == 0
 
+    def test_delta_set_aside_has_the_name_that_files_know(self) -> None:
+        for record in (
+            {
+                "kind": "approximate",
+                "epsilon": 1.0,
+                "delta": 1e-5,
+                "mu_squared": 1.0,
+                "selection_delta": 2.0**-20,
+            },
+            {"kind": "zcdp", "epsilon": 1.0, "delta": 1e-5, "rho": 0.25, "selection_delta": 2.0**-20},
+        ):
+            budget = Budget.from_json(record)
+
+            assert budget.failure_delta == Fraction(1, 2**20)
+            assert budget.to_json()["selection_delta"] == 2.0**-20
+
     def test_reading_back_does_not_warn_again(self) -> None:
         with pytest.warns(PrivacyWarning):
             budget = Budget(20.0, 1e-5)

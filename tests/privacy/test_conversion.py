@@ -279,7 +279,7 @@ class TestAgainstAnotherAccountant:
             ledger = play(TRACES[name], Budget(epsilon, delta, accounting=accounting))
             composed = compose(pld, ledger, epsilon / 4_000)
             # What thresholds may fail with is added to delta, and so is not there for the rest.
-            true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.selection_delta))
+            true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.failure_delta))
             assert ledger.epsilon_spent == pytest.approx(epsilon, rel=1e-12)
             assert ledger.epsilon_spent >= true
             # The price of counting in zCDP: 1.04 to 1.23 on these points, to 1.33 for choices alone at epsilon
@@ -314,8 +314,8 @@ def play(trace: Trace, budget: Budget) -> Ledger:
     """Spend a trace of shares on a ledger, as a synthesizer would."""
     thresholds = sum(kind == "threshold" for kind, _ in trace)
     if thresholds:
-        budget = budget.with_selection_delta(thresholds * THRESHOLD_PART * Fraction(budget.delta))
-    part = budget.selection_delta / max(thresholds, 1)
+        budget = budget.with_failure_delta(thresholds * THRESHOLD_PART * Fraction(budget.delta))
+    part = budget.failure_delta / max(thresholds, 1)
     ledger = Ledger(budget)
     assert budget.total is not None
     for kind, share in trace:

@@ -140,7 +140,7 @@ def drawn(
 ) -> tuple[list[Event], list[Call]]:
     """Put a question; return what was charged for each draw, and the draws."""
     stated = BUDGETS[budget]
-    ledger = Ledger(stated if stated.kind == "pure" else stated.with_selection_delta(1e-6))
+    ledger = Ledger(stated if stated.kind == "pure" else stated.with_failure_delta(1e-6))
     question.ask(ledger, wrap(noise), gone)
     events = [entry.event for entry in ledger.entries]
     if isinstance(events[0], TreeEvent):  # which draws once a level

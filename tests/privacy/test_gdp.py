@@ -258,7 +258,7 @@ class TestLedger:
 
     def test_a_threshold_costs_its_noise_and_its_delta(self) -> None:
         event = ThresholdEvent(sigma=20.0, threshold=120.0)
-        ledger = Ledger(ONE.with_selection_delta(Fraction(event.delta)))
+        ledger = Ledger(ONE.with_failure_delta(Fraction(event.delta)))
         ledger.spend(event, step="x")
         assert ledger.spent == gaussian_cost(20.0)
         with pytest.raises(BudgetExceededError, match="fail"):
@@ -277,7 +277,7 @@ class TestBudget:
             assert gdp.total / (2 * zcdp.total) > least
 
     def test_json_round_trip(self) -> None:
-        for budget in (ONE, ONE.with_selection_delta(1e-7)):
+        for budget in (ONE, ONE.with_failure_delta(1e-7)):
             assert Budget.from_json(json.loads(json.dumps(budget.to_json()))) == budget
 
     def test_records_from_before_there_was_a_choice_are_in_zcdp(self) -> None:
@@ -285,7 +285,7 @@ class TestBudget:
         assert Budget.from_json(record) == Budget(1.0, 1e-5, accounting="zcdp")
 
     def test_setting_delta_aside_leaves_less(self) -> None:
-        less = ONE.with_selection_delta(1e-6)
+        less = ONE.with_failure_delta(1e-6)
         assert 0.98 * ONE.total < less.total < ONE.total
         assert (less.epsilon, less.delta, less.currency) == (1.0, 1e-5, "mu_squared")
 

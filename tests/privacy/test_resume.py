@@ -138,7 +138,7 @@ class TestDamagedAnswers:
     @pytest.mark.parametrize(("event", "values"), DAMAGED, ids=lambda x: type(x).__name__)
     def test_type_length_and_range_must_be_those_of_the_event(self, event, values: np.ndarray) -> None:
         budget = (
-            NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_selection_delta(Fraction(1, 10**6))
+            NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
         )
         journal = MemoryJournal()
         ledger = open_ledger(budget, journal, FACTS, resume=False)
@@ -168,7 +168,7 @@ class TestDamagedAnswers:
             curator = LabelCurator({"a": 900}, ledger, SeededNoise(0))
             return curator.frequent(share=1, delta=Fraction(1, 10**6), step="s")
 
-        budget = BUDGET.with_selection_delta(Fraction(1, 10**6))
+        budget = BUDGET.with_failure_delta(Fraction(1, 10**6))
         journal = MemoryJournal()
         ask_of(open_ledger(budget, journal, FACTS, resume=False))
         written = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -242,7 +242,7 @@ class TestEveryKindOfAnswer:
 
     def both(self, ask_of) -> None:
         journal = MemoryJournal()
-        budget = Budget.zcdp(1.0, 1e-5).with_selection_delta(Fraction(1, 10**6))
+        budget = Budget.zcdp(1.0, 1e-5).with_failure_delta(Fraction(1, 10**6))
         first = ask_of(open_ledger(budget, journal, FACTS, resume=False), SecureNoise(), full=True)
         ledger = open_ledger(budget, journal, FACTS, resume=True)
 

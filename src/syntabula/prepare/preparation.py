@@ -77,7 +77,7 @@ class Preparation:
         """Return a budget with part of its delta set aside if categories have to be found."""
         if not self.finds_labels:
             return budget
-        return budget.with_selection_delta(self.settings.delta_share * Fraction(budget.delta))
+        return budget.with_failure_delta(self.settings.delta_share * Fraction(budget.delta))
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain that is left when rare codes are merged.

@@ -107,14 +107,14 @@ class Ledger:
         self._lock = threading.Lock()
         self._entries: list[LedgerEntry] = []
         self._spent = Fraction(0)
-        self._delta_spent = Fraction(0)
+        self._failure_spent = Fraction(0)
         records = journal.records if journal else ()
         earlier = records[:replay_from]
         self._replay = Replay(records[len(earlier) :])
         for record in earlier:
             self._add(self._priced(record.event, record.step))
         self._inherited = self._spent
-        self._inherited_delta = self._delta_spent
+        self._inherited_failure = self._failure_spent
 
     @property
     def budget(self) -> Budget:
@@ -206,15 +206,15 @@ class Ledger:
         return self.remaining / self.allowance if self.allowance else Fraction(0)
 
     @property
-    def selection_allowance(self) -> Fraction:
-        """Delta that this ledger may spend on finding categories, likewise."""
-        return self._budget.selection_delta - self._inherited_delta
+    def failure_allowance(self) -> Fraction:
+        """What the chances to fail may add up to: the part of delta set aside, less what the journal held at first."""
+        return self._budget.failure_delta - self._inherited_failure
 
     @property
-    def delta_spent(self) -> Fraction:
-        """Exact sum of the probabilities with which the events may fail outright."""
+    def failure_spent(self) -> Fraction:
+        """Exact sum of the chances to fail of all draws."""
         with self._lock:
-            return self._delta_spent
+            return self._failure_spent
 
     def require_allowance(self) -> None:
         """Refuse to begin where earlier spends of the journal leave next to nothing, before more is spent.
@@ -224,7 +224,7 @@ class Ledger:
         """
         for whole, left in (
             (self._budget.total, self.allowance),
-            (self._budget.selection_delta, self.selection_allowance),
+            (self._budget.failure_delta, self.failure_allowance),
         ):
             if whole and left is not None and left < whole / 100:
                 raise BudgetExceededError(
@@ -276,16 +276,16 @@ class Ledger:
                 f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
                 "nothing was drawn or spent. Raise the budget, or measure less."
             )
-        if total is not None and self._delta_spent + failure_of(event) > self._budget.selection_delta:
+        if total is not None and self._failure_spent + failure_of(event) > self._budget.failure_delta:
             raise BudgetExceededError(
                 f"step {step!r} may fail with probability {float(failure_of(event)):.3g}, but only "
-                f"{float(self._budget.selection_delta - self._delta_spent):.3g} of delta is set aside for that; "
+                f"{float(self._budget.failure_delta - self._failure_spent):.3g} of delta is set aside for that; "
                 "nothing was drawn or spent"
             )
         return LedgerEntry(step, event, cost)
 
     def _add(self, entry: LedgerEntry) -> None:
-        self._delta_spent += failure_of(entry.event)
+        self._failure_spent += failure_of(entry.event)
         self._entries.append(entry)
         self._spent += entry.cost
 

@@ -229,8 +229,8 @@ class StatementFacts:
             "limit": None if budget.total is None else float_above(budget.total),
             # The ledger has held the exact sums within their limits; rounding up each term may not show that.
             "spent": float_above(min(costs, budget.total or costs)) if recorded else None,
-            "delta_limit": float(budget.selection_delta),
-            "delta_spent": float_above(min(deltas, budget.selection_delta)) if recorded else None,
+            "delta_limit": float(budget.failure_delta),
+            "delta_spent": float_above(min(deltas, budget.failure_delta)) if recorded else None,
             "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, also where "
             "a later one was chosen by earlier answers",
         }

@@ -13,7 +13,7 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.records import MemoryJournal
 
 DELTA = Fraction(1, 10**6)
-BUDGET = Budget.zcdp(1.0, 1e-5).with_selection_delta(DELTA)
+BUDGET = Budget.zcdp(1.0, 1e-5).with_failure_delta(DELTA)
 COUNTS = {None: 300, "zebra": 500, "ant": 400, "a" * 40: 600, "cow": 700, "\u00e9": 350, "rare": 1}
 
 

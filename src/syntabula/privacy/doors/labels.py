@@ -55,7 +55,7 @@ class LabelCurator:
             LONGEST bytes, those with the smallest noisy counts are left out, which is post-processing.
 
         Raises:
-            BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
+            BudgetExceededError: If too little of delta is set aside (`Budget.with_failure_delta`).
         """
         event = bought(self._ledger, share, ThresholdEvent, what="categories", failure=delta)
         longest = None if self._ledger.budget.currency == "none" else LONGEST
