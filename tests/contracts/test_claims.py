@@ -32,7 +32,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it",
             "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
             "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
-            "privacy/statistics/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
+            "privacy/doors/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
             "privacy/doors/test_tables.py::TestChoose"
             "::test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is",
             "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
@@ -166,7 +166,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_system_audit.py::TestAudits"
             "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
             "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
-            "privacy/statistics/test_split_tree.py::TestProof"
+            "privacy/doors/test_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
             "privacy/doors/test_tables.py::TestMeasure"
             "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",

@@ -23,10 +23,8 @@ from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories
-from syntabula.privacy.doors import candidates
 from syntabula.privacy.doors import tables as curators
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
 from syntabula.privacy.rules import failure_of
 from syntabula.privacy.sensitive import Sensitive
@@ -76,7 +74,7 @@ def _(patch):
 @bug("selection on exact scores")
 def _(patch):
     patch.setattr(
-        candidates,
+        curators,
         "choose",
         lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy())),
     )

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
+from syntabula.privacy.doors.split_tree import Node, are_decisions, leaves_of, most_decisions, split_tree
 from syntabula.privacy.events import Event, ExponentialEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
@@ -25,15 +28,6 @@ from syntabula.privacy.pricing import (
 from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
-from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.statistics.split_tree import (
-    Node,
-    are_decisions,
-    leaves_of,
-    most_decisions,
-    split_tree,
-)
 
 
 class ColumnCurator:

@@ -7,10 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from syntabula.privacy.events import ExactEvent, TreeEvent
-from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.statistics.split_tree import (
+from syntabula.privacy.doors.split_tree import (
     MOST_DEPTH,
     STEPS,
     Node,
@@ -18,6 +15,9 @@ from syntabula.privacy.statistics.split_tree import (
     most_decisions,
     split_tree,
 )
+from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.sensitive import Sensitive
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:
