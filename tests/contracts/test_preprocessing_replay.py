@@ -21,7 +21,6 @@ import syntabula as st
 from syntabula.bins.uniform import UniformBins
 from syntabula.errors import PrivacyWarning, PrivateDomainError, SyntabulaWarning
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.doors.split_tree import STEPS
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -32,6 +31,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.split_tree import STEPS
 
 # A loose budget, so that something is found in some dozens of records.
 with warnings.catch_warnings():

@@ -27,7 +27,6 @@ from syntabula.privacy.doors.cells import CellCurator
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
-from syntabula.privacy.doors.split_tree import STEPS, Node
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import (
     Event,
@@ -40,6 +39,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
+from syntabula.privacy.split_tree import STEPS, Node
 
 BUDGETS = {
     "gdp": Budget(epsilon=1.0, delta=1e-5),

@@ -42,7 +42,7 @@ class TestFile:
             number = journal.record_spend("measure", EVENT)
             journal.record_outcome(number, values)
             assert np.array_equal(journal.records[0].outcome, values)
-        record = Journal.replay(path)[0]
+        record = Journal.read(path).records[0]
         assert (record.step, record.event) == ("measure", EVENT)
         assert record.outcome is not None
         assert record.outcome.shape == values.shape
@@ -69,7 +69,7 @@ class TestFile:
         with Journal(path) as journal:
             assert [record.step for record in journal.records] == ["a", "b"]
             assert journal.record_spend("c", ExponentialEvent(1.0, 2)) == 2
-        records = Journal.replay(path)
+        records = Journal.read(path).records
         assert [record.step for record in records] == ["a", "b", "c"]
         assert [record.outcome is None for record in records] == [False, True, True]
 
@@ -83,10 +83,10 @@ class TestFile:
         for length in range(len(whole) + 1):
             cut_path.write_bytes(whole[:length])
             lines = whole[:length].count(b"\n")
-            assert len(Journal.replay(cut_path)) == (lines + 1) // 2
+            assert len(Journal.read(cut_path).records) == (lines + 1) // 2
             with Journal(cut_path) as journal:
                 journal.record_spend("later", EVENT)
-            assert Journal.replay(cut_path)[-1].step == "later"
+            assert Journal.read(cut_path).records[-1].step == "later"
             cut_path.unlink()
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestFile:
             journal.record_spend("x", EVENT)
         path.write_bytes(damage + path.read_bytes())
         with pytest.raises(ReleaseFileError, match="line 1"):
-            Journal.replay(path)
+            Journal.read(path)
         with pytest.raises(ReleaseFileError):
             Journal(path)
 
@@ -118,7 +118,7 @@ class TestFile:
             with pytest.raises(ReleaseFileError, match="space"):
                 journal.record_spend("b", EVENT)
         assert journal.record_spend("c", EVENT) == 1
-        assert [record.step for record in Journal.replay(path)] == ["a", "c"]
+        assert [record.step for record in Journal.read(path).records] == ["a", "c"]
 
     def test_runs_are_read_back(self, path: Path) -> None:
         with Journal(path) as journal:
@@ -162,7 +162,7 @@ class TestAnswersWithoutAFixedLength:
                 journal.record_outcome(number, answer, longest=self.LONGEST)
             except ReleaseFileError:
                 assert path.read_bytes() == before
-        (record,) = Journal.replay(path)
+        (record,) = Journal.read(path).records
         if record.outcome is not None:
             assert np.array_equal(record.outcome, answer)
             assert path.read_bytes().endswith(b"\n")
@@ -183,7 +183,7 @@ class TestAnswersWithoutAFixedLength:
                 number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
                 journal.record_outcome(number, np.full(size, 7, dtype=np.uint8), longest=self.LONGEST)
             journal.record_spend("y", EVENT)
-        assert [None if x.outcome is None else x.outcome.size for x in Journal.replay(path)] == [
+        assert [None if x.outcome is None else x.outcome.size for x in Journal.read(path).records] == [
             3,
             0,
             800,
@@ -208,12 +208,12 @@ class TestAnswersWithoutAFixedLength:
                 kill_after(calls, patch)
                 with pytest.raises(Killed):
                     journal.record_outcome(number, answer, longest=self.LONGEST)
-            found.append(Journal.replay(path)[0].outcome is not None)
+            found.append(Journal.read(path).records[0].outcome is not None)
             with Journal(path) as journal:
                 if journal.records[0].outcome is None:
                     journal.record_outcome(0, answer, longest=self.LONGEST)
                 journal.record_spend("y", EVENT)
-            assert Journal.replay(path)[0].outcome.tolist() == [1] * 5
+            assert Journal.read(path).records[0].outcome.tolist() == [1] * 5
 
         # The answer and its padding, forced to disk; the end of its line, forced to disk; the padding cut off.
         assert found == [False, False, False, True, True]
@@ -253,7 +253,7 @@ class TestDamage:
 
     def refused(self, path: Path, lines: list[bytes], line: int) -> None:
         path.write_bytes(b"".join(lines))
-        for opened in (Journal.replay, Journal):
+        for opened in (Journal.read, Journal):
             with pytest.raises(ReleaseFileError, match=rf"journal '.*' cannot be used: line {line} of"):
                 opened(path)
         assert path.read_bytes() == b"".join(lines)
@@ -417,7 +417,7 @@ class TestLock:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(ReleaseFileError, match="in use by another run"):
             Journal(path)
-        assert len(Journal.replay(path)) == 1  # reading needs no lock
+        assert len(Journal.read(path).records) == 1  # reading needs no lock
 
         holder.kill()
         holder.communicate()
@@ -433,7 +433,7 @@ class TestLock:
                 Journal(path)
             assert path.read_bytes() == before
             journal.record_spend("y", EVENT)
-        assert len(Journal.replay(path)) == 2
+        assert len(Journal.read(path).records) == 2
 
     def test_a_place_that_cannot_be_used_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ReleaseFileError, match="nowhere"):

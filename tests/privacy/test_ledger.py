@@ -88,7 +88,7 @@ class TestSpend:
     def test_pure_budget_adds_epsilons(self) -> None:
         ledger = Ledger(Budget.pure(1.0))
         spend_all(ledger, [LaplaceEvent(4.0, 1, 5), ExponentialEvent(0.75, 4)])
-        assert (ledger.spent, ledger.epsilon_spent, ledger.delta) == (1, 1.0, 0.0)
+        assert (ledger.spent, ledger.epsilon_spent, ledger.budget.delta) == (1, 1.0, 0.0)
 
     def test_no_privacy_allows_and_records_everything(self) -> None:
         ledger = Ledger(NO_PRIVACY)
@@ -218,9 +218,9 @@ class TestJournalled:
         path = tmp_path / "journal"
         ledger = Ledger(BUDGET, Journal(path))
         token = ledger.spend(GaussianEvent(10.0, 1, 2), step="x")
-        assert [record.outcome for record in Journal.replay(path)] == [None]
+        assert [record.outcome for record in Journal.read(path).records] == [None]
         ledger.record_outcome(token, np.array([3, -1]))
-        assert Journal.replay(path)[0].outcome.tolist() == [3, -1]  # type: ignore[union-attr]
+        assert Journal.read(path).records[0].outcome.tolist() == [3, -1]  # type: ignore[union-attr]
 
     def test_a_crash_before_the_draw_counts_as_spent(self, tmp_path: Path) -> None:
         path = tmp_path / "journal"

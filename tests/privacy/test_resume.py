@@ -16,7 +16,6 @@ from syntabula.errors import (
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
-from syntabula.privacy.doors.split_tree import Node, leaves_of
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -29,6 +28,7 @@ from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.resume import answer, fingerprint, open_ledger
+from syntabula.privacy.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
 EVENT = GaussianEvent(4.0, 1, 1)

@@ -125,7 +125,7 @@ class ExponentialEvent(Event):
 class TreeEvent(Event):
     """All decisions of one PrivTree that splits in halves (Zhang, Xiao and Xie, 2016).
 
-    All of its decisions together cost a pure epsilon of `sensitivity` / scale; `privacy.doors.split_tree` proves it.
+    All of its decisions together cost a pure epsilon of `sensitivity` / scale; `privacy.mechanisms.split_tree` proves it.
 
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by

@@ -35,7 +35,7 @@ from syntabula._file_lock import lock_exclusively
 from syntabula._whole_file import sync_folder
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy.events import Event, event_from_json
-from syntabula.privacy.records import JournalRecord, MemoryJournal, NoisyArray, plain_numbers
+from syntabula.privacy.records import MemoryJournal, NoisyArray, plain_numbers
 
 _LENGTH = 32
 _MARK = b', "chain": "'
@@ -91,11 +91,6 @@ class Journal(MemoryJournal):
         memory = MemoryJournal()
         _read_into(memory, Path(path).read_bytes(), Path(path))
         return memory
-
-    @staticmethod
-    def replay(path: str | os.PathLike[str]) -> tuple[JournalRecord, ...]:
-        """Read the spends of a file and their outcomes; see `read`."""
-        return Journal.read(path).records
 
     def record_run(self, facts: Mapping[str, str]) -> None:
         """Write that a run begins with the next spend, and force it to disk."""

@@ -249,11 +249,6 @@ class Ledger:
         # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
         return min(epsilon, self._budget.epsilon)
 
-    @property
-    def delta(self) -> float:
-        """Delta of the budget."""
-        return self._budget.delta
-
     def by_step(self) -> list[tuple[str, Fraction, float]]:
         """Sum the costs of each step, in order of first spend.
 

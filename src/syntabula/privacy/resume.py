@@ -55,23 +55,23 @@ _MOST_NAMED = 5
 def open_ledger(
     budget: Budget, journal: MemoryJournal | None, facts: Mapping[str, str], *, resume: bool
 ) -> Ledger:
-    """Return the ledger of a run that begins, or of the last one in the journal, to go on with it.
+    """Return the ledger of a run that begins, or of the last one in the journal, to resume it.
 
     Args:
         budget: What the run may spend, with what earlier runs of the journal spent.
         journal: Where spends are written.
         facts: What the run is, in words by name: method and noise, say. They are public.
-        resume: Whether to go on. A journal that holds nothing begins a run.
+        resume: Whether to resume. A journal that holds nothing begins a run.
 
     Raises:
         BudgetExceededError: If earlier runs left less than a hundredth; nothing was written.
         ResumeError: If the last run of the journal is another than this one, or nothing says what it was.
     """
-    goes_on = resume and journal is not None and _is_begun(journal, facts)
-    first = journal.runs[-1].first if journal is not None and goes_on else None
+    resumed = resume and journal is not None and _is_begun(journal, facts)
+    first = journal.runs[-1].first if journal is not None and resumed else None
     ledger = Ledger(budget, journal, replay_from=first)
     ledger.require_allowance()
-    if journal is not None and not goes_on:
+    if journal is not None and not resumed:
         journal.record_run(facts)
     return ledger
 
@@ -116,7 +116,7 @@ def answer(
     """Return the answer of one spend: the recorded one, or else what is drawn now and recorded first.
 
     Args:
-        ledger: Pays, unless it did so in the run that is gone on with.
+        ledger: Pays, unless it did so in the run that is resumed.
         noise: Turns to the noise of this spend, so that a seeded source draws alike in both runs.
         event: What is about to be drawn.
         step: What the ledger calls this spend.
@@ -130,7 +130,7 @@ def answer(
     Raises:
         BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         ReleaseFileError: If the recorded answer cannot be one of this query.
-        ResumeError: If the run that is gone on with asked for something else here; nothing was drawn.
+        ResumeError: If the run that is resumed asked for something else here; nothing was drawn.
     """
     token = ledger.spend(event, step=step, query=fingerprint(query))
     noise.begin_draw()

@@ -108,7 +108,7 @@ def _protection(statement: StatementFacts) -> list[str]:
         "  conclusion about whether a given record was in the table change by at most a factor of",
         f"  exp(epsilon) = {_factor(statement.budget.epsilon)}"
         + (
-            f", but for an event of probability delta = {shown_above(statement.budget.delta)}."
+            f", except with probability delta = {shown_above(statement.budget.delta)}."
             if statement.budget.delta
             else "."
         ),

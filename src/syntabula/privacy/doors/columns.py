@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.doors.split_tree import Node, are_decisions, leaves_of, most_decisions, split_tree
 from syntabula.privacy.events import Event, ExponentialEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.mechanisms import choose, noisy_counts, split_tree
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
@@ -28,6 +27,7 @@ from syntabula.privacy.pricing import (
 from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions
 
 
 class ColumnCurator:

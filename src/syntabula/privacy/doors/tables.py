@@ -123,22 +123,10 @@ class Curator(CountedTable):
     ) -> int:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
-        See `Candidates`, which several choices among the same ones go through.
-
-        Args:
-            candidates: At least one clique.
-            estimates: What a model believes of each: expected counts, of the clique's shape.
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
-            weights: One positive number per candidate; 1 by default.
-            penalties: One number per candidate, free of the data; 0 by default.
+        For a single choice; see `Candidates`, which takes the same arguments and allows several, and its `choose`.
 
         Returns:
             The position of the chosen candidate.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)

@@ -7,17 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from syntabula.privacy.doors.split_tree import (
-    MOST_DEPTH,
-    STEPS,
-    Node,
-    are_decisions,
-    most_decisions,
-    split_tree,
-)
 from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.mechanisms import split_tree
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:
