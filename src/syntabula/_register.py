@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from syntabula._arguments import shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, MissingExtraError
 
 _WORDS: dict[str, str] = {"synthesizer": "method"}
 """What messages call a kind where it is not its own name."""
@@ -30,6 +30,8 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "discretizer": ("fit",),
 }  # fmt: skip
 """What a class must have to be of a kind."""
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}
+"""What a class must say of itself, beside its name."""
 
 PartT = TypeVar("PartT", bound=type)
 EntryT = TypeVar("EntryT", bound=Entry)
@@ -47,7 +49,7 @@ def entries(kind: Kind) -> list[Entry]:
     """Return the parts of a kind: ours first, then those of plug-ins and of this session; nothing heavy is imported."""
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
     plugged = [
-        Entry(kind=kind, key=point.name, name=point.name, home=point.value)
+        Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
         for point in metadata.entry_points(group=group(kind))
     ]
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
@@ -78,14 +80,23 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     near = of_method or difflib.get_close_matches(str(key).lower(), known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ArgumentError(f"there is no {word} {shown(key)}; {hint}{word}s are {', '.join(known)}")
+    others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
+    but = f", but a {' and a '.join(others)} of that name" if others else ""
+    raise ArgumentError(f"there is no {word} {shown(key)}{but}; {hint}{word}s are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:
-    """Import the class of a part by its key; raises ArgumentError, with near misses, if there is none."""
+    """Import the class of a part by its key.
+
+    Raises:
+        ArgumentError: If there is none, with near misses; or if that of a plug-in cannot be loaded or is no such part.
+        MissingExtraError: If a library is missing that the part needs, and says so.
+    """
     found = entry(kind, key)
     session = _of_session.get((kind, found.key))
-    return session[1] if session is not None and session[0] == found else found.load()
+    if session is not None and session[0] == found:
+        return session[1]
+    return found.load() if found in BUILT_IN else _of_plug_in(found)
 
 
 def package_of(kind: Kind, key: str) -> str | None:
@@ -103,6 +114,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
 
     Args:
         kind: What sort of part it is: "synthesizer", "selector", "model", "discretizer", "metric" or "attack".
+            `syntabula.plugins` has what a class of each kind inherits from.
         key: Its name; by default the class's own attribute `kind` (of a model) or `key`.
 
     Returns:
@@ -121,23 +133,32 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         >>> syntabula.Marginal(selector="one_way", model="cautious-pgm").name
         'one_way+cautious-pgm'
     """
+    if not isinstance(kind, str):
+        raise ArgumentError(
+            f'the kind of a part must be a text, as in @syntabula.register("selector"); got {shown(kind)}'
+        )
     if kind not in KINDS:
-        raise ArgumentError(f"there is no kind of part {kind!r}; kinds are {', '.join(KINDS)}")
+        raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
     word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
+    second = "" if kind == "model" else " or a name as the second argument of register"
 
     def decorate(part: PartT) -> PartT:
         if not isinstance(part, type):
             raise ArgumentError(
                 f"register takes the class of a {word}, not an object of type {type(part).__name__}"
             )
-        missing = [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
-        if missing:
+        if missing := _lacking(kind, part):
             raise ArgumentError(f"{part.__name__} lacks the methods of a {word}: {', '.join(missing)}")
+        unsaid = [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]
+        if unsaid:
+            raise ArgumentError(
+                f"{part.__name__} lacks the class attributes of a {word}: {', '.join(unsaid)}"
+            )
         name = part.__dict__.get(attribute) if key is None else key
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArgumentError(
-                f"{part.__name__} needs an attribute `{attribute}` of its own: a text of letters, digits and any of _.+- "
-                "by which it is known"
+                f"{part.__name__} needs an attribute `{attribute}` of its own{second}: a text of letters, digits and any "
+                "of _.+- by which it is known"
             )
         home = f"{part.__module__}:{part.__qualname__}"
         taken = next((e for e in entries(kind) if e.key == name and e.home != home), None)
@@ -176,6 +197,31 @@ def synthesizer(key: str) -> type[Any]:
     """
     found: type[Any] = load("synthesizer", key)
     return found
+
+
+def _of_plug_in(found: Entry) -> Any:
+    word = _WORDS.get(found.kind, found.kind)
+    what = f"the plug-in {found.home!r}, which is the {word} {found.key!r},"
+    try:
+        part = found.load()
+    except MissingExtraError:
+        raise
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError(
+            f"{what} cannot be loaded ({type(error).__name__}); repair its installation, or remove it"
+        ) from None
+    if missing := _lacking(found.kind, part):
+        raise ArgumentError(f"{what} lacks the methods of a {word}: {', '.join(missing)}")
+    return part
+
+
+def _lacking(kind: Kind, part: object) -> list[str]:
+    return [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
+
+
+def _origin(point: metadata.EntryPoint) -> str:
+    """Say where a plug-in is from: what it does is known only once it is imported."""
+    return "Plug-in." if point.dist is None else f"Plug-in of the package {point.dist.name}."
 
 
 def _plain(name: str) -> str:

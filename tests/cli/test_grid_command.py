@@ -34,6 +34,14 @@ def test_selectors_and_models_are_listed(run):
     assert "Selectors, for --selector:" in ran.out
     assert "all_pairs" in ran.out
     assert "Models, for --model:" in ran.out
+    assert "Discretizers, for --discretizer:" in ran.out
+
+
+def test_the_name_of_another_kind_of_part_is_said_to_be_one(run):
+    ran = run("methods", "all_pairs")
+
+    assert ran.code == 2
+    assert "there is no method 'all_pairs', but a selector of that name; methods are auto" in ran.err
 
 
 def test_the_options_of_a_pair_are_listed(run):

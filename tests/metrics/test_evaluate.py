@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,9 +12,11 @@ import polars as pl
 import pytest
 
 import syntabula
+from syntabula import _register
 from syntabula import metrics as room
+from syntabula._entries import Entry
 from syntabula.errors import ArgumentError, DataError, PrivacyWarning
-from syntabula.metrics import Score
+from syntabula.metrics import Score, registry
 from syntabula.metrics.evaluate import choose_metrics
 from syntabula.metrics.query_error import QueryError
 from syntabula.metrics.total_variation import TotalVariation
@@ -107,7 +111,7 @@ class TestChoice:
         ("options", "message"),
         [
             ({"metrics": "tvd2"}, "did you mean 'tvd-2'"),
-            ({"metrics": [len]}, "no metric of the registry"),
+            ({"metrics": [len]}, "is not registered as a metric"),
             ({"baselines": ["THIRD"]}, "baselines are HALF, HISTOGRAM, SELF"),
             ({"seed": -1}, "seed"),
             ({"workers": 0}, "workers"),
@@ -242,3 +246,80 @@ def test_a_failing_metric_fails_the_evaluation(monkeypatch):
 
     with pytest.warns(PrivacyWarning), pytest.raises(ArgumentError, match="planted"):
         syntabula.evaluate(people(50, 1), people(50, 2), metrics=SMALL, workers=1)
+
+
+class TestMetricsOfOthers:
+    @pytest.fixture(autouse=True)
+    def session(self, monkeypatch):
+        monkeypatch.setattr(_register, "_of_session", {})
+
+    def test_a_registered_class_is_listed_and_scored_by_its_name_and_as_an_object(self):
+        @syntabula.register("metric")
+        @dataclass(frozen=True)
+        class FewerRows:
+            """Rows that are missing."""
+
+            group: ClassVar[str] = "queries"
+            direction: ClassVar[str] = "lower"
+            best: ClassVar[float] = 0.0
+
+            key: str = "fewer-rows"
+            weight: float = 1.0
+
+            def __call__(self, tables, rng):
+                missing = tables.real.n_rows - tables.synthetic.n_rows
+                return Score(metric=self.key, value=self.weight * missing, direction="lower")
+
+        info = syntabula.metrics.describe_metric("fewer-rows")
+        found = evaluate(people(50, 1), people(40, 2), metrics=["fewer-rows", FewerRows(weight=2.0)])
+
+        assert (info.group, info.direction, info.best) == ("queries", "lower", 0.0)
+        assert info.summary == "Rows that are missing"
+        assert [result.score.value for result in found.results] == [10.0, 20.0]
+        assert info in [metric for metric in syntabula.list_metrics() if metric.group == "queries"]
+
+    def test_a_class_that_does_not_say_its_group_and_direction_is_refused_when_it_is_registered(self):
+        silent = type("Silent", (), {"key": "silent", "__call__": lambda self, tables, rng: None})
+
+        with pytest.raises(
+            ArgumentError, match="Silent lacks the class attributes of a metric: group, direction"
+        ):
+            syntabula.register("metric")(silent)
+
+    def test_a_class_with_a_group_that_there_is_not_is_refused_by_name(self):
+        odd = type("Odd", (), {"key": "odd", "group": "beauty", "direction": "lower"})
+        syntabula.register("metric")(odd)
+
+        with pytest.raises(ArgumentError, match=r"the metric 'odd' .*: group must be one of 'fidelity'"):
+            syntabula.list_metrics()
+
+    def test_an_entry_point_may_name_an_object_that_says_it_for_one_of_several_metrics(self, monkeypatch):
+        info = replace(syntabula.metrics.describe_metric("tvd-1"), key="tvd-4", options={"way": 4})
+        entry = Entry(kind="metric", key="tvd-4", home="elsewhere:TVD_4")
+        monkeypatch.setattr(registry, "entries", lambda kind: [entry])
+        monkeypatch.setattr(registry, "load", lambda kind, key: info)
+
+        assert syntabula.metrics.describe_metric("tvd-4").make() == TotalVariation(way=4)
+
+    def test_a_metric_of_a_name_of_ours_does_not_take_its_place(self):
+        mine = type("Mine", (), {"key": "tvd-1", "group": "fidelity", "direction": "lower"})
+        syntabula.register("metric")(mine)
+
+        assert [info.load() for info in syntabula.list_metrics() if info.key == "tvd-1"] == [TotalVariation]
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            ("no_such_module:Part", r"'no_such_module:Part'.*cannot be loaded \(ModuleNotFoundError\)"),
+            ("syntabula.errors:NoPart", r"'syntabula.errors:NoPart'.*cannot be loaded \(AttributeError\)"),
+            ("syntabula.errors:ArgumentError", "lacks the class attributes group and direction"),
+            ("syntabula.version:__version__", "cannot be loaded"),
+            ("syntabula:__version__", "neither a class nor an object of MetricInfo"),
+        ],
+    )
+    def test_a_plug_in_that_is_no_metric_is_named(self, value, message, monkeypatch):
+        point = EntryPoint("broken", value, "syntabula.metrics")
+        monkeypatch.setattr(_register.metadata, "entry_points", lambda **_: EntryPoints([point]))
+
+        with pytest.raises(ArgumentError, match=message):
+            syntabula.list_metrics()

@@ -195,6 +195,24 @@ class TestRegistration:
         with pytest.raises(ArgumentError, match="class of a model, not an object of type PGM"):
             st.register("model")(PGM())  # type: ignore[type-var]
 
+    def test_what_does_not_say_all_of_itself_is_refused_with_what_is_missing(self) -> None:
+        silent = type("Silent", (), {"key": "silent", "fit": lambda self: None})
+        with pytest.raises(
+            ArgumentError, match="Silent lacks the class attributes of a discretizer: needs_count"
+        ):
+            st.register("discretizer")(silent)
+
+    def test_a_class_in_place_of_its_kind_is_answered_by_how_to_write_it(self) -> None:
+        with pytest.raises(ArgumentError, match=r'must be a text, as in @syntabula.register\("selector"\)'):
+            st.register(PGM)  # type: ignore[arg-type]
+
+    def test_a_name_may_be_an_attribute_or_an_argument(self) -> None:
+        nameless = type("Nameless", (), {"plan": lambda self: None, "select": lambda self: None})
+        with pytest.raises(
+            ArgumentError, match="`key` of its own or a name as the second argument of register"
+        ):
+            st.register("selector")(nameless)
+
     @pytest.mark.parametrize("kind", [None, 3, "", "with space", "../x"])
     def test_a_kind_is_a_short_word(self, kind: object) -> None:
         with pytest.raises(ArgumentError, match="needs an attribute `kind` of its own"):

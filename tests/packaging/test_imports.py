@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tune": {*_LEARNING, "synthesizers", "metrics"},
     "bench": {*_LEARNING, "synthesizers", "metrics", "datasets"},
+    "plugins": {*_LEARNING, "prepare", "metrics"},
     "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},

@@ -196,12 +196,10 @@ class TestEveryKindOfSpend:
             seed=3,
             bins=6,
             rare=st.RareCategories(least_categories=4),
-            max_rounds=1,
-            iterations=10,
             journal=journal,
             **options,
         )
-        return method.fit(table, self.PARTIAL)
+        return method.with_options(max_rounds=1, iterations=10).fit(table, self.PARTIAL)
 
     def moments(self, whole: list[bytes], spends: Sequence[JournalRecord]) -> Iterator[tuple[int, int]]:
         """Yield each line of a journal, and after how many changes of the file the fit is killed in it."""

@@ -276,7 +276,9 @@ class TestExpansion:
         )
         frame = pandas.DataFrame({"a": [0.5, 1, 2, 3] * 50, "b": ["x", "y"] * 100, "c": [True, False] * 100})
         options = {"iterations": 5} if method in ("gem", "rap") else {}
-        release = st.synthesizer(method)(epsilon=5.0, seed=1, bins=8, **options).fit(frame, schema)
+        release = (
+            st.synthesizer(method)(epsilon=5.0, seed=1, bins=8).with_options(**options).fit(frame, schema)
+        )
 
         facts, arrays = model_state(release.model)
 

@@ -55,6 +55,8 @@ def test_parts_may_be_given_by_their_keys() -> None:
         (lambda: st.Marginal(selector="adaptive", model="bayesian_network"), "cannot be combined with model"),
         (lambda: st.Marginal(selector=3, model="pgm"), "selector must be a selector or the key of one"),
         (lambda: st.Marginal(selector="adaptive", model=3), "model must be a model or the key of one"),
+        (lambda: st.MST(seed=-1), "seed must be"),
+        (lambda: st.MST(seed=1.5), "seed must be"),
     ],
 )
 def test_a_wrong_call_is_refused_with_what_is_right(call, message) -> None:  # type: ignore[no-untyped-def]

@@ -92,6 +92,16 @@ class TestNumbers:
             1,
         ]
 
+    def test_decimals_that_no_double_holds_are_the_nearest_of_their_grid(self):
+        # 0.29 * 100 is 28.999999999999996.
+        codes, coercions = encode_one(Numeric(0, 1, decimals=2), raw("float", [0.29, 0.57, 0.58]), bins=101)
+        assert codes == [29, 57, 58]
+        assert not coercions
+
+    def test_decimals_are_categories_that_are_written_as_doubles(self):
+        codes, _ = encode_one(Categorical((0.1, 0.5)), raw("decimal", [Decimal("0.1"), Decimal("0.50")]))
+        assert codes == [0, 1]
+
     def test_decimals_large_integers_are_exact(self):
         codes, _ = encode_one(Numeric(2**60, 2**60 + 2, integer=True), raw("decimal", [Decimal(2**60 + 1)]))
         assert codes == [1]

@@ -108,6 +108,16 @@ class TestAtomicity:
         assert path.read_text() == "old"
         assert os.listdir(tmp_path) == [path.name]
 
+    def test_an_error_of_what_draws_the_rows_is_not_put_down_to_a_library(self, tmp_path: Path) -> None:
+        def parts() -> Iterator[dict[str, RawColumn]]:
+            raise TypeError(CANARY)
+            yield {}
+
+        with pytest.raises(DataError, match="TypeError while rows were drawn or written") as caught:
+            write_parts(parts(), tmp_path / "t.csv")
+
+        assert CANARY not in str(caught.value)
+
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
     def test_a_read_only_folder_is_named(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o500)

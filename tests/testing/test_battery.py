@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import pytest
 
 import syntabula as st
 from syntabula import testing
+from syntabula._arguments import count, normalise
 from syntabula._register import entries, load, register
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
@@ -110,9 +111,39 @@ class WrongWay:
     key: str = "wrong-way"
 
     def __call__(self, tables, rng) -> Score:
-        from dataclasses import replace
-
         return replace(self.inner(tables, rng), direction="higher")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credulous(OneWay):
+    """Takes anything for its number."""
+
+    key: ClassVar[str] = "credulous"
+
+    rounds: int = 3
+
+
+@register("model", "leaky-pgm")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaky(PGM):
+    """Has a field of its state among its options."""
+
+    kind: ClassVar[str] = "leaky-pgm"
+
+    fits: int = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        normalise(self, fits=count(0))
+
+    def fit(self, measurements):
+        return replace(super().fit(measurements), fits=self.fits + 1)
+
+
+class TwoMinds(WrongWay):
+    """Says one direction beforehand, and another in its scores."""
+
+    direction: ClassVar[str] = "lower"
 
 
 class TestWhatIsFound:
@@ -125,6 +156,13 @@ class TestWhatIsFound:
             (lambda: testing.check_model(Forgetful()), "a given column does not come out as given"),
             (lambda: testing.check_discretizer(PeekingBins()), "depends on the records"),
             (lambda: testing.check_metric(WrongWay()), "the direction may be the wrong way round"),
+            (lambda: testing.check_metric(TwoMinds()), "the class says 'lower' is better"),
+            (lambda: testing.check_selector(Credulous()), "takes a text for the number `rounds`"),
+            (lambda: testing.check_model(Leaky()), "a fit changes `fits`, which commands offer as an option"),
+            (lambda: testing.check_selector(OneWay), r"give an object, such as OneWay\(\)"),
+            (lambda: testing.check_model(PGM), r"give an object, such as PGM\(\)"),
+            (lambda: testing.check_metric(TotalVariation), r"give an object, such as TotalVariation\(\)"),
+            (lambda: testing.check_discretizer(QuantileBins), r"give an object, such as QuantileBins\(\)"),
         ],
     )
     def test_a_broken_promise_is_named(self, check, message: str) -> None:

@@ -1,9 +1,12 @@
-"""A package that adds a selector, a model, a metric and a discretizer by entry points, used by name everywhere."""
+"""The package of `docs/plugins.md`: a selector, a model, a metric and a discretizer, used by name everywhere."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,46 +16,119 @@ from syntabula import testing
 from syntabula.errors import ArgumentError
 from syntabula.models.pgm.model import PGM
 
-PLUGIN = Path(__file__).parent / "plugin"
+PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
+
+
+def blocks(language: str) -> str:
+    """Return all that the page has in a language, in order."""
+    found = re.findall(
+        rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    return "\n\n".join(found)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lay the package out as pip would."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "my_parts.py").write_text(blocks("python"), encoding="utf-8")
+    project = tomllib.loads(blocks("toml"))["project"]
+    facts = folder / "my_parts-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    groups = project["entry-points"].items()
+    (facts / "entry_points.txt").write_text(
+        "\n".join(
+            f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in named.items()) for group, named in groups
+        )
+    )
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(PLUGIN))
+def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(package))
+    yield
+    sys.modules.pop("my_parts", None)
 
 
 def test_every_part_passes_the_battery() -> None:
-    import example_plugin as plugin
+    import my_parts
 
-    testing.check_selector(plugin.Chain(closed=True))
-    testing.check_model(plugin.PatientPGM())
-    testing.check_discretizer(plugin.HalvedBins())
-    testing.check_metric(plugin.RowCount())
+    testing.check_selector(my_parts.Chain())
+    testing.check_selector(my_parts.Chain(), my_parts.Blurred())
+    testing.check_model(my_parts.Blurred())
+    testing.check_discretizer(my_parts.HalvedBins())
+    testing.check_metric(my_parts.SeenTogether())
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
 def test_parts_are_found_by_name_with_their_options_and_come_back_from_a_file(tmp_path: Path) -> None:
     frame, schema = st.datasets.census(n_rows=200), st.datasets.schema_of("census")
     halved = st.Preprocessing(discretizer="halved")
-    method = st.Marginal(selector="chain", model="patient-pgm", preprocessing=halved, seed=1)
+    method = st.Marginal(selector="chain", model="blurred", preprocessing=halved, seed=1)
 
-    release = method.with_options(closed=True).fit(frame, schema)
+    release = method.with_options(pair_share=0.25, blur=0.1).fit(frame, schema)
     release.save(tmp_path / "chain.syn")
 
-    assert release.method == "chain+patient-pgm"
+    assert release.method == "chain+blurred"
     loaded = st.load(tmp_path / "chain.syn")
     assert loaded.sample(20, seed=1).equals(release.sample(20, seed=1))
-    scores = st.evaluate(frame, release.sample(100, seed=1), metrics=["row-count"])
-    assert scores.score("row-count").value == 0.5
+    assert st.evaluate(frame, frame, metrics=["seen-together"]).score("seen-together").value == 1.0
+    assert "Plug-in of the package my-parts." in [entry.summary for entry in st.list_models()]
+
+
+@pytest.mark.parametrize("wrong", [{"blur": "much"}, {"blur": 2}, {"pair_share": 1}])
+def test_wrong_options_are_refused_before_anything_is_spent(wrong: dict[str, object]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(wrong))):
+        st.Marginal(selector="chain", model="blurred").with_options(**wrong)
 
 
 def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, schema = st.datasets.census(n_rows=100), st.datasets.schema_of("census")
-    st.Marginal(selector="one_way", model="patient-pgm", seed=1).fit(frame, schema).save(tmp_path / "x.syn")
+    st.Marginal(selector="one_way", model="blurred", seed=1).fit(frame, schema).save(tmp_path / "x.syn")
     monkeypatch.undo()
 
     with pytest.raises(st.errors.ReleaseFileError, match="install that plug-in"):
         st.load(tmp_path / "x.syn")
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("selector", lambda: st.Marginal(selector="broken", model="pgm")),
+        ("model", lambda: st.Marginal(selector="one_way", model="broken")),
+        ("discretizer", lambda: st.Preprocessing(discretizer="broken").fitted),
+        ("method", lambda: st.synthesizer("broken")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("home", "problem"),
+    [
+        ("no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
+        ("my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
+        ("my_parts:SeenTogether", "lacks the methods of a"),
+    ],
+)
+def test_a_broken_plug_in_is_named(
+    kind: str,
+    make: Callable[[], object],
+    home: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts = tmp_path / "broken-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    group = {"method": "synthesizer"}.get(kind, kind)
+    (facts / "entry_points.txt").write_text(f"[syntabula.{group}s]\nbroken = {home}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(ArgumentError, match=f"the plug-in '{home}', which is the {kind} 'broken', {problem}"):
+        make()
 
 
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
@@ -61,7 +137,7 @@ def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
         st.register("model", "pgm")(impostor)
 
 
-def test_a_program_that_uses_the_arguments_of_a_method_is_checked_by_a_type_checker(tmp_path: Path) -> None:
+def test_programs_and_parts_are_checked_by_a_type_checker(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     right = tmp_path / "right.py"
     right.write_text(
@@ -71,6 +147,8 @@ def test_a_program_that_uses_the_arguments_of_a_method_is_checked_by_a_type_chec
         "limit: float = method.selector.max_model_mb\n"
         'other = syntabula.Marginal(selector="adaptive", model="pgm").with_options(max_rounds=3)\n'
     )
+    parts = tmp_path / "my_parts.py"
+    parts.write_text(blocks("python"), encoding="utf-8")
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
         "import syntabula\n\n"
@@ -82,6 +160,7 @@ def test_a_program_that_uses_the_arguments_of_a_method_is_checked_by_a_type_chec
         return subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
 
     assert "Success" in checked(right)
+    assert "Success" in checked(parts)
     found = checked(wrong)
     assert 'Unexpected keyword argument "epsilom"' in found
     assert '"epsilon" to "MST" has incompatible type "str"' in found

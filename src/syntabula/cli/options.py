@@ -69,7 +69,8 @@ Discretizer = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="How numbers become codes: privtree (the default), quantile, kmeans, or uniform (free).",
+        help="How numbers become codes: privtree (the default), quantile, kmeans, uniform (free), or a plug-in's; "
+        "see `syntabula methods`.",
     ),
 ]
 Within = Annotated[

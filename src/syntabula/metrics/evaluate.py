@@ -157,12 +157,12 @@ def choose_metrics(
 
 def _info_of(metric: Metric) -> MetricInfo:
     """Return what is known of a metric with options of its own."""
-    home = f"{type(metric).__module__}:{type(metric).__name__}"
+    home = f"{type(metric).__module__}:{type(metric).__qualname__}"
     relatives = [info for info in list_metrics() if info.home == home]
     if not relatives:
         raise ArgumentError(
-            f"{type(metric).__name__} is no metric of the registry; give a key, a group, or a metric of a class "
-            "that is registered"
+            f"the class {type(metric).__name__} is not registered as a metric; give a key or a group, or decorate the "
+            'class with @syntabula.register("metric")'
         )
     same = [info for info in relatives if info.key == metric.key]
     return (same or relatives)[0]

@@ -93,7 +93,9 @@ class Model(Protocol):
 class MarginalModel(Model, Protocol):
     """A model that is fitted to noisy marginals, and answers marginals.
 
-    A model is made with its options alone; `over` binds it to a domain.
+    A model is made with its options alone; `over` binds it to a domain. It is a frozen dataclass: its public fields are
+    its options, which it checks when it is made, and fields whose names begin with an underscore are its state. `over`
+    and `fit` return another object, by `dataclasses.replace`.
 
     Attributes:
         why_not_adaptive: Why a selector that measures again and again cannot be combined with this model; empty if

@@ -102,9 +102,6 @@ def _class_of(entry: Entry) -> type[Any]:
         return recoded
     try:
         found: type[Any] = load("model", entry.key)
-    except ImportError as error:
-        raise ReleaseFileError(
-            f"the plug-in {entry.home!r}, which makes models of kind {entry.key!r}, cannot be loaded "
-            f"({type(error).__name__}); repair its installation"
-        ) from None
+    except ArgumentError as error:
+        raise ReleaseFileError(str(error)) from None
     return found

@@ -13,6 +13,8 @@ from syntabula.privacy.doors.columns import ColumnCurator
 class FittedDiscretizer(Protocol):
     """A way to choose bins by the data, under differential privacy.
 
+    `key` and `needs_count` may be class attributes.
+
     Attributes:
         key: Name, as options and plans write it.
         needs_count: Whether `fit` uses the estimated number of records.
@@ -47,8 +49,11 @@ class FittedDiscretizer(Protocol):
             upper: Upper bound, part of the domain.
             count: Largest number of bins, at least 1.
             n_estimated: Released or public estimate of the number of records.
-            share: Part of the whole budget.
+            share: Part of the whole budget that may be spent. What is not spent goes to the model.
             step: What the ledger calls the spends.
+
+        Returns:
+            The bins; `bins_through` makes them of cuts in any order.
         """
         ...
 

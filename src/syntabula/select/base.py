@@ -14,6 +14,8 @@ from syntabula.privacy.doors.tables import Curator
 class Selector(Protocol):
     """Decides which marginals to measure, and with what part of the budget; plug-ins inherit from this class.
 
+    It is a frozen dataclass: its public fields are its options, which it checks when it is made.
+
     Attributes:
         key: Its lower-case name, by which statements and commands know it.
         adaptive: Whether it measures again where the model is wrong, until the budget is spent.
@@ -23,7 +25,14 @@ class Selector(Protocol):
     adaptive: ClassVar[bool] = False
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what each step will cost for a domain, without data."""
+        """Say what each step will cost for a domain, without data.
+
+        Args:
+            domain: The columns, and how many codes each has.
+
+        Returns:
+            The steps in order. Their shares add up to 1 at most: they are parts of what the selector is given.
+        """
         ...
 
     def select(
@@ -34,5 +43,16 @@ class Selector(Protocol):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Measure, fit and return the fitted model, spending at most `share` of the whole budget."""
+        """Measure, fit and return the fitted model.
+
+        Args:
+            curator: Answers with noise; its `domain` is the one that was planned for.
+            model: To be fitted, with its options and no domain: `model.over(curator.domain).fit(measurements)`.
+            share: Most that may be spent, as a part of the whole budget; a planned step of half the selector's budget
+                costs `share / 2`. The ledger refuses what is beyond the whole budget, not what is beyond the share.
+            progress: Called with the name of a step and the part that is done, 0 .. 1.
+
+        Returns:
+            The fitted model.
+        """
         ...

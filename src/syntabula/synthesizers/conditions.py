@@ -125,8 +125,8 @@ class SatisfyingRows:
             )
         elif self.restricted.tried:
             warning = (
-                f"this model is too large to be restricted: of the rows that are drawn, {probability:.2%} satisfy the "
-                "conditions, and the others are thrown away"
+                f"this model is not restricted to the conditions, but drawn from until enough rows satisfy them: "
+                f"{probability:.2%} of the rows do, and the others are thrown away"
             )
         if warning:
             warn_caller(ConditionWarning(warning))

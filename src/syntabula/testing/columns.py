@@ -13,6 +13,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.testing.learners import check_made
 from syntabula.testing.replay import check_alike, recorded
 
 _BUDGETS = (Budget(epsilon=1.0, delta=1e-6), Budget.pure(2.0))
@@ -27,6 +28,7 @@ def check_discretizer(discretizer: FittedDiscretizer) -> None:
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
+    check_made(discretizer)
     assert isinstance(discretizer, FittedDiscretizer), "a discretizer has a key, needs_count and fit"
     rng = np.random.default_rng(11)
     columns = {

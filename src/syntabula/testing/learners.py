@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.errors import SyntabulaError
+from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines import engine_for
@@ -88,6 +88,10 @@ def check_model(model: MarginalModel) -> None:
         assert table.shape == DOMAIN.shape(clique), "a marginal has another shape than its clique"
         assert (table >= -1e-6).all(), "a marginal has a negative count"
         assert abs(table.sum() - fitted.total) < 1e-3 * fitted.total, "a marginal does not sum to the total"
+    for name in _options(model):
+        assert repr(getattr(fitted, name)) == repr(getattr(model, name)), (
+            f"a fit changes `{name}`, which commands offer as an option; begin the names of fields of the state with _"
+        )
     _check_rows(fitted)
     facts, arrays = model_state(fitted)
     text = json.dumps(facts)  # raises for what JSON does not hold
@@ -101,7 +105,8 @@ def check_model(model: MarginalModel) -> None:
 
 
 def check_options(part: Any) -> None:
-    """Check that a part is a frozen dataclass that can be made without arguments."""
+    """Check that a part is a frozen dataclass that can be made without arguments, and refuses text for a number."""
+    check_made(part)
     made: type[Any] = type(part)
     kind = made.__name__
     assert is_dataclass(part), f"{kind} is no dataclass; its fields are its options"
@@ -118,6 +123,23 @@ def check_options(part: Any) -> None:
             except AttributeError:
                 continue
             raise AssertionError(f"{kind} is not frozen; write @dataclass(frozen=True, kw_only=True)")
+    for name in _options(part):
+        value = getattr(part, name)
+        if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+            try:
+                made(**{name: "no number"})
+            except (ArgumentError, TypeError):
+                continue
+            raise AssertionError(
+                f"{kind} takes a text for the number `{name}`, so that a run fails when the budget is spent; check "
+                "options in __post_init__, and raise ArgumentError"
+            )
+
+
+def check_made(part: Any) -> None:
+    """Check that a part was given, and not its class."""
+    if isinstance(part, type):
+        raise AssertionError(f"give an object, such as {part.__name__}(), instead of the class")
 
 
 def rows(without: int | None = None) -> EncodedTable:
@@ -154,6 +176,10 @@ def _selected(
     assert ledger.allowance is not None
     assert ledger.spent <= share * ledger.allowance, "more than the share was spent"
     return _drawn(fitted, 20), round(fitted.total, 6)
+
+
+def _options(part: Any) -> list[str]:
+    return [field.name for field in fields(part) if not field.name.startswith("_")]
 
 
 def _drawn(model: MarginalModel, n: int) -> list[list[int]]:

@@ -10,6 +10,7 @@ from syntabula.datasets.census import census
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.metric import Metric
 from syntabula.metrics.reading import compare
+from syntabula.testing.learners import check_made
 
 
 def check_metric(metric: Metric) -> None:
@@ -21,6 +22,7 @@ def check_metric(metric: Metric) -> None:
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
+    check_made(metric)
     assert isinstance(metric.key, str), "a metric has a key"
     real, other, held_out = (census(n_rows=400, seed=seed) for seed in (1, 2, 3))
     tables = compare(real, other, holdout=held_out, target="employed")
@@ -28,6 +30,8 @@ def check_metric(metric: Metric) -> None:
     score = metric(tables, np.random.default_rng(0))
     again = metric(tables, np.random.default_rng(0))
     assert score.direction in ("lower", "higher"), "the direction of a score is 'lower' or 'higher'"
+    said = getattr(type(metric), "direction", score.direction)
+    assert score.direction == said, f"the class says {said!r} is better, and its score {score.direction!r}"
     assert isinstance(score.value, float), "the value of a score is a float"
     assert score.value == again.value or math.isnan(score.value), (
         "the same tables and state give another score"

@@ -8,11 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
+from syntabula._entries import Entry
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.request import selector_and_model
 
 _INDENT = " " * 8
+_UNIFORM = Entry(
+    kind="discretizer",
+    key="uniform",
+    home="syntabula.bins.uniform:UniformBins",
+    summary="Bins of equal width; free.",
+)
 
 
 def methods(
@@ -23,7 +30,7 @@ def methods(
     selector: options.Selector = None,
     model: options.Model = None,
 ) -> None:
-    """List the synthesizers, and the selectors and models of the grid; or the options of one or of a pair."""
+    """List the synthesizers, selectors, models and discretizers; or the options of one synthesizer or of a pair."""
     console: Console = context.obj
     pair = selector_and_model(method, selector, model)
     if pair is not None:
@@ -36,19 +43,23 @@ def methods(
 
 def _list(console: Console) -> None:
     from syntabula import list_models, list_selectors, list_synthesizers
+    from syntabula._register import entries
 
     known, selectors, models = list_synthesizers(), list_selectors(), list_models()
-    width = max(len(key) for key in [i.key for i in known] + [i.key for i in (*selectors, *models)])
+    discretizers = [_UNIFORM, *entries("discretizer")]
+    width = max(len(i.key) for i in (*known, *selectors, *models, *discretizers))
     lines = ["Methods, for --method:"]
     for method in known:
         paper = f" ({method.paper})" if method.paper else ""
         lines.append(f"  {method.key:<{width}}  {method.summary}{paper}")
-    for title, parts in (("Selectors, for --selector:", selectors), ("Models, for --model:", models)):
+    titles = ("Selectors, for --selector:", "Models, for --model:", "Discretizers, for --discretizer:")
+    for title, parts in zip(titles, (selectors, models, discretizers), strict=True):
         lines += ["", title, *(f"  {info.key:<{width}}  {info.summary}" for info in parts)]
     facts = {
         "methods": [{"key": m.key, "name": m.name, "summary": m.summary, "paper": m.paper} for m in known],
         "selectors": [{"key": s.key, "summary": s.summary} for s in selectors],
         "models": [{"key": m.key, "summary": m.summary} for m in models],
+        "discretizers": [{"key": d.key, "summary": d.summary} for d in discretizers],
     }
     console.result("\n".join(lines), facts)
 

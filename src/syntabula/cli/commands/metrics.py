@@ -22,7 +22,8 @@ def metrics(context: typer.Context) -> None:
             lines += ["", group.capitalize()]
         needs = "".join(f"; needs a {need}" for need in metric.needs)
         asked = "" if metric.quick else "; only if asked for"
-        lines.append(f"  {metric.key:<{width}}  {metric.summary} ({metric.paper})")
+        paper = f" ({metric.paper})" if metric.paper else ""
+        lines.append(f"  {metric.key:<{width}}  {metric.summary}{paper}")
         lines.append(f"  {'':<{width}}  {metric.direction} is better{needs}{asked}")
     facts = [
         {

@@ -43,6 +43,9 @@ class ColumnCurator:
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
+
+    Attributes:
+        integer: Whether the column holds integers; the bounds of an integer column are integers too.
     """
 
     def __init__(

@@ -178,7 +178,7 @@ def _reason(error: Exception) -> str:
 
     text = str(error)
     known = (os.strerror(code) for code in errno.errorcode)
-    return next((k for k in known if k in text), f"{type(error).__name__} from the writing library")
+    return next((k for k in known if k in text), f"{type(error).__name__} while rows were drawn or written")
 
 
 def check_readable(path: str, *, once: bool = False) -> None:
