@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from syntabula._memory import memory_for, ran_out
+from syntabula._memory import available_bytes, memory_for, ran_out
 from syntabula.errors import DataError, ResourceError
 
 
@@ -113,3 +117,44 @@ def test_an_interrupt_is_none() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         fail()
+
+
+class TestAvailable:
+    def test_it_is_at_most_what_the_machine_has(self) -> None:
+        available = available_bytes()
+
+        assert available is not None
+        assert 2**20 < available <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_the_limit_of_a_container_counts_without_what_can_be_reclaimed(
+        self, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = tmp_path / ("memory" if version == 1 else "") / "inner"
+        place.mkdir(parents=True)
+        names = {
+            1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+            2: ("memory.max", "memory.current", "inactive_file"),
+        }[version]
+        (place / names[0]).write_text("90000000\n")
+        (place / names[1]).write_text("50000000\n")
+        (place / "memory.stat").write_text(f"anon 1\n{names[2]} 20000000\n")
+        line = "4:memory:/inner\n" if version == 1 else "0::/inner\n"
+        real = Path.read_text
+        monkeypatch.setattr(
+            Path, "read_text", lambda p, *a, **k: line if str(p) == "/proc/self/cgroup" else real(p, *a, **k)
+        )
+        monkeypatch.setattr("syntabula._memory._CGROUPS", str(tmp_path))
+
+        assert available_bytes() == 60_000_000
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process is set")
+    def test_the_limit_of_the_process_counts(self) -> None:
+        script = (
+            "import resource; from syntabula._memory import available_bytes; "
+            "resource.setrlimit(resource.RLIMIT_AS, (3 * 10**8,) * 2); print(available_bytes())"
+        )
+
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+        assert 0 < int(ran.stdout) < 3 * 10**8

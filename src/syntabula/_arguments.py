@@ -149,8 +149,12 @@ def instance_of(kind: type, allowed: str = "") -> Rule:
 
 
 def with_method(name: str, allowed: str) -> Rule:
-    """Return the rule of objects that have a method of this name, which `allowed` words."""
-    return Rule(allowed, lambda value: _accepted(value, callable(getattr(value, name, None))))
+    """Return the rule of objects, and no classes, that have a method of this name, which `allowed` words."""
+
+    def read(value: object) -> object:
+        return _accepted(value, not isinstance(value, type) and callable(getattr(value, name, None)))
+
+    return Rule(allowed, read)
 
 
 def several(allowed: str) -> Rule:

@@ -1,13 +1,15 @@
-"""Memory: sizes as messages say them, and which errors say that it ran out."""
+"""Memory: how much there is, sizes as messages say them, and which errors say that it ran out."""
 
 from __future__ import annotations
 
 import errno
 import math
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from pathlib import Path
 
 from syntabula.errors import ResourceError, SyntabulaError
 
@@ -23,6 +25,7 @@ _MARKS = (
     "annot allocate memory",  # the operating system
 )
 """What messages of other errors hold then."""
+_CGROUPS = "/sys/fs/cgroup"
 
 
 def table_mb(cells: int, bytes_per_cell: int = 8) -> float:
@@ -69,6 +72,61 @@ def ran_out(error: BaseException | None, handled: BaseException | None = None) -
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def available_bytes() -> int | None:
+    """Return how much memory this process can still take, as far as the system says; None if it does not.
+
+    On Linux what is available to new programs, within the limits of the container and of the process; elsewhere all
+    that the machine has.
+    """
+    limits = [*_of_the_machine(), *_of_the_container(), *_of_the_process()]
+    return max(0, min(limits)) if limits else None
+
+
+def _of_the_machine() -> Iterator[int]:
+    with suppress(OSError, ValueError):
+        yield _number("/proc/meminfo", "MemAvailable:") * 1024
+        return
+    with suppress(AttributeError, OSError, ValueError):
+        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_the_container() -> Iterator[int]:
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii", errors="replace").splitlines():
+            _, kinds, place = line.split(":", 2)
+            if kinds == "":
+                root, most, used, reclaimable = "", "memory.max", "memory.current", "inactive_file"
+            elif kinds == "memory":
+                root, most, used = "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+                reclaimable = "total_inactive_file"
+            else:
+                continue
+            # Within a container its own place is often the root.
+            for folder in {Path(_CGROUPS, root), Path(_CGROUPS, root, place.lstrip("/"))}:
+                # "max" where there is no limit, which is no number.
+                with suppress(OSError, ValueError):
+                    free = int((folder / most).read_text()) - int((folder / used).read_text())
+                    yield free + _number(f"{folder}/memory.stat", reclaimable)
+
+
+def _of_the_process() -> Iterator[int]:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            yield most - _number("/proc/self/status", "VmSize:") * 1024
+
+
+def _number(path: str, name: str) -> int:
+    """Return the number beside a name in a file of the system; raises ValueError if there is no such name."""
+    for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines():
+        words = line.split()
+        if words[:1] == [name]:
+            return int(words[1])
+    raise ValueError(name)
 
 
 @contextmanager

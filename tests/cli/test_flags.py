@@ -23,7 +23,7 @@ ONLY_PYTHON = {
     "journal=",
 }
 ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only", "with_options"}
-ONLY_PYTHON |= {"n_thresholds", "relaxed_projection"}
+ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to"}
 
 
 def messages() -> set[str]:

@@ -11,9 +11,13 @@ import io
 import os
 import random
 import re
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -241,6 +245,11 @@ REFUSALS = {
 STRANGE = {
     "a seed in other digits": option("--seed", "٣x"),
     "an epsilon in hexadecimal": option("--epsilon", "0x10"),
+    "an epsilon beyond floats": option("--epsilon", "1e400", "--epsilon inf switches privacy off"),
+    "an epsilon of many digits": option("--epsilon", "9" * 400, "--epsilon inf switches privacy off"),
+    "a delta beyond floats": option("--delta", "1e400", "--delta", "--epsilon inf switches privacy off"),
+    "a rho beyond floats": option("--rho", "1e400", "--rho", "--epsilon inf switches privacy off"),
+    "an option beyond floats": option("--option", "iterations=1e400", "iterations", "too large"),
     "a delta below all floats": option("--delta", "1e-400"),
     "a memory beyond floats": option("--memory", "1e400"),
     "bins with underscores": option("--bins", "1_0"),
@@ -287,6 +296,47 @@ STRANGE = {
     "an attack by an odd number": Bad(
         2, ("--shadows", "7"), ("attack", "t.csv", "-s", "s.yaml", "--shadows", "7")
     ),
+}
+
+# Where a file is expected, there is something else: no option may open it, as some would wait for ever.
+TABLE = ("synth", "t.csv", "-s", "s.yaml", "-o", "out.csv")
+INPUTS: dict[str, tuple[str, ...]] = {
+    "table.csv": ("synth", "table.csv", "-s", "s.yaml", "-o", "out.csv"),
+    "table.csv.gz": ("synth", "table.csv.gz", "-s", "s.yaml", "-o", "out.csv"),
+    "table.jsonl": ("synth", "table.jsonl", "-s", "s.yaml", "-o", "out.csv"),
+    "table.parquet": ("synth", "table.parquet", "-s", "s.yaml", "-o", "out.csv"),
+    "table.arrow": ("synth", "table.arrow", "-s", "s.yaml", "-o", "out.csv"),
+    "untyped.csv": ("synth", "untyped.csv", "-o", "out.csv"),
+    "planned.csv": ("plan", "planned.csv"),
+    "drafted.csv": ("schema", "drafted.csv", "-o", "new.yaml"),
+    "attacked.csv": ("attack", "attacked.csv", "-s", "s.yaml"),
+    "real.csv": ("evaluate", "real.csv", "t.csv"),
+    "synthetic.csv": ("evaluate", "t.csv", "synthetic.csv"),
+    "holdout.csv": ("evaluate", "t.csv", "t.csv", "--holdout", "holdout.csv"),
+    "schema.yaml": ("synth", "t.csv", "-s", "schema.yaml", "-o", "out.csv"),
+    "schema.json": ("plan", "-s", "schema.json"),
+    "journal": (*TABLE, "--journal", "journal"),
+    "resumed": (*TABLE, "--journal", "resumed", "--resume"),
+    "info.syn": ("info", "info.syn"),
+    "sample.syn": ("sample", "sample.syn", "-o", "out.csv"),
+    "shown.syn": ("report", "t.csv", "t.csv", "--release", "shown.syn", "-o", "out.html"),
+    "scores.json": ("report", "t.csv", "t.csv", "--evaluation", "scores.json", "-o", "out.html"),
+    "attacks.json": ("report", "t.csv", "t.csv", "--attacks", "attacks.json", "-o", "out.html"),
+}
+OUTPUTS: dict[str, tuple[str, ...]] = {
+    "made.csv": ("synth", "t.csv", "-s", "s.yaml", "-o", "made.csv"),
+    "made.parquet": ("synth", "t.csv", "-s", "s.yaml", "-o", "made.parquet"),
+    "made.syn": (*TABLE, "--save", "made.syn"),
+    "made.txt": (*TABLE, "--statement", "made.txt"),
+    "made.yaml": ("schema", "t.csv", "-o", "made.yaml"),
+    "scores.csv": ("evaluate", "t.csv", "t.csv", "-o", "scores.csv"),
+    "made.html": ("report", "t.csv", "t.csv", "-o", "made.html"),
+    "made.json": ("attack", "t.csv", "-s", "s.yaml", "-o", "made.json"),
+}
+SPECIAL: dict[str, Callable[[Path], object]] = {
+    "pipe": lambda path: os.mkfifo(path),
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": lambda path: path.mkdir(),
 }
 
 CASES = {
@@ -388,3 +438,160 @@ def test_odd_but_valid_input_gives_a_table(
         assert job in ("cook", "nurse", "")
         assert 0 <= float(pay) <= 100
     assert CANARY not in shown.out + shown.err
+
+
+@pytest.fixture
+def within_a_minute() -> Iterator[None]:
+    """Break off what waits for ever."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError("the command waits for something that never comes")
+
+    former = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, former)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices of POSIX")
+@pytest.mark.usefixtures("within_a_minute")
+@pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+class TestWhatIsNoFile:
+    @pytest.mark.parametrize("kind", list(SPECIAL))
+    @pytest.mark.parametrize("name", list(INPUTS))
+    def test_an_input_is_refused_in_a_sentence(
+        self, name: str, kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        SPECIAL[kind](folder / name)
+        before = sorted(os.listdir(folder))
+
+        code = main([*INPUTS[name]])
+
+        said = capsys.readouterr().err
+        assert code in (2, 3, 6), said
+        assert said.count("error: ") == 1
+        assert kind in said
+        assert name in said
+        assert sorted(os.listdir(folder)) == before
+
+    @pytest.mark.parametrize("kind", list(SPECIAL))
+    @pytest.mark.parametrize("name", list(OUTPUTS))
+    def test_an_output_is_refused_before_anything_is_spent_and_stays(
+        self, name: str, kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        SPECIAL[kind](folder / name)
+        mode = (folder / name).lstat().st_mode
+
+        code = main([*OUTPUTS[name], "--force"])
+
+        said = capsys.readouterr().err
+        assert code == 6, said
+        assert said.count("error: ") == 1
+        assert kind in said
+        assert (folder / name).lstat().st_mode == mode
+        assert sorted(os.listdir(folder)) == sorted([name, "s.yaml", "t.csv"])
+
+    def test_the_standard_input_is_read_where_one_pass_does(self, folder: Path) -> None:
+        lines = [f'{{"age": {20 + i % 50}, "job": "cook", "pay": 5}}' for i in range(100)]
+        for name, text in (("in.jsonl", "\n".join(lines)), ("in.yaml", SCHEMA)):
+            (folder / name).symlink_to("/dev/stdin")
+            words = ["in.jsonl", "-s", "s.yaml"] if name == "in.jsonl" else ["t.csv", "-s", name]
+            command = [sys.executable, "-m", "syntabula", "synth", *words, "-o", f"{name}.csv", "--rows", "7"]
+
+            ran = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, timeout=60)
+
+            assert ran.returncode == 0, ran.stderr
+            assert len((folder / f"{name}.csv").read_text().splitlines()) == 8
+
+    def test_a_table_that_is_read_twice_cannot_come_by_the_standard_input(self, folder: Path) -> None:
+        """All its rows were lost without a word."""
+        (folder / "in.csv").symlink_to("/dev/stdin")
+        command = [sys.executable, "-m", "syntabula", "synth", "in.csv", "-s", "s.yaml", "-o", "out.csv"]
+
+        ran = subprocess.run(
+            command, input=csv().decode(), capture_output=True, text=True, cwd=folder, timeout=60
+        )
+
+        assert ran.returncode == 3
+        assert "a pipe" in ran.stderr
+        assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet", "t.arrow"])
+@pytest.mark.parametrize("found", [False, True], ids=["declared", "found"])
+def test_a_table_that_memory_cannot_hold_is_not_called_damaged(
+    name: str, found: bool, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+    import pyarrow.feather
+
+    text = "\n".join([HEADER, *rows(200_000)]).encode()
+    jsonl = b'{"age": 30, "job": "cook", "pay": 5}\n' * 200_000
+    (folder / name).write_bytes(
+        {"t.csv.gz": gzip.compress(text), "t.jsonl": jsonl, "t.parquet": parquet()}.get(name, text)
+    )
+    real = duckdb.connect
+    little = "200KB" if name == "t.parquet" else "2MB"
+
+    def connect(*args: Any, config: dict[str, Any] | None = None, **named: Any) -> Any:
+        return real(*args, config={**(config or {}), "memory_limit": little}, **named)
+
+    def read_table(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 536870912 failed")
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    monkeypatch.setattr(pyarrow.feather, "read_table", read_table)
+
+    code = main(["synth", name, *([] if found else ["-s", "s.yaml"]), "-o", "out.csv"])
+
+    said = capsys.readouterr().err
+    assert code == 5, said
+    assert "not enough memory to read" in said
+    assert name in said
+
+
+ROWS = {"a trillion": (10**12, 6), "more than integers count": (2**63, 2), "very many": (10**30, 2)}
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+@pytest.mark.parametrize("command", ["synth", "sample"])
+def test_rows_that_cannot_be_are_refused_before_a_file_is_opened(
+    name: str, command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*TABLE, "--save", "x.syn"]) == 0
+    capsys.readouterr()
+    before = contents(folder)
+    words = {"synth": ["synth", "t.csv", "-s", "s.yaml"], "sample": ["sample", "x.syn"]}[command]
+    number, expected = ROWS[name]
+
+    code = main([*words, "-o", "many.csv", "--rows", str(number)])
+
+    said = capsys.readouterr().err
+    assert code == expected, said
+    assert "rows" in said
+    # Else the budget would have been spent.
+    assert "note:" not in said
+    assert contents(folder) == before
+
+
+def test_a_journal_on_a_full_disk_is_named_with_what_to_do(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.write
+
+    def full(descriptor: int, data: Any) -> int:
+        if b'"spend"' in bytes(data):
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        code = main([*TABLE, "--journal", "spends"])
+
+    said = capsys.readouterr().err
+    assert code == 6
+    assert "'spends'" in said
+    assert "No space left on device" in said
+    assert "--resume" in said
+    assert main([*TABLE, "--journal", "spends", "--resume"]) == 0

@@ -168,6 +168,18 @@ class TestWords:
         with pytest.raises(BudgetError):
             Budget.from_json(record)
 
+    @pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
+    @pytest.mark.parametrize("kind", ["approximate", "zcdp", "pure"])
+    def test_a_number_that_no_float_holds_does_not_switch_privacy_off(self, kind: str, name: str) -> None:
+        numbers = {"epsilon": "1.0", "delta": "1e-5", "rho": "0.1"}
+        used = {"approximate": ("epsilon", "delta"), "zcdp": ("rho", "delta"), "pure": ("epsilon",)}[kind]
+        if name not in used:
+            return
+        fields = ", ".join(f'"{n}": {"1e400" if n == name else v}' for n, v in numbers.items())
+
+        with pytest.raises(BudgetError, match=f"{name} is inf"):
+            Budget.from_json(json.loads(f'{{"kind": "{kind}", {fields}}}'))
+
 
 def test_its_repr_is_what_it_was_asked_for() -> None:
     assert repr(Budget(1.0, 1e-5)) == (

@@ -374,7 +374,7 @@ class TestPlace:
             case _:
                 path.symlink_to(target)
 
-        with pytest.raises(ReleaseFileError, match="symbolic link, a folder or a device"):
+        with pytest.raises(ReleaseFileError, match="symbolic link, a folder, a pipe or a device"):
             Journal(path)
 
         assert (target.read_bytes() if target.exists() else None) == before

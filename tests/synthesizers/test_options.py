@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import syntabula as st
@@ -46,6 +48,25 @@ def test_a_part_without_a_changed_option_stays_the_same_object() -> None:
 
 def test_options_of_a_method_are_those_that_it_has() -> None:
     assert method_options(st.AIM().with_options(max_rounds=3))["selector"]["max_rounds"] == 3
+
+
+def test_options_of_a_method_are_found_by_its_key() -> None:
+    assert method_options("aim") == method_options(st.AIM)
+    assert option_notes("AIM") == option_notes(st.AIM)
+
+
+@pytest.mark.parametrize("of", [method_options, option_notes])
+class TestNoMethod:
+    def test_a_name_that_is_none_gets_the_nearest(self, of: Any) -> None:
+        with pytest.raises(ArgumentError, match="there is no method 'privsin'; did you mean 'privsyn'"):
+            of("privsin")
+
+    @pytest.mark.parametrize("value", [5, None, st.Schema, ["aim"], st.Boolean()], ids=repr)
+    def test_anything_else_is_refused(self, of: Any, value: object) -> None:
+        with pytest.raises(
+            ArgumentError, match=r"method must be a method, the class of one, or its key; got"
+        ):
+            of(value)
 
 
 def test_an_unknown_option_gets_a_hint() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import syntabula as st
-from syntabula.errors import ReleaseFileError
+from syntabula.errors import ReleaseFileError, ResourceError
 from syntabula.models.storage import model_array_bytes, model_state
 from syntabula.synthesizers import release_archive, release_file
 from syntabula.synthesizers.release_file import read_release, write_release
@@ -347,6 +347,20 @@ def refused(path: Path) -> int:
     kind, grown = ran.stdout.split()
     assert kind == "ReleaseFileError"
     return int(grown)
+
+
+def test_a_model_that_this_machine_cannot_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever limit the file states: a hostile one may join all columns by their pairs."""
+    pandas = pytest.importorskip("pandas")
+    schema = st.Schema({"a": st.Numeric(0, 3, integer=True), "b": st.Categorical(("x", "y"))})
+    frame = pandas.DataFrame({"a": [0, 1, 2, 3] * 50, "b": ["x", "y"] * 100})
+    st.MST(epsilon=5.0, seed=1).fit(frame, schema).save(tmp_path / "x.syn")
+    monkeypatch.setattr("syntabula.models.pgm.model.available_bytes", lambda: 30)
+
+    with pytest.raises(ResourceError):
+        st.load(tmp_path / "x.syn")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")

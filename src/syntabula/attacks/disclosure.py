@@ -196,7 +196,9 @@ def _game(
     max_records: int | None = None,
 ) -> DisclosureGame:
     n_shadows, n_draws = even(2)("n_shadows", n_shadows), count()("n_draws", n_draws)
-    synthesizer = with_method("fit", "an object with a method fit")("synthesizer", synthesizer)
+    synthesizer = with_method("fit", "an object with a method fit, such as syntabula.MST()")(
+        "synthesizer", synthesizer
+    )
     max_records, seed = count().or_none("max_records", max_records), count(0)("seed", seed)
     declared = None if schema is None else as_schema(schema)
     raw = read(table, declared)

@@ -102,7 +102,9 @@ def attack(
     target = _TARGET("target", target)
     workers, folder = count()("workers", workers), path.or_none("folder", folder)
     seed = count(0)("seed", seed)
-    synthesizer = with_method("fit", "an object with a method fit")("synthesizer", synthesizer)
+    synthesizer = with_method("fit", "an object with a method fit, such as syntabula.MST()")(
+        "synthesizer", synthesizer
+    )
     listed = several(f"some of {', '.join(list_attacks())}, or attacks of your own")("attacks", attacks)
     chosen = [load("attack", item)() if isinstance(item, str) else _ATTACK("attack", item) for item in listed]
     if not chosen or len({item.key for item in chosen}) < len(chosen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import signal
 import sys
@@ -169,7 +170,10 @@ def _message(error: BaseException, code: Exit) -> str:
         return "not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
     if isinstance(error, OSError) and error.strerror:
         where = f" {str(error.filename)!r}" if error.filename else ""
-        return f"cannot use the file{where}: {error.strerror}; choose another place"
+        remedy = "choose another place"
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+            remedy = "make room there; a run with a --journal goes on with --resume"
+        return f"cannot use the file{where}: {error.strerror}; {remedy}"
     # The text of a foreign error may show a cell of the table, and error output is kept by log collectors.
     frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
     place = f" at line {frame.lineno} of {frame.name}" if frame else ""

@@ -38,6 +38,7 @@ _NAMES = {
     r"\b(max_memory_mb|max_model_mb|max_rows)\b(?! must)": r"--option \1",
     r"\bn_shadows\b": "--shadows",
     r"\b(n_records|max_records)\b": "--records",
+    r"\b(with|without) resume\b": r"\1 --resume",
     r"\bthe share of preprocessing\b": "--preprocessing-share",
     r"\bor None\b": "or null",
     r"\bTrue or False\b": "true or false",

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def real_number(text: str) -> float:
+    """Read a number; one too large for a float is refused, as it would be taken for infinity."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a valid float.") from None
+    if math.isinf(number) and "inf" not in text.lower():
+        shown = text if len(text) <= 20 else f"{text[:20]}..."
+        raise typer.BadParameter(
+            f"{shown!r} is too large for a number; only --epsilon inf switches privacy off."
+        )
+    return number
+
 
 Table = Annotated[
     Path, typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet or Arrow.", metavar="TABLE")
@@ -27,10 +43,22 @@ Model = Annotated[
 ]
 Epsilon = Annotated[
     float | None,
-    typer.Option("--epsilon", "-e", help="Privacy budget; 1 if nothing is said. `inf` switches privacy off."),
+    typer.Option(
+        "--epsilon",
+        "-e",
+        help="Privacy budget; 1 if nothing is said. `inf` switches privacy off.",
+        parser=real_number,
+        metavar="FLOAT",
+    ),
 ]
-Delta = Annotated[float | None, typer.Option("--delta", help="Delta; 1e-5 if nothing is said.")]
-Rho = Annotated[float | None, typer.Option("--rho", help="Budget in zCDP, instead of --epsilon.")]
+Delta = Annotated[
+    float | None,
+    typer.Option("--delta", help="Delta; 1e-5 if nothing is said.", parser=real_number, metavar="FLOAT"),
+]
+Rho = Annotated[
+    float | None,
+    typer.Option("--rho", help="Budget in zCDP, instead of --epsilon.", parser=real_number, metavar="FLOAT"),
+]
 Pure = Annotated[bool, typer.Option("--pure", help="Pure privacy: delta is 0.")]
 Accounting = Annotated[
     str | None,

@@ -228,6 +228,8 @@ class Budget:
                     # Files from before there was a choice have rho.
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
+                    # JSON reads a number that no float holds as infinity; a budget without privacy is of kind none.
+                    _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
                     return whole._read_failure(record)
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]

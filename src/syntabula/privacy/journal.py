@@ -187,7 +187,7 @@ def _opened(path: Path, must_exist: bool) -> int:
         # Opening some pipes and devices would wait, or do something.
         if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
             raise ReleaseFileError(
-                f"the journal {str(path)!r} is a symbolic link, a folder or a device; name the file itself"
+                f"the journal {str(path)!r} is a symbolic link, a folder, a pipe or a device; name the file itself"
             )
         return os.open(path, flags, 0o600)
     except OSError as error:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from syntabula._arguments import refusal
 from syntabula._docstrings import attribute_notes
+from syntabula._register import load
 from syntabula.errors import ArgumentError
 
 MethodT = TypeVar("MethodT")
@@ -17,10 +19,13 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
     """Return the options of a method's parts.
 
     Args:
-        method: A method, or the class of one.
+        method: A method, the class of one, or its key, as `list_synthesizers` has it.
 
     Returns:
         By part (such as "selector" and "model"), the value of each option by its name; of a class, its default.
+
+    Raises:
+        ArgumentError: If there is no such method, with near misses.
     """
     return {
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
@@ -29,7 +34,7 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
 
 
 def option_notes(method: Any) -> dict[str, str]:
-    """Return what the options of a method's parts mean, by name, as their classes document them."""
+    """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`."""
     parts = _parts(method)
     notes: dict[str, str] = {}
     for part, options in method_options(method).items():
@@ -104,10 +109,15 @@ def _is_option(part: Any, name: str) -> bool:
 
 def _parts(method: Any) -> dict[str, Any]:
     """Return the parts of a method that have options; of a class, those that it makes by default."""
+    if isinstance(method, str):
+        method = load("synthesizer", method)
+    names = getattr(method, "parts", None)
+    if not is_dataclass(method) or not isinstance(names, tuple):
+        raise refusal("method", "a method, the class of one, or its key", method)
     if isinstance(method, type):
-        made = {f.name: _default(f) for f in fields(method) if f.name in method.parts}  # type: ignore[attr-defined]
+        made = {f.name: _default(f) for f in fields(method) if f.name in names}
     else:
-        made = {name: getattr(method, name) for name in method.parts}
+        made = {name: getattr(method, name) for name in names}
     return {name: part for name, part in made.items() if is_dataclass(part)}
 
 

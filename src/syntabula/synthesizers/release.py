@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
-from syntabula._planning import MOST_ROWS
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
@@ -21,13 +20,15 @@ from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.completion import Completion
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.release_file import read_release, write_release
+from syntabula.synthesizers.row_limits import check_disk, check_memory, checked_rows, tried_rows
 from syntabula.table.coding.codec import Codec
+from syntabula.table.files.pieces import together
 from syntabula.table.frames.output_types import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
-"""Rows that `sample_to` draws and writes in one piece."""
+"""Rows that are drawn, and written, in one piece."""
 
 _CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
@@ -108,8 +109,8 @@ class Release:
                 that this release cannot have or does not stand alone.
             SchemaError: If `where` or `given` names an unknown column, or one is stored otherwise than declared.
             DataError: If the given table cannot be read.
-            ResourceError: If the model is a network too wide for a junction tree, and next to no row satisfies
-                `where`, or a table is given.
+            ResourceError: If so many rows do not fit into memory, or the model is a network too wide for a junction
+                tree, and next to no row satisfies `where`, or a table is given.
 
         Examples:
             >>> import syntabula
@@ -141,7 +142,8 @@ class Release:
 
         Raises:
             ArgumentError: As `sample`, or if the path is none or its suffix is unknown.
-            DataError: As `sample`, or if the file cannot be written; an old file stays as it was.
+            DataError: As `sample`, or if the file cannot be written, or its disk has no room for so many rows; an old
+                file stays as it was.
             ResourceError: As `sample`, or if no disk holds so many rows.
         """
         from syntabula.table.files.files import write_parts
@@ -150,12 +152,10 @@ class Release:
         file = file_path("path", path)
         types = self._stored_in(file_format(file).container)
         rows, draw = self._prepared(n, where, given)
-        if rows > MOST_ROWS:
-            raise ResourceError(f"{rows:,} rows fit in no file; draw at most {MOST_ROWS:,} rows")
         rng = _generator(seed)
-        starts = range(0, max(rows, 1), ROWS_AT_ONCE)
-        pieces = (draw(start, min(start + ROWS_AT_ONCE, rows), rng) for start in starts)
-        write_parts(pieces, file, types)
+        if rows > ROWS_AT_ONCE:
+            check_disk(file, rows, tried_rows(draw, rows, _generator(0)), types)
+        write_parts(_pieces(draw, rows, rng), file, types)
         return rows
 
     def sample_columns(
@@ -168,7 +168,10 @@ class Release:
     ) -> dict[str, RawColumn]:
         """Draw a synthetic table as raw columns, in schema order; see `sample`."""
         rows, draw = self._prepared(n, where, given)
-        return draw(0, rows, _generator(seed))
+        rng = _generator(seed)
+        if rows > ROWS_AT_ONCE:
+            check_memory(rows, tried_rows(draw, rows, _generator(0)))
+        return together(_pieces(draw, rows, rng), rows)
 
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
@@ -185,9 +188,9 @@ class Release:
             completion = Completion.of(self.codec, self.model, given)
             return completion.n_rows, completion.draw
         if where is None:
-            return _n_rows(self.n_estimated if n is None else n), self._draw
+            return checked_rows(self.n_estimated if n is None else n), self._draw
         rows = SatisfyingRows.of(self.codec, self.model, where)
-        n_rows = _n_rows(max(0, round(rows.expected)) if n is None else n)
+        n_rows = checked_rows(max(0, round(rows.expected)) if n is None else n)
         rows.check(n_rows)
         return n_rows, rows.draw
 
@@ -284,9 +287,10 @@ def _listed(clique: object) -> Sequence[object]:
     return clique if isinstance(clique, Sequence) else [None]
 
 
-def _n_rows(n: object) -> int:
-    number: int = count(0)("n", n)
-    return number
+def _pieces(draw: _Draw, n_rows: int, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
+    """Draw rows in pieces: memory need not hold them all, and an interrupt waits for one at most."""
+    starts = range(0, max(n_rows, 1), ROWS_AT_ONCE)
+    return (draw(start, min(start + ROWS_AT_ONCE, n_rows), rng) for start in starts)
 
 
 def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:

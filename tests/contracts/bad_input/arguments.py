@@ -11,6 +11,7 @@ from bad_input.matrix import assert_within, base, case, fit, refuses
 from syntabula.errors import (
     ArgumentError,
     BudgetError,
+    DataError,
     PrivacyWarning,
     ResourceError,
     SchemaError,
@@ -99,6 +100,21 @@ def _(folder):
 @refuses((ResourceError, ArgumentError), "rows")
 def _(folder):
     fit(*base()).sample(2**63)
+
+
+@case("sampling", "more rows than memory holds")
+@refuses(ResourceError, "rows", "memory", "free")
+def _(folder):
+    fit(*base()).sample(10**14)
+
+
+@case("sampling", "more rows than a disk holds")
+def _(folder):
+    release = fit(*base())
+    for suffix in ("csv", "csv.zst", "jsonl", "parquet", "arrow"):
+        with pytest.raises(DataError, match=r"rows would take about .* are free on its disk"):
+            release.sample_to(folder / f"out.{suffix}", 10**15)
+    assert not list(folder.iterdir())
 
 
 @case("sampling", "a seed that is no integer")

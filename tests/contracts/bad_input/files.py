@@ -15,6 +15,7 @@ from bad_input.matrix import base, case, fit, refuses
 from syntabula.errors import (
     DataError,
     ReleaseFileError,
+    SchemaError,
 )
 
 
@@ -153,3 +154,59 @@ def _(folder):
 def _(folder):
     fit(*base(), journal=folder / "spends.journal")
     assert stat.S_IMODE((folder / "spends.journal").stat().st_mode) == 0o600
+
+
+SPECIAL = {"a pipe": os.mkfifo, "a device": lambda path: path.symlink_to("/dev/zero"), "a folder": Path.mkdir}
+USES = {
+    "a table": ("table.csv", lambda path, folder: fit(path, base()[1])),
+    "a compressed table": ("table.jsonl.gz", lambda path, folder: fit(path, base()[1])),
+    "a Parquet file": ("table.parquet", lambda path, folder: fit(path, base()[1])),
+    "an Arrow file": ("table.arrow", lambda path, folder: fit(path, base()[1])),
+    "a schema": ("schema.yaml", lambda path, folder: fit(base()[0], path)),
+    "a release": ("x.syn", lambda path, folder: st.load(path)),
+    "a journal": ("spends", lambda path, folder: fit(*base(), journal=path)),
+    "a release to write": ("x.syn", lambda path, folder: fit(*base()).save(path)),
+    "a table to write": ("out.csv", lambda path, folder: fit(*base()).sample_to(path, 5)),
+    "a schema to write": ("schema.yaml", lambda path, folder: base()[1].to_yaml(path)),
+}
+
+
+def special_case(what: str, kind: str) -> None:
+    name, use = USES[what]
+
+    @case("files", f"{kind} for {what}")
+    def _(folder):
+        SPECIAL[kind](folder / name)
+        with pytest.raises((DataError, SchemaError, ReleaseFileError, OSError), match=kind.split()[1]):
+            use(folder / name, folder)
+        assert os.listdir(folder) == [name]
+
+
+for used in USES:
+    for sort in SPECIAL:
+        special_case(used, sort)
+
+
+@case("files", "bytes before, after and between the members of a release")
+def _(folder):
+    path = saved(folder)
+    whole = path.read_bytes()
+    at = whole.index(b"PK\x03\x04", 10)
+    for bent in (b"\0" + whole, whole + b"\0", whole[:at] + b"\0" + whole[at:]):
+        path.write_bytes(bent)
+        with pytest.raises(ReleaseFileError):
+            st.load(path)
+
+
+@case("files", "an array larger than the model of a release has it")
+@refuses(ReleaseFileError, "release.syn")
+def _(folder):
+    path = saved(folder)
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    name = "arrays/0.npy"
+    members[name] = members[name] + bytes(30 * 2**20)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    st.load(path)

@@ -87,13 +87,7 @@ argument("a zCDP budget of text", lambda: st.Budget.zcdp("0.5", 1e-5), "rho", er
 argument("a budget class instead of a budget", lambda: st.MST(budget=st.Budget), "budget")
 argument("a seed below 0 of numpy", lambda: st.MST(seed=np.int8(-1)), "seed", "-1")
 argument("a seed of a fraction", lambda: st.MST(seed=Fraction(7, 1) / 2), "seed", "7, 2")
-argument(
-    "a seed that is a date",
-    lambda: st.MST(seed=dt.date(2020, 1, 1)),
-    "seed",
-    "an integer of at least 0",
-    "date",
-)
+argument("a seed that is a date", lambda: st.MST(seed=dt.date(2020, 1, 1)), "seed", "date(2020, 1, 1)")
 argument("a seed of bytes", lambda: st.MST(seed=b"\x01"), "seed", "b'")
 argument("bins below 2", lambda: st.MST(bins=1), "bins", "1")
 argument("bins that are a list", lambda: st.MST(bins=[8]), "bins", "type list")

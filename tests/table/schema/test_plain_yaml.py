@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import yaml
 from hypothesis import example, given
@@ -109,8 +107,13 @@ class TestValues:
         with pytest.raises(SchemaError, match="'upper' has too many digits"):
             read_yaml("upper: " + "9" * 5000)
 
-    def test_too_large_for_a_float_are_infinite_and_left_to_the_schema(self):
-        assert read_yaml("upper: 1e999") == {"upper": math.inf}
+    @pytest.mark.parametrize("written", ["1e400", "-1.0e+999", "9" * 400 + ".0"])
+    def test_too_large_for_a_float_are_refused_and_not_infinite(self, written):
+        with pytest.raises(SchemaError, match="line 1: 'upper' is too large for a number"):
+            read_yaml(f"upper: {written}")
+
+    def test_of_integers_may_be_beyond_floats(self):
+        assert read_yaml("upper: " + "9" * 400) == {"upper": 10**400 - 1}
 
 
 class TestFeatures:

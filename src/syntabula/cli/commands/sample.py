@@ -43,7 +43,7 @@ def sample(
 ) -> None:
     """Draw a synthetic table from a RELEASE, all of it or what satisfies conditions; this costs no privacy."""
     console: Console = context.obj
-    check_rows(rows)
+    check_rows(rows, out)
     check_table_file(out)
     check_outputs({"--out": out}, inputs=(release, given), force=force)
     if given is not None and (rows is not None or where):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,7 @@ def synth(
     """Learn a sensitive TABLE once and write a synthetic one."""
     console: Console = context.obj
     request = replace(request, seed=seed, journal=journal, resume=resume)
-    check_rows(rows)
+    check_rows(rows, out)
     check_table_file(out)
     schema = request.schema()
     run = OwnFiles.of(request, table, schema, strict=strict)
@@ -148,12 +149,22 @@ def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
     )
 
 
-def check_rows(rows: int | None) -> None:
-    """Refuse a negative number of rows, and one that no disk holds, before anything is spent."""
+def check_rows(rows: int | None, out: Path) -> None:
+    """Refuse a number of rows that no file can have, before anything is spent."""
     from syntabula._planning import MOST_ROWS
 
-    if rows is not None and not 0 <= rows <= MOST_ROWS:
+    if rows is None:
+        return
+    if not 0 <= rows <= MOST_ROWS:
         raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
+    plain = out.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson")
+    free = shutil.disk_usage(out.parent).free if plain and out.parent.is_dir() else rows
+    if rows > free:
+        raise CommandError(
+            f"{rows:,} rows have as many line ends at least, and {free:,} bytes are free on the disk of --out "
+            f"{str(out)!r}; ask for fewer --rows",
+            Exit.FILE,
+        )
 
 
 def check_table_file(path: Path) -> None:

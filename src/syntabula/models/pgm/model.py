@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive
+from syntabula._memory import available_bytes
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -253,5 +255,8 @@ class PGM(MarginalModel):
                 {"float32": np.float32, "float64": np.float64}[facts.get("precision", "float64")]
             )
             model = replace(model, _total=total, _potentials=potentials, _precision=precision)
-            check_memory(model._tree, model.max_memory_mb)
+            # What the file says may be more than this machine has.
+            available = available_bytes()
+            machine_mb = math.inf if available is None else available / 2**20
+            check_memory(model._tree, min(model.max_memory_mb, machine_mb))
             return model

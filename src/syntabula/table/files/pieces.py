@@ -1,10 +1,14 @@
-"""Going through the pieces of a table so that each is let go before the next one is made."""
+"""Going through the pieces of a table so that each is let go before the next one is made, or putting them together."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
+
+import numpy as np
+
+from syntabula.table.raw import RawColumn
 
 PieceT = TypeVar("PieceT")
 
@@ -19,3 +23,33 @@ def drained(begun: list[PieceT], rest: Iterator[PieceT]) -> Iterator[PieceT]:
 def release_each(work: Callable[[PieceT], object], pieces: Iterator[PieceT]) -> None:
     """Call a function with each piece; a plain loop would hold the last piece while the next is made."""
     deque(map(work, pieces), maxlen=0)
+
+
+def together(pieces: Iterator[Mapping[str, RawColumn]], n_rows: int) -> dict[str, RawColumn]:
+    """Put the pieces of a table together, in arrays that are made once and filled as pieces come.
+
+    Args:
+        pieces: At least one; all have the same columns and types, and no unreadable cells.
+        n_rows: Their number of rows in all.
+    """
+    first = next(pieces)
+    if all(column.values.size == n_rows for column in first.values()):
+        return dict(first)
+    whole = {
+        name: RawColumn(np.empty(n_rows, column.values.dtype), np.empty(n_rows, np.bool_), column.physical)
+        for name, column in first.items()
+    }
+    start = 0
+
+    def fill(piece: Mapping[str, RawColumn]) -> None:
+        nonlocal start
+        stop = start
+        for name, column in piece.items():
+            stop = start + column.values.size
+            assert column.values.dtype == whole[name].values.dtype
+            whole[name].values[start:stop] = column.values
+            whole[name].missing[start:stop] = column.missing
+        start = stop
+
+    release_each(fill, drained([first], pieces))
+    return whole

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from syntabula._extras import require
 from syntabula.table.frames.conform import as_integers
 from syntabula.table.frames.object_columns import object_array, to_objects
+from syntabula.table.frames.slices import slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]")
@@ -130,5 +131,7 @@ def _plain_array(column: RawColumn) -> Any:
         case "duration":
             return pa.array(np.where(missing, 0, column.values), mask=missing).cast(pa.duration("us"))
         case "text":
-            return pa.array(to_objects(column).tolist(), type=pa.string())
+            objects = to_objects(column)
+            parts = [pa.array(objects[cut].tolist(), type=pa.string()) for cut in slices(objects.size)]
+            return parts[0] if len(parts) == 1 else pa.chunked_array(parts)
     return pa.array(to_objects(column).tolist())

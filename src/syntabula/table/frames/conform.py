@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
+from syntabula.table.frames.slices import sliced, slices
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
 from syntabula.table.schema.columns import SPELLINGS
 
@@ -141,15 +142,15 @@ def round_to(value: Decimal, unit: Decimal) -> Decimal | None:
 
 def narrowest(column: RawColumn, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return an integer dtype if it can hold the column's present values, else the dtype of its values."""
-    present = column.values[~column.missing]
     info = np.iinfo(dtype)
-    if not present.size or (int(present.min()) >= info.min and int(present.max()) <= info.max):
-        return dtype
-    return column.values.dtype
+    for cut in slices(column.missing.size):
+        present = column.values[cut][~column.missing[cut]]
+        if present.size and not (int(present.min()) >= info.min and int(present.max()) <= info.max):
+            return column.values.dtype
+    return dtype
 
 
 def as_integers(column: RawColumn, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return values of an integer type, zero where missing."""
-    return np.where(column.missing, column.values.dtype.type(0), column.values).astype(
-        narrowest(column, dtype)
-    )
+    zero = column.values.dtype.type(0)
+    return sliced(column, narrowest(column, dtype), lambda part: np.where(part.missing, zero, part.values))

@@ -16,6 +16,7 @@ from syntabula._memory import memory_for
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
+from syntabula.table.frames.slices import CELLS_AT_ONCE
 from syntabula.table.raw import Container, Origin, RawColumn, RawTable
 
 _LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
@@ -185,7 +186,9 @@ def to_frame(
 
         pandas = require("pandas", "pandas")
         series = {n: pandas_columns.make_series(c, known.get(n)) for n, c in typed.items()}
-        return pandas.DataFrame(series)
+        # Pandas would copy all columns of one type in one call, which no interrupt stops; a few rows are better together.
+        long = any(column.missing.size > CELLS_AT_ONCE for column in typed.values())
+        return pandas.DataFrame(series, copy=False if long else None)
     if container == "polars":
         from syntabula.table.frames import polars_columns
 

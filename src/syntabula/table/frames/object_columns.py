@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
+from syntabula.table.frames.slices import sliced
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
 
 MICROSECOND = dt.timedelta(microseconds=1)
@@ -157,6 +158,10 @@ def microseconds(moment: dt.datetime) -> int:
 
 def to_objects(column: RawColumn) -> NDArray[Any]:
     """Return a column as Python objects [n], None where missing."""
+    return sliced(column, object, _objects)
+
+
+def _objects(column: RawColumn) -> NDArray[Any]:
     values: list[Any]
     match column.physical.kind:
         case "date":

@@ -20,6 +20,7 @@ from syntabula.table.frames.object_columns import (
     to_objects,
     zone_name,
 )
+from syntabula.table.frames.slices import parts_of, sliced, slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _EXACT = 2**53
@@ -176,14 +177,14 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
     physical = _renamed(column, "").physical
     plain = RawColumn(column.values[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
     cells = pandas.Series(make_series(plain, None))
-    found = pandas.Index(cells.unique())
+    found = pandas.Index(pandas.concat([cells[cut].drop_duplicates() for cut in slices(cells.size)]).unique())
     if categories is None:
         known = found.sort_values()
     else:
         known = pandas.Index(categories)
         known = known if found.isin(known).all() else known.append(found.difference(known))
     codes = np.full(column.missing.size, -1, dtype=np.int64)
-    codes[present] = known.get_indexer(cells)
+    codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in slices(cells.size)])
     ordered = column.physical.name == "category[ordered]"
     return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
@@ -201,7 +202,11 @@ def _make_integers(column: RawColumn) -> Any:
         return values
     if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
         return pandas.arrays.IntegerArray(values, column.missing.copy())
-    return np.where(column.missing, np.nan, values)
+    return sliced(column, np.float64, _with_nan)
+
+
+def _with_nan(column: RawColumn) -> NDArray[Any]:
+    return np.where(column.missing, np.nan, column.values)
 
 
 def _make_floats(column: RawColumn) -> Any:
@@ -210,16 +215,15 @@ def _make_floats(column: RawColumn) -> Any:
         return _objects(column)
     if name in ("Float32", "Float64"):
         pandas = require("pandas", "pandas")
-        values = np.where(column.missing, 0.0, column.values).astype(name.lower())
+        values = sliced(column, name.lower(), lambda part: np.where(part.missing, 0.0, part.values))
         return pandas.arrays.FloatingArray(values, column.missing.copy())
-    values = np.where(column.missing, np.nan, column.values)
-    return values.astype(name) if name in ("float16", "float32") else values
+    return sliced(column, name if name in ("float16", "float32") else np.float64, _with_nan)
 
 
 def _make_booleans(column: RawColumn) -> Any:
     if column.physical.name == "boolean":
         pandas = require("pandas", "pandas")
-        values = np.where(column.missing, False, column.values).astype(np.bool_)
+        values = sliced(column, np.bool_, lambda part: np.where(part.missing, False, part.values))
         return pandas.arrays.BooleanArray(values, column.missing.copy())
     if column.physical.name == "object" or column.missing.any():
         return _objects(column)
@@ -228,17 +232,25 @@ def _make_booleans(column: RawColumn) -> Any:
 
 def _make_text(column: RawColumn) -> Any:
     pandas, name = require("pandas", "pandas"), column.physical.name
-    objects = to_objects(column)
     if name == "object":
         return _objects(column)
     family, _, storage = name.removesuffix("]").partition("[")
     if family == "str" and not storage:
-        return pandas.Series(objects, dtype="str").where(~column.missing, None)
+        return _text_series(column, "str")
     if family == "str":
-        return pandas.array(objects, dtype=pandas.StringDtype(storage, na_value=np.nan))
+        return _text_series(column, pandas.StringDtype(storage, na_value=np.nan))
     if family == "string":
-        return pandas.array(objects, dtype=pandas.StringDtype(storage or None))
-    return pandas.Series(objects, dtype=_default_text())
+        return _text_series(column, pandas.StringDtype(storage or None))
+    return _text_series(column, _default_text())
+
+
+def _text_series(column: RawColumn, dtype: Any) -> Any:
+    """Return texts as a series, made in slices: pandas takes them in calls that no interrupt stops."""
+    pandas = require("pandas", "pandas")
+    parts = [
+        pandas.Series(to_objects(part), dtype=dtype).where(~part.missing, None) for part in parts_of(column)
+    ]
+    return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
 def _default_text() -> Any:
@@ -251,12 +263,18 @@ def _make_times(column: RawColumn) -> Any:
     matched = _TIMES.fullmatch(column.physical.name)
     family = "datetime64" if column.physical.kind == "datetime" else "timedelta64"
     unit = matched[2] if matched else "us"
-    values = np.where(column.missing, np.iinfo(np.int64).min, column.values).astype(f"{family}[us]")
     if unit == "ns":
         present = column.values[~column.missing]
         fits = not present.size or np.abs(present).max() < np.iinfo(np.int64).max // 1000
         unit = "ns" if fits else "us"
-    series = pandas.Series(values.astype(f"{family}[{unit}]"))
+    none = np.iinfo(np.int64).min
+    series = pandas.Series(
+        sliced(
+            column,
+            f"{family}[{unit}]",
+            lambda part: np.where(part.missing, none, part.values).astype(f"{family}[us]"),
+        )
+    )
     zone = column.physical.timezone
     if zone is None:
         return series

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syntabula._extras import require
 from syntabula.table.frames.conform import as_integers
 from syntabula.table.frames.object_columns import object_array, to_objects, whole_decimals
+from syntabula.table.frames.slices import slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
 _TIME_UNIT = re.compile(r"time_unit='(ms|us|ns)'")
@@ -83,7 +84,12 @@ def make_series(name: str, column: RawColumn, categories: Sequence[Any] | None) 
         case "boolean":
             return _gaps(polars.Series(name, column.values.astype(np.bool_)), column)
         case "text":
-            texts = polars.Series(name, to_objects(column).tolist(), dtype=polars.String)
+            objects = to_objects(column)
+            parts = [
+                polars.Series(name, objects[cut].tolist(), dtype=polars.String)
+                for cut in slices(objects.size)
+            ]
+            texts = parts[0] if len(parts) == 1 else polars.concat(parts)
             return texts.cast(_text_type(column, categories))
         case "decimal":
             matched = _DECIMAL.fullmatch(printed)

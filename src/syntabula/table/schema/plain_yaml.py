@@ -13,6 +13,7 @@ to 1.2 they are texts and a ten. A list of categories must hold what is typed, o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -171,7 +172,11 @@ def _oddity(written: str) -> str | None:
         return None
     if _INTEGER.fullmatch(written) or _REAL.fullmatch(written):
         # Numbers of thousands of digits are no numbers to Python.
-        return None if len(written) <= 1000 else f"has too many digits for a number; {_QUOTES}"
+        if len(written) > 1000:
+            return f"has too many digits for a number; {_QUOTES}"
+        # Python takes what no float holds for infinity, which nobody wrote.
+        infinite = _INTEGER.fullmatch(written) is None and math.isinf(float(written))
+        return f"is too large for a number; {_QUOTES}, or write a finite number" if infinite else None
     return next((odd for pattern, odd in _AMBIGUOUS if re.fullmatch(pattern, written)), None)
 
 
