@@ -26,7 +26,7 @@ PAIRS_OF_TAB_BENCH = {
     "independent_difference+neural": ("Table 18", "Generative Network"),
     "privmrf+pgm": ("Table 17", "PrivMRF selection"),
     "adaptive+pgm": ("Table 17", "AIM selection"),
-    "fixed_rounds+pgm": ("Table 17", "RAP++ selection"),
+    "top_q+pgm": ("Table 17", "RAP++ selection"),
 }
 METHODS = {
     "aim": "AIM",
@@ -103,7 +103,7 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
         if not epsilon and "unseen" not in rows[0]:
             continue  # scored against themselves
         paper = {
-            metric: figures.get((table, method.partition("@")[0], epsilon or 1.0, metric))
+            metric: figures.get((table, _plain(method), epsilon or 1.0, metric))
             for metric in (*SHOWN, F1, "running_time_min")
         }
         older = " (zCDP)" if any(row.get("accounting") == "rho" for row in rows) else ""
@@ -145,7 +145,7 @@ def choices(runs: Mapping[str, Mapping[tuple[float, str], Sequence[Row]]]) -> st
             others = {
                 m: _fidelity(r)
                 for (e, m), r in cells.items()
-                if e == epsilon and not m.partition("+")[2].strip("+") and "@" not in m and m != "auto"
+                if e == epsilon and not m.partition("+")[2].strip("+") and m == _plain(m) != "auto"
             }
             best = min(others, key=lambda m: others[m])
             chosen = ", ".join(sorted({row.get("chosen", "failed") for row in own}))
@@ -155,6 +155,11 @@ def choices(runs: Mapping[str, Mapping[tuple[float, str], Sequence[Row]]]) -> st
                 f"| {behind:+.0%} |"
             )
     return "\n".join(lines) + "\n"
+
+
+def _plain(method: str) -> str:
+    """Return a method without what follows "@" or a comma: other settings, or those of an earlier version."""
+    return method.partition("@")[0].partition(",")[0]
 
 
 def _errors(row: Row) -> Mapping[str, float]:

@@ -97,7 +97,6 @@ def own(*, every_iteration: bool, seeded: bool) -> None:
     from syntabula.models import soft_rows
     from syntabula.models.genetic import Genetic
     from syntabula.models.neural import NeuralRows
-    from syntabula.select.top_q import TopQ
 
     steps, fit_rows = [], soft_rows.fit_rows
 
@@ -122,8 +121,9 @@ def own(*, every_iteration: bool, seeded: bool) -> None:
     elif method == "private-gsd":
         settings["model"] = Genetic(max_rows=int(extra[0]))
     elif method == "rap++":
-        settings["selector"] = TopQ(chosen_per_round=int(extra[0]))
-        settings["model"] = syntabula.RAPPlusPlus().model
+        whole = syntabula.RAPPlusPlus()
+        settings["selector"] = replace(whole.selector, chosen_per_round=int(extra[0]))
+        settings["model"] = whole.model
     # Without categories in order: the public codes know pairs alone here.
     columns = {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
     kind = syntabula.Marginal if method == "rap++" else syntabula.synthesizer(method)

@@ -232,7 +232,7 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="selector",
         key="top_q",
         home="syntabula.select.top_q:TopQ",
-        summary="A few pairs a round, none twice, and thresholds of ordered columns, as in RAP++.",
+        summary="A few pairs in each of few rounds, none twice, and thresholds of ordered columns, as in RAP++.",
     ),
     Entry(
         kind="selector",

@@ -11,6 +11,7 @@ MOST_ROWS = 10**15
 # Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
 _SECONDS_PER_NOISY_CELL = 2e-6
 _SECONDS_PER_MODEL_CELL = 4e-6
+SECONDS_PER_WEIGHED_MARGINAL = 9e-5  # to count one of very many small ones, and to weigh it
 _BYTES_PER_COUNTED_CELL = 8
 _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 

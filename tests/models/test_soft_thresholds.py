@@ -11,7 +11,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import LinearThreshold, random_thresholds, with_threshold_columns
 from syntabula.models.relaxed_projection import RelaxedProjection
-from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
+from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds, crossed_parts
 
 torch = pytest.importorskip("torch")
 
@@ -19,7 +19,7 @@ DOMAIN = Domain.from_sizes({"x": 8, "y": 5, "c": 3})
 
 
 def thresholds(n: int = 12) -> dict[str, LinearThreshold]:
-    return random_thresholds(["x", "y"], n, np.random.default_rng(0))
+    return random_thresholds(["x", "y"], [], n, np.random.default_rng(0)).named(range(n))
 
 
 def table(n: int = 3000) -> EncodedTable:
@@ -50,6 +50,29 @@ class TestRecords:
         wider = with_threshold_columns(DOMAIN, thresholds(2))
 
         assert wider.sizes == (8, 5, 3, 2, 2)
+
+
+class TestCrossed:
+    @pytest.mark.parametrize("others", [(), ("c",), ("c", "d")])
+    def test_parts_are_those_of_each_threshold_with_its_other_column(self, others: tuple[str, ...]) -> None:
+        rng = np.random.default_rng(3)
+        domain = Domain.from_sizes({"x": 8, "y": 5, "c": 3, "d": 2})
+        soft = np.concatenate([rng.dirichlet(np.ones(s), 30) for s in domain.sizes], axis=1).astype(
+            np.float32
+        )
+        asked = random_thresholds(["x", "y"], others, 150, rng)
+
+        found = crossed_parts(domain, asked, soft)
+
+        named = asked.named(range(150))
+        passed = SoftThresholds.over(domain, named).probabilities(soft)[:, 1::2]
+        blocks = {"c": soft[:, 13:16], "d": soft[:, 16:18]}
+        for number in range(150):
+            _, *column = asked.clique(number)
+            having = blocks[column[0]] if column else np.ones((30, 1))
+            wanted = passed[:, number] @ having / 30
+            assert found[number, : wanted.size] == pytest.approx(wanted, abs=1e-5)
+            assert (found[number, wanted.size :] == 0).all()
 
 
 class TestSoftRows:

@@ -20,6 +20,7 @@ from syntabula.bins.uniform import Bins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
@@ -28,6 +29,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -52,6 +54,7 @@ POINTS = np.array([-7.0, 0.0, 0.25, 0.75, 1.0, 1.5, 2.0, 3.0, 3.999999999, 4.0, 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4})
 CODES = [np.array(codes) for codes in ([0, 0, 1, 2, 2, 2, 1], [0, 0, 1, 1, 1, 1, 0], [3, 3, 0, 1, 2, 2, 2])]
 PAIRS = [("a", "b"), ("b", "c"), ("a", "c")]
+CROSSED = random_thresholds(["a", "c"], ["b"], 9, np.random.default_rng(0))
 
 Ask = Callable[[Ledger, NoiseSource, int | None], object]
 Wrap = Callable[[NoiseSource], NoiseSource]
@@ -129,6 +132,12 @@ QUESTIONS = {
         )
     ),
     "choice of a cell": of_table(lambda t: CellCurator(t, PAIRS).choose(ZEROS, **PAID)),
+    "thresholds": of_table(lambda t: ThresholdCurator(t, CROSSED).measure([2, 5], **PAID)),
+    "choice of a threshold": of_table(
+        lambda t: ThresholdCurator(t, CROSSED).choose(
+            np.zeros((9, 2)), among=np.arange(9) != 4, picks=2, **PAID
+        )
+    ),
 }
 CASES = [(name, budget) for budget in BUDGETS for name in QUESTIONS if (name, budget) != ("labels", "pure")]
 NOT_REACHED = ("dependences", "choice of a dependence")

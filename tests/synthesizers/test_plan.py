@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +43,48 @@ class TestRows:
         synthesizer = st.synthesizer(method)(rare=None)
 
         assert synthesizer.plan(WIDE).seconds > 2 * synthesizer.plan(narrow).seconds
+
+
+def wide(n_columns: int) -> st.Schema:
+    return st.Schema({f"c{i}": st.Categorical(tuple("abcdefgh"[: 2 + i % 7])) for i in range(n_columns)})
+
+
+def calls_of_plan(method: st.Synthesizer, schema: st.Schema) -> int:
+    """Return how many functions of Python are called to plan."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        method.plan(schema)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("method", ["independent", "mst", "aim", "privsyn"])
+class TestGrowth:
+    def test_calls_grow_no_faster_than_the_pairs_of_columns(self, method: str) -> None:
+        synthesizer = st.synthesizer(method)(rare=None)
+        synthesizer.plan(wide(3))  # imports what it needs
+
+        narrow, broad = (calls_of_plan(synthesizer, wide(n)) for n in (50, 100))
+
+        assert broad < 4.4 * narrow
+
+    def test_memory_grows_no_faster_than_the_pairs_of_columns(self, method: str) -> None:
+        synthesizer, peaks = st.synthesizer(method)(rare=None), []
+        synthesizer.plan(wide(3))
+        for schema in (wide(100), wide(200)):
+            tracemalloc.start()
+            synthesizer.plan(schema)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+
+        assert peaks[1] < 5.5 * peaks[0]  # lists take room for an eighth more than they hold
 
 
 @pytest.mark.parametrize("n_rows", [1_000, 10**6, 10**9])

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 
 YES = 1
 """Code of a threshold's column where it is passed; the other one is 0."""
+
+_GRID = 2.0**20
+"""Weights and places are multiples of one over this, so that a weighted sum of up to a thousand columns is exact in
+float64, whatever its order: what a record answers must not hang on the records beside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +28,7 @@ class LinearThreshold:
 
     Attributes:
         columns: Distinct names.
-        weights: One number per column [columns].
+        weights: One number per column [columns]; rounded to a millionth.
         offset: What the sum has to exceed.
     """
 
@@ -35,30 +39,95 @@ class LinearThreshold:
     def __post_init__(self) -> None:
         if not self.columns or self.weights.shape != (len(self.columns),):
             raise ArgumentError("a threshold needs one weight for each of its columns, and at least one")
+        object.__setattr__(self, "weights", _rounded(self.weights))
 
     def codes(self, table: EncodedTable) -> NDArray[np.uint8]:
         """Return 1 for each row [rows] that passes, 0 for the others."""
-        sums = np.zeros(table.n_rows)
-        for column, weight in zip(self.columns, self.weights, strict=True):
-            sums += weight * positions(table.domain.size(column))[table.column(column)]
-        return (sums > self.offset).astype(np.uint8)
+        passed: NDArray[np.uint8] = (self.weights @ places(table, self.columns) > self.offset).astype(
+            np.uint8
+        )
+        return passed
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedThresholds:
+    """Many thresholds over the same columns, each to be counted with one other column.
+
+    Attributes:
+        columns: Distinct names, at least one.
+        weights: One number per threshold and column [thresholds, columns]; rounded to a millionth.
+        offsets: What each sum has to exceed [thresholds].
+        others: The other columns; none if thresholds are counted alone.
+        crossed: For each threshold, the position of its other column [thresholds]; 0 where there are none.
+    """
+
+    columns: tuple[str, ...]
+    weights: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    others: tuple[str, ...]
+    crossed: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _rounded(self.weights))
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def names(self) -> list[str]:
+        """What the thresholds are called, in order."""
+        return [f"threshold {position}" for position in range(len(self))]
+
+    def clique(self, position: int) -> Clique:
+        """Return the name of a threshold, and the column it is counted with."""
+        return (f"threshold {position}", *self.others[self.crossed[position] :][:1])
+
+    def named(self, positions: Sequence[int]) -> dict[str, LinearThreshold]:
+        """Return some of the thresholds by name."""
+        return {
+            self.clique(i)[0]: LinearThreshold(self.columns, self.weights[i], float(self.offsets[i]))
+            for i in positions
+        }
+
+
+def random_thresholds(
+    columns: Sequence[str], others: Sequence[str], n: int, rng: np.random.Generator
+) -> CrossedThresholds:
+    """Draw thresholds: weights N(0, 1 / columns), an offset N(0, 1) and a column to count it with, evenly.
+
+    Vietri et al. (2022), RAP++.
+
+    Args:
+        columns: In the sums, at least one.
+        others: Columns that a threshold may be counted with; none to count it alone.
+        n: How many.
+        rng: They are not secret.
+    """
+    return CrossedThresholds(
+        columns=tuple(columns),
+        weights=rng.standard_normal((n, len(columns))) / np.sqrt(len(columns)),
+        offsets=rng.standard_normal(n),
+        others=tuple(others),
+        crossed=rng.integers(0, max(1, len(others)), n).astype(np.intp),
+    )
 
 
 def positions(size: int) -> NDArray[np.float64]:
     """Return the place of each code between 0 and 1 [size]."""
-    return (np.arange(size) + 0.5) / size
+    return _rounded((np.arange(size) + 0.5) / size)
 
 
-def random_thresholds(columns: Sequence[str], n: int, rng: np.random.Generator) -> dict[str, LinearThreshold]:
-    """Draw thresholds by name: weights N(0, 1 / columns) and an offset N(0, 1) (Vietri et al. 2022, RAP++)."""
-    weights = rng.standard_normal((n, len(columns))) / np.sqrt(len(columns))
-    offsets = rng.standard_normal(n)
-    return {
-        f"threshold {i}": LinearThreshold(tuple(columns), weights[i], float(offsets[i])) for i in range(n)
-    }
+def places(table: EncodedTable, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Return the place of each row in some columns [columns, rows]."""
+    return np.stack([positions(table.domain.size(c))[table.column(c)] for c in columns])
 
 
 def with_threshold_columns(domain: Domain, thresholds: Mapping[str, LinearThreshold]) -> Domain:
     """Return a domain with a column of two codes for each threshold, after its own."""
     sizes = (*domain.sizes, *(2 for _ in thresholds))
     return Domain((*domain.columns, *thresholds), sizes, domain.ordered)
+
+
+def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    rounded: NDArray[np.float64] = np.round(np.asarray(numbers, dtype=np.float64) * _GRID) / _GRID
+    return rounded

@@ -13,7 +13,7 @@ from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.threshold import LinearThreshold
+from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
 from syntabula.models.restricted import Restricted, Weights, by_trying
 
 _ROWS_BEYOND_ANY_MACHINE = 10**10
@@ -115,9 +115,22 @@ class MarginalModel(Model, Protocol):
             ArgumentError: If this kind of model cannot.
         """
         del thresholds
-        raise ArgumentError(
-            f"a model of kind {self.kind!r} cannot hold thresholds; take relaxed_projection, or n_thresholds=0"
-        )
+        raise _no_thresholds(self.kind)
+
+    def crossed_counts(self, thresholds: CrossedThresholds) -> FloatArray:
+        """Return how many records are expected to pass each threshold, by the codes of its other column.
+
+        Args:
+            thresholds: Over columns of the domain; the model need not have been given them.
+
+        Returns:
+            [thresholds, codes of the widest other column], 0 beyond the codes of a narrower one.
+
+        Raises:
+            ArgumentError: If this kind of model cannot say.
+        """
+        del thresholds
+        raise _no_thresholds(self.kind)
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Bound the model's size after a fit to marginals of these cliques, from the domain alone."""
@@ -143,6 +156,12 @@ class StatesFitCost(Protocol):
     def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
         """Say what a fit to marginals of these cliques may take, from the domain and a guessed number of records."""
         ...
+
+
+def _no_thresholds(kind: str) -> ArgumentError:
+    return ArgumentError(
+        f"a model of kind {kind!r} cannot hold thresholds; take relaxed_projection, or n_thresholds=0"
+    )
 
 
 def bound(domain: Domain | None) -> Domain:

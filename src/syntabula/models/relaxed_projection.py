@@ -12,14 +12,14 @@ from syntabula._arguments import normalise, one_of
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
+from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, with_threshold_columns
 from syntabula.models.devices import multiplies_bfloat16
 from syntabula.models.goals import GoalGroup
 from syntabula.models.row_fitting import SoftRows
 from syntabula.models.rows import Rows
 from syntabula.models.simplices import Simplices
 from syntabula.models.soft_rows import Arrays, SoftRowsModel
-from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds
+from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds, crossed_parts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -184,6 +184,10 @@ class RelaxedProjection(SoftRowsModel):
         wider = np.concatenate([rows.probabilities, thresholds.probabilities(rows.probabilities)], axis=1)
         found = Rows(self._measurable, wider).marginals(cliques, limit_mb=self.max_memory_mb)
         return [self._total * table for table in found]
+
+    def crossed_counts(self, thresholds: CrossedThresholds) -> FloatArray:
+        """Return how many records are expected to pass each threshold, by the codes of its other column."""
+        return self._total * crossed_parts(self.domain, thresholds, self.rows.probabilities)
 
     @property
     def _measurable(self) -> Domain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,15 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.threshold import LinearThreshold, positions
+from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, positions
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 STEEPEST = 2.0**11
 """Steepness of a threshold that is asked for rather than fitted."""
+_AT_ONCE = 64
 _PROBIT = 1.702
 """The normal distribution function at z is near the logistic one at 1.702 z."""
 
@@ -47,19 +49,27 @@ class SoftThresholds:
     def over(cls, domain: Domain, thresholds: Mapping[str, LinearThreshold]) -> SoftThresholds:
         """Arrange thresholds over the codes of a domain."""
         named = {c for t in thresholds.values() for c in t.columns}
-        columns = [i for i, c in enumerate(domain.columns) if c in named]
-        owner = np.repeat(np.arange(len(domain)), domain.sizes)
-        codes = np.flatnonzero(np.isin(owner, columns))
-        places = np.concatenate([positions(size) for size in domain.sizes])[codes]
-        belongs = owner[codes] == np.array(columns, dtype=np.intp)[:, None]
+        columns = [c for c in domain.columns if c in named]
         weights = np.zeros((len(thresholds), len(columns)))
         for number, threshold in enumerate(thresholds.values()):
-            weights[number, [columns.index(domain.index(c)) for c in threshold.columns]] = threshold.weights
+            weights[number, [columns.index(c) for c in threshold.columns]] = threshold.weights
+        return cls.of(domain, columns, weights, np.array([t.offset for t in thresholds.values()]))
+
+    @classmethod
+    def of(
+        cls, domain: Domain, columns: Sequence[str], weights: FloatArray, offsets: FloatArray
+    ) -> SoftThresholds:
+        """Arrange thresholds over the same columns: weights [thresholds, columns] and offsets [thresholds]."""
+        places = [domain.index(c) for c in columns]
+        owner = np.repeat(np.arange(len(domain)), domain.sizes)
+        codes = np.flatnonzero(np.isin(owner, places))
+        place = np.concatenate([positions(size) for size in domain.sizes])[codes]
+        belongs = owner[codes] == np.array(places, dtype=np.intp)[:, None]
         return cls(
             codes,
-            np.concatenate([belongs * places, belongs * places**2]).astype(np.float32),
+            np.concatenate([belongs * place, belongs * place**2]).astype(np.float32),
             weights.astype(np.float32),
-            np.array([[t.offset] for t in thresholds.values()], dtype=np.float32).reshape(-1, 1),
+            offsets.astype(np.float32).reshape(-1, 1),
         )
 
     def on(self, device: Any) -> SoftThresholds:
@@ -85,7 +95,47 @@ class SoftThresholds:
 
     def _margin(self, codes: Any, steepness: float) -> Any:
         """Return how far the mean of each sum is beyond its offset, in units of its spread; numpy or torch."""
+        mean, variance = self._mean_and_variance(codes)
+        spread = (self.weights**2) @ variance / _PROBIT**2 + steepness**-2
+        return (self.weights @ mean - self.offsets) * spread**-0.5
+
+    def _mean_and_variance(self, codes: Any) -> tuple[Any, Any]:
+        """Return those of the place in each column [columns, rows]; numpy or torch."""
         moments = self.moments @ codes
         mean, square = moments[: len(moments) // 2], moments[len(moments) // 2 :]
-        variance = (self.weights**2) @ (square - mean**2).clip(min=0)
-        return (self.weights @ mean - self.offsets) * (variance / _PROBIT**2 + steepness**-2) ** -0.5
+        return mean, (square - mean**2).clip(min=0)
+
+
+def crossed_parts(domain: Domain, thresholds: CrossedThresholds, rows: np.ndarray) -> FloatArray:
+    """Return what part of soft rows passes each threshold and has each code of its other column.
+
+    Args:
+        domain: Of the rows.
+        thresholds: Asked for.
+        rows: Distributions [rows, codes], float32.
+
+    Returns:
+        Parts of the whole [thresholds, codes of the widest other column].
+    """
+    # Moments of all rows are found once, so that a threshold takes few passes.
+    soft = SoftThresholds.of(domain, thresholds.columns, thresholds.weights, thresholds.offsets)
+    mean, variance = soft._mean_and_variance(rows.T[soft.codes])
+    ends = np.cumsum([0, *domain.sizes])
+    others = [domain.index(c) for c in thresholds.others]
+    blocks = [rows[:, ends[i] : ends[i + 1]] for i in others] or [np.ones((len(rows), 1), np.float32)]
+    found = np.zeros((len(thresholds), max(b.shape[1] for b in blocks)))
+    for position, having in enumerate(blocks):
+        some = np.flatnonzero(thresholds.crossed == position)
+        whole = having.sum(axis=0)
+        for first in range(0, some.size, _AT_ONCE):
+            part = some[first : first + _AT_ONCE]
+            weights = soft.weights[part]
+            spread = (weights**2) @ (variance / _PROBIT**2)
+            spread += STEEPEST**-2
+            passed = weights @ mean
+            passed -= soft.offsets[part]
+            passed /= np.sqrt(spread, out=spread)
+            # The logistic function at x is half of one and the hyperbolic tangent at x / 2.
+            passed *= 0.5
+            found[part, : having.shape[1]] = 0.5 * (np.tanh(passed, out=passed) @ having + whole)
+    return found / len(rows)

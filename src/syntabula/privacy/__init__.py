@@ -10,8 +10,8 @@
 4. How it is drawn: `sensitive` (exact statistics, closed to all but mechanisms), `exact_samplers`, `noise`,
    `split_tree`, `mechanisms`.
 5. What outlives a run: `journal` (spends and answers on disk), `resume` (why a resumed run pays once for each answer).
-6. What may be asked, in `doors`: of tables by `scores` (sensitivities, with proofs), `counted_table`, `tables` and
-   `cells`; of one raw column by `sorted_points`, `columns` and `labels`.
+6. What may be asked, in `doors`: of tables by `scores` (sensitivities, with proofs), `counted_table`, `tables`,
+   `cells` and `thresholds`; of one raw column by `sorted_points`, `columns` and `labels`.
 7. What is said: `statement_facts`, `statement`.
 
 A new mechanism is one dataclass in `events`, one rule in `rules` and one draw in `mechanisms`.

@@ -31,7 +31,9 @@ from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-_SECONDS_PER_COLUMN = 0.1  # at epsilon 1; three to six times as much at 5
+# At epsilon 1; three to six times as much at 5. Sizes of the model with each candidate take the most on wide tables.
+_SECONDS_PER_COLUMN = 0.07
+_SECONDS_PER_CANDIDATE = 4.4e-7  # and square of the columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,8 @@ class Adaptive(Selector):
 
         Where many codes come to be merged, the one-way marginals take a fifth and the rounds as much less.
         """
-        one_way, cells = sum(domain.sizes), [domain.cells(c) for c in self._candidates(domain)]
+        candidates = tuple(self._candidates(domain))
+        one_way, cells = sum(domain.sizes), [domain.cells(c) for c in candidates]
         first, measure, choose = self._shares(domain, Fraction(1))
         if len(domain) == 1:
             first = Fraction(1)
@@ -108,7 +111,6 @@ class Adaptive(Selector):
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = (1 - first) * measure / (measure + choose)
-            candidates = tuple(self._candidates(domain))
             steps += [
                 PlannedStep(
                     name=CHOOSE,
@@ -126,7 +128,8 @@ class Adaptive(Selector):
                     model_cells=model_cells,
                     candidates=candidates,
                     fits=rounds,
-                    usual_seconds=_SECONDS_PER_COLUMN * len(domain),
+                    usual_seconds=_SECONDS_PER_COLUMN * len(domain)
+                    + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
                 ),
             ]
         return steps
@@ -209,14 +212,13 @@ class Adaptive(Selector):
         A candidate r weighs the sum over the workload's marginals s of weight(s) times the columns they share.
         """
         workload = workload_over(self.workload, domain)
-        members = workload.cliques
-        holds = np.zeros((len(members), len(domain)))
-        for row, clique in zip(holds, members, strict=True):
-            row[[domain.index(c) for c in clique]] = 1.0
-        gain = np.asarray(workload.weights) @ holds  # what a column alone gains
+        gain = dict.fromkeys(domain.columns, 0.0)  # what a column alone gains
+        for clique, weight in zip(workload.cliques, workload.weights, strict=True):
+            for column in clique:
+                gain[column] += weight
         return {
-            clique: float(sum(gain[domain.index(c)] for c in clique))
-            for clique in downward_closure(members)
+            clique: sum(gain[c] for c in clique)
+            for clique in downward_closure(workload.cliques)
             if len(clique) == 1 or domain.cells(clique) <= self.max_cells
         }
 

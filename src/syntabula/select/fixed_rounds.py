@@ -38,9 +38,8 @@ class FixedRounds(Selector):
 
     With q = 1 the selection of MargNet-s, the ablation of Chen, Gong, Wang, MargNet, section 6.4: a tenth of
     the budget for the one-way marginals, then 5 d rounds, half of each for the choice; the paper says only that
-    rounds are those of GEM, the shares are its code's. With q = 3 and `again=False` it is what tab_bench calls
-    RAP++ selection (table 11, in 4 to 10 rounds, without one-way marginals). A pair scores its L1 distance to
-    the model's belief less that of noise alone.
+    rounds are those of GEM, the shares are its code's. A pair scores its L1 distance to the model's belief less
+    that of noise alone. What tab_bench calls RAP++ selection is `TopQ`.
 
     The q pairs of a round are chosen one after the other, each with its part of the budget; one draw of Gumbel
     noise for all of them, as in RAP++, is the same.

@@ -108,6 +108,7 @@ def choose_worst(
     noise: float,
     step: str,
     still_open: Callable[[Sequence[Clique], Sequence[Clique]], list[Clique]] | None = None,
+    scale: float = 1.0,
 ) -> list[Clique]:
     """Choose candidates that a model gets most wrong, beyond the noise of their measurement, one after the other.
 
@@ -120,9 +121,11 @@ def choose_worst(
         noise: Mean absolute noise on a cell when they are measured together.
         step: What the ledger calls the choices.
         still_open: Which of those left may still be chosen, given those left and those chosen; None for all.
+        scale: By what the model's beliefs are multiplied.
     """
     penalties = [noise * curator.domain.cells(c) for c in candidates]
-    asked = Candidates(curator, candidates, model.marginals(candidates), penalties=penalties)
+    believed = [scale * estimate for estimate in model.marginals(candidates)]
+    asked = Candidates(curator, candidates, believed, penalties=penalties)
     left, chosen = np.ones(len(candidates), dtype=np.bool_), list[Clique]()
     while left.any() and len(chosen) < picks:
         position = asked.choose(share=share / picks, step=step, among=left)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from syntabula._arguments import normalise, not_negative, positive
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedStep, Progress
 from syntabula.marginals.coarsening import coarsen
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
@@ -24,7 +24,7 @@ from syntabula.select.base import Selector
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
 PAIRS = "measure the tree's pairs"
-_SECONDS_PER_COLUMN = 0.003
+_SECONDS_PER_COLUMN = 0.001
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,13 @@ class SpanningTree(Selector):
         tree = sum(pairs[: len(domain) - 1])
         return [
             PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, model_cells=one_way),
-            PlannedStep(name=TREE, share=third, cells=sum(pairs), model_cells=one_way),
+            PlannedStep(
+                name=TREE,
+                share=third,
+                cells=sum(pairs),
+                model_cells=one_way,
+                work_seconds=SECONDS_PER_WEIGHED_MARGINAL * len(pairs),
+            ),
             PlannedStep(
                 name=PAIRS,
                 share=third,

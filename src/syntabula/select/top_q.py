@@ -1,59 +1,70 @@
-"""RAP++'s selection: pairs and random thresholds by turns, the few of each round that are farthest off."""
+"""RAP++'s selection: the few pairs of each round that are farthest off, and random thresholds by turns with them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from syntabula._arguments import (
-    count,
-    megabytes,
-    normalise,
-    share,
-)
+from syntabula._arguments import count, flag, megabytes, normalise, positive, share, text
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.threshold import random_thresholds
+from syntabula.marginals.measurement import Measurement
+from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.select.base import Selector
-from syntabula.select.rounds import Rounds, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
+from syntabula.select.rounds import affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
+TOTAL = "measure the number of records"
 ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs and thresholds"
 MEASURE = "measure what was chosen"
+_TOTAL_SHARE = Fraction(1, 100)
+_SECONDS_PER_THRESHOLD = 3e-6  # and round
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopQ(Selector):
     """In each round choose the q pairs, or the q thresholds, that are farthest off; none twice.
 
-    Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), with the
-    q of tab_bench, table 7. The paper's statistics come in two kinds: pairs, and random linear thresholds of
-    the ordered columns, each crossed with a column that is not ordered. Half of each round's budget goes to the
-    choices, and a candidate scores its L1 distance to the model's belief less that of noise alone. The q of a
-    round are chosen one after the other, each with its part of the budget; one draw of Gumbel noise for all of
-    them, as in the paper, is the same.
+    Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), section 4.
+    Defaults are those of what tab_bench calls RAP++ selection (its table 11): three pairs a round, in as many
+    rounds as it takes to measure a pair for each column (6 for bank's 17 columns, as there; it has fewer than that
+    for its two widest tables), half of each round's budget for the choices, no one-way marginals first, and
+    scores that deduct no noise. The whole of RAP++ (`RAPPlusPlus`) has five in a round, a round for each column, and
+    thresholds.
+
+    The paper's statistics come in two kinds: pairs, and random linear thresholds of the ordered columns, each
+    crossed with a column that is not ordered. Both kinds take turns, and share the budget in proportion to the
+    columns that they look at: all, and the ordered ones. A candidate scores its L1 distance to the model's belief.
+    The q of a round are chosen one after the other, each with its part of the budget; one draw of Gumbel noise
+    for all of them, as in the paper, is the same.
 
     Departures from the public code: it measures all that it ever chose again in every round, for which it does
-    not pay; here it is measured once. It takes the number of records as public; here one-way marginals come
-    first. It deducts a record for each cell of a pair, and nothing for thresholds, whatever the noise. Its pairs
-    are of unordered columns alone; here ordered ones have bins, so that all pairs count. Its kinds come in
-    random order, with a round for each unordered column, 50 for the thresholds, and budgets in proportion to
-    the columns of either sort; here both take turns, with a round for each column and the same budget. Of
-    the two million thresholds of table 7, 200 are drawn: each is counted with every unordered column.
+    not pay; here it is measured once. It takes the number of records as public; here it is measured first, for
+    a hundredth of the budget, or follows from one-way marginals. It deducts a record for each cell of a
+    pair. Its pairs are of unordered columns alone; here ordered ones have bins, so that all pairs count. Its kinds
+    come in random order. Of thresholds it has two million by tab_bench's table 7, and 200,000 by its code.
 
     Attributes:
-        rounds_per_column: Rounds of each kind, for each column.
-        chosen_per_round: q.
+        rounds_per_column: Rounds of pairs, for each column; a part of a round counts as a whole one.
+        chosen_per_round: q, of either kind.
         measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
-        one_way_share: Part of the whole for the one-way marginals at the start.
-        n_thresholds: How many are drawn over the ordered columns; each is a candidate with every column that is not
-            ordered. 0 for pairs alone; more need a model of free soft rows.
+        one_way_share: Part of the whole for the one-way marginals at the start; None to measure the number of
+            records instead, for a hundredth.
+        deduct_noise: Whether a pair's score is less by what noise alone would add to it.
+        n_thresholds: How many are drawn over the ordered columns; each is crossed with one other column, drawn as well.
+            0 for pairs alone; more need a model of free soft rows.
+        threshold_rounds: Rounds of thresholds.
+        crossed_with: Column that all thresholds are crossed with, such as one to predict; None for all columns that
+            are not ordered.
         threshold_seed: Of the thresholds, which are not secret.
         max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
             Private-PGM: pairs that would make it larger wait, and if none is left that fits, those that were
@@ -64,42 +75,58 @@ class TopQ(Selector):
     key: ClassVar[str] = "top_q"
     adaptive: ClassVar[bool] = True
 
-    rounds_per_column: int = 1
-    chosen_per_round: int = 5
+    rounds_per_column: float = 1 / 3
+    chosen_per_round: int = 3
     measure_share: Fraction | float = Fraction(1, 2)
-    one_way_share: Fraction | float = Fraction(1, 10)
+    one_way_share: Fraction | float | None = None
+    deduct_noise: bool = False
     n_thresholds: int = 0
+    threshold_rounds: int = 50
+    crossed_with: str | None = None
     threshold_seed: int = 0
     max_model_mb: float = 100.0
 
     def __post_init__(self) -> None:
         normalise(
             self,
-            rounds_per_column=count(),
+            rounds_per_column=positive,
             chosen_per_round=count(),
-            n_thresholds=count(0),
-            threshold_seed=count(0),
             measure_share=share,
-            one_way_share=share,
+            one_way_share=share.or_none,
+            deduct_noise=flag,
+            n_thresholds=count(0),
+            threshold_rounds=count(),
+            crossed_with=text.or_none,
+            threshold_seed=count(0),
             max_model_mb=megabytes,
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Say what the steps cost."""
-        one_way = self._one_way(domain, Fraction(1))
-        rounds = sum(self._turns(domain))
+        start, turns = self._start_share(domain, Fraction(1)), self._turns(domain)
         first, *others = plan_of_pairs(
             domain,
-            one_way=one_way,
-            round_share=(1 - one_way) / max(rounds, 1),
+            one_way=start,
+            round_share=(1 - start) / max(sum(turns), 1),
             measure_share=Fraction(self.measure_share),
             names=(ONE_WAY, CHOOSE, MEASURE),
             picks=self.chosen_per_round,
             max_model_mb=self.max_model_mb,
         )
-        # Two codes of each threshold, with all codes of all columns at most.
-        further = self.n_thresholds * 2 * sum(domain.sizes)
-        return [first, *(replace(s, cells=s.cells + further) for s in others)]
+        if not others:
+            return [first]
+        if self.one_way_share is None:
+            first = PlannedStep(name=TOTAL, share=start, cells=1, noisy_cells=1, model_cells=1)
+        # Counts and beliefs of each threshold, with all codes of the widest column at most.
+        drawn = self.n_thresholds * bool(turns[1:])
+        choose, measure = others
+        seconds = _SECONDS_PER_THRESHOLD * drawn * self.threshold_rounds
+        choose = replace(
+            choose,
+            cells=choose.cells + 4 * drawn * max(domain.sizes),
+            work_seconds=choose.work_seconds + seconds,
+        )
+        return [first, choose, measure]
 
     def select(
         self,
@@ -109,89 +136,150 @@ class TopQ(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Measure one-way marginals, then choose, measure and fit in every round."""
+        """Measure the number of records or one-way marginals, then choose, measure and fit in every round."""
         report = progress or (lambda step, done: None)
-        domain = curator.domain
-        used = self._one_way(domain, share)
-        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
-        model = model.over(domain).fit(measured)
-        if used == share:
-            return model
-
-        kinds = [pairs_of(domain)]
-        ordered = self._ordered(domain)
+        domain, model = curator.domain, model.over(curator.domain)
+        ordered = self._ordered(domain) if len(domain) > 1 else []
+        kinds: list[_Pairs | _Thresholds] = [_Pairs(self, curator)]
         if ordered:
-            rng = np.random.default_rng(self.threshold_seed)
-            thresholds = random_thresholds(ordered, self.n_thresholds, rng)
-            curator, model = curator.with_thresholds(thresholds), model.with_thresholds(thresholds)
-            others = [c for c in domain.columns if c not in ordered]
-            kinds.append([(t, c) for t in thresholds for c in others] or [(t,) for t in thresholds])
+            model = model.with_thresholds({})  # raises before anything is spent if it cannot hold any
+            kinds.append(_Thresholds(self, curator, self._drawn(domain, ordered)))
 
-        turns = self._turns(domain)
-        order = sorted((i / n, kind) for kind, n in enumerate(turns) for i in range(n))
-        rounds = Rounds(
-            share=share,
-            used=used,
-            round_share=(share - used) / len(order),
-            measure_share=self.measure_share,
-            max_rounds=len(order),
-        )
-        for (_, kind), (measure_share, choose_share) in zip(order, rounds, strict=True):
-            growth_mb = self.max_model_mb * rounds.done
-            cliques = [m.clique for m in measured]
-            chosen, left = self._choose(
-                curator, model, kinds[kind], cliques, growth_mb, choose_share, measure_share
-            )
-            kinds[kind] = [c for c in kinds[kind] if c not in chosen]
-            measured += curator.measure(chosen, share=measure_share + left, step=MEASURE)
+        used = self._start_share(domain, share)
+        measured: list[Measurement] = []
+        if self.one_way_share is not None or used == share:
+            measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
             model = model.fit(measured)
-            report(CHOOSE, rounds.done)
+            if used == share:
+                return model
+        else:
+            (counted,) = curator.measure([()], share=used, step=TOTAL)
+
+        turns, weights = self._turns(domain), (len(domain), len(ordered))
+        order = sorted((i / n, kind) for kind, n in enumerate(turns) for i in range(n))
+        for number, (_, kind) in enumerate(order, start=1):
+            part = Fraction(weights[kind], sum(weights[: len(turns)]) * turns[kind])
+            # The model knows no number of records until something is measured.
+            scale = 1.0 if measured else max(1.0, float(counted.values)) / model.total
+            done = number / len(order)
+            model, found = kinds[kind].asked(model, measured, scale, part * (share - used), done)
+            measured += found
+            model = model.fit(measured)
+            report(CHOOSE, done)
         report(MEASURE, 1.0)
         return model
 
-    def _choose(
-        self,
-        curator: Curator,
-        model: MarginalModel,
-        candidates: Sequence[Clique],
-        measured: Sequence[Clique],
-        growth_mb: float,
-        share: Fraction,
-        measure_share: Fraction,
-    ) -> tuple[list[Clique], Fraction]:
-        """Choose the q candidates that the model gets most wrong, beyond the noise of their measurement.
+    def _drawn(self, domain: Domain, ordered: Sequence[str]) -> CrossedThresholds:
+        others = [c for c in domain if c not in ordered]
+        if self.crossed_with is not None:
+            others = [domain.columns[domain.index(self.crossed_with)]]
+        rng = np.random.default_rng(self.threshold_seed)
+        return random_thresholds(ordered, others, self.n_thresholds, rng)
 
-        Returns:
-            The chosen ones, fewer than q where no more fit the model together, and what is left of the share.
-        """
-        left = affordable(model, candidates, measured, growth_mb)
-        left = left or list(dict.fromkeys(c for c in measured if len(c) > 1))
-        left = left or [min(candidates, key=curator.domain.cells)]
-        picks = min(self.chosen_per_round, len(left))
-        chosen = choose_worst(
-            curator,
-            model,
-            left,
-            picks=picks,
-            share=share,
-            noise=mean_noise(curator, picks, measure_share),
-            step=CHOOSE,
-            still_open=lambda left, chosen: affordable(model, left, [*measured, *chosen], growth_mb),
-        )
-        return chosen, share * (picks - len(chosen)) / picks
+    def _start_share(self, domain: Domain, share: Fraction) -> Fraction:
+        part = _TOTAL_SHARE if self.one_way_share is None else Fraction(self.one_way_share)
+        return share if len(domain) == 1 else part * share
 
     def _ordered(self, domain: Domain) -> list[str]:
         """Return the columns that thresholds are drawn over."""
         return [c for c in domain if self.n_thresholds and c in domain.ordered]
 
-    def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
-        return share if len(domain) == 1 else Fraction(self.one_way_share) * share
-
     def _turns(self, domain: Domain) -> tuple[int, ...]:
         """Return the number of rounds of each kind: no more than there are candidates for."""
-        rounds = self.rounds_per_column * len(domain)
-        n_ordered = len(self._ordered(domain))
+        turns = [math.ceil(self.rounds_per_column * len(domain))]
         candidates = [len(pairs_of(domain))]
-        if n_ordered:
-            candidates.append(self.n_thresholds * max(1, len(domain) - n_ordered))
-        return tuple(min(rounds, -(-n // self.chosen_per_round)) for n in candidates)
+        if self._ordered(domain):
+            turns.append(self.threshold_rounds)
+            candidates.append(self.n_thresholds)
+        return tuple(
+            min(rounds, -(-n // self.chosen_per_round)) for rounds, n in zip(turns, candidates, strict=True)
+        )
+
+
+class _Pairs:
+    """Pairs as candidates, each once."""
+
+    def __init__(self, options: TopQ, curator: Curator) -> None:
+        self._options, self._curator = options, curator
+        self._left = pairs_of(curator.domain)
+
+    def asked(
+        self,
+        model: MarginalModel,
+        measured: Sequence[Measurement],
+        scale: float,
+        share: Fraction,
+        done: float,
+    ) -> tuple[MarginalModel, list[Measurement]]:
+        """Choose and measure the pairs that the model gets most wrong, q or as many as fit it together.
+
+        Args:
+            model: Is fitted to all that is measured.
+            measured: So far.
+            scale: By what the model's beliefs are multiplied.
+            share: Part of the whole budget for the round.
+            done: Part of all rounds, this one included.
+        """
+        options, known = self._options, [m.clique for m in measured]
+        measure_share = Fraction(options.measure_share) * share
+        fitting = partial(_fitting, model, known, options.max_model_mb * done)
+        left = fitting(self._left, []) or list(dict.fromkeys(c for c in known if len(c) > 1))
+        left = left or [min(self._left, key=self._curator.domain.cells)]
+        picks = min(options.chosen_per_round, len(left))
+        chosen = choose_worst(
+            self._curator,
+            model,
+            left,
+            picks=picks,
+            share=share - measure_share,
+            noise=mean_noise(self._curator, picks, measure_share) if options.deduct_noise else 0.0,
+            step=CHOOSE,
+            still_open=fitting,
+            scale=scale,
+        )
+        self._left = [c for c in self._left if c not in chosen]
+        # What was not chosen for is measured the better.
+        rest = (share - measure_share) * Fraction(picks - len(chosen), picks)
+        return model, self._curator.measure(chosen, share=measure_share + rest, step=MEASURE)
+
+
+class _Thresholds:
+    """Thresholds as candidates, each once."""
+
+    def __init__(self, options: TopQ, curator: Curator, thresholds: CrossedThresholds) -> None:
+        self._options, self._thresholds = options, thresholds
+        self._curator = ThresholdCurator(curator, thresholds)
+        self._left = np.ones(len(thresholds), dtype=np.bool_)
+
+    def asked(
+        self,
+        model: MarginalModel,
+        measured: Sequence[Measurement],
+        scale: float,
+        share: Fraction,
+        done: float,
+    ) -> tuple[MarginalModel, list[Measurement]]:
+        """Choose and measure the q thresholds that the model gets most wrong; return it with all chosen so far."""
+        measure_share = Fraction(self._options.measure_share) * share
+        chosen = self._curator.choose(
+            scale * model.crossed_counts(self._thresholds),
+            among=self._left,
+            picks=min(self._options.chosen_per_round, int(np.count_nonzero(self._left))),
+            share=share - measure_share,
+            step=CHOOSE,
+        )
+        self._left[chosen] = False
+        known = self._thresholds.named(np.flatnonzero(~self._left).tolist())
+        found = self._curator.measure(chosen, share=measure_share, step=MEASURE)
+        return model.with_thresholds(known), found
+
+
+def _fitting(
+    model: MarginalModel,
+    measured: Sequence[Clique],
+    growth_mb: float,
+    candidates: Sequence[Clique],
+    chosen: Sequence[Clique],
+) -> list[Clique]:
+    """Return the candidates that a model may measure next."""
+    return affordable(model, candidates, [*measured, *chosen], growth_mb)

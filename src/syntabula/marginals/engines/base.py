@@ -26,6 +26,15 @@ class CountingEngine(Protocol):
         """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
         ...
 
+    @property
+    def limit_mb(self) -> float:
+        """Largest memory that one call may take, its results included."""
+        ...
+
+    def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
+        """Return the sum of counts over pieces of the table that hold each record once; by cell of their array."""
+        ...
+
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> CountingEngine:
         """Return an engine that counts the same records in another coding.
 

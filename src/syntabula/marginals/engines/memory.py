@@ -49,6 +49,15 @@ class MemoryEngine:
         """Columns and sizes of the table."""
         return self._table.domain
 
+    @property
+    def limit_mb(self) -> float:
+        """Largest memory that one call may take, its results included."""
+        return self._limit_mb
+
+    def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
+        """Return the counts of the table, which is one piece."""
+        return counts(self._table)
+
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> MemoryEngine:
         """Return an engine of the same records in another coding."""
         table = rows(self._table)

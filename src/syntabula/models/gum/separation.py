@@ -37,7 +37,11 @@ class Noise:
         targets = sorted(
             (t for t in join(domain, measurements) if t.weight.any()), key=lambda t: len(t.clique)
         )
-        found = [_summed(next(t for t in targets if set(c) <= set(t.clique)), c) for c in cliques]
+        holding: dict[str, list[Target]] = {}
+        for target in targets:
+            for column in target.clique:
+                holding.setdefault(column, []).append(target)
+        found = [_summed(next(t for t in holding[c[0]] if set(c) <= set(t.clique)), c) for c in cliques]
         self._counts = np.concatenate([counts.ravel() for counts, _, _ in found])
         self._precision = np.concatenate([precision.ravel() for _, precision, _ in found])
         self._expected = np.array([expected for _, _, expected in found])

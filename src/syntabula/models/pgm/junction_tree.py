@@ -56,7 +56,12 @@ def tree_cells_with_each(
 
 def _members(masks: Sequence[int], order: Sequence[int]) -> NDArray[np.bool_]:
     """Return which columns, in an order, each set holds."""
-    return np.array([[mask >> i & 1 for i in order] for mask in masks], dtype=bool).reshape(-1, len(order))
+    place = np.argsort(order)
+    held = [bits(mask) for mask in masks]
+    members = np.zeros((len(held), len(order)), dtype=bool)
+    owner = np.repeat(np.arange(len(held)), [len(columns) for columns in held])
+    members[owner, place[[i for columns in held for i in columns]]] = True
+    return members
 
 
 def _packed(members: NDArray[np.bool_]) -> Words:

@@ -40,6 +40,7 @@ class CountedTable:
         self._source = noise
         self._recoding: Recoding | None = None
         self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
+        self._cached_cells = 0
         self._dependences: dict[Clique, Sensitive[int]] = {}
 
     @property
@@ -93,9 +94,12 @@ class CountedTable:
         missing = self._missing(cliques)
         if not missing:
             return
-        kept = sum(self.domain.cells(c) for c in self._cache)
-        if kept + sum(self.domain.cells(c) for c in missing) > CACHED_CELLS:
+        domain = self.domain
+        new = sum(domain.cells(c) for c in missing)
+        if self._cached_cells + new > CACHED_CELLS:
             self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
+            self._cached_cells = sum(domain.cells(c) for c in self._cache)
+        self._cached_cells += new
         for clique, counts in zip(missing, self._engine.counts(missing), strict=True):
             merged = self._recoding.merge_counts(clique, counts) if self._recoding else counts
             self._cache[clique] = Sensitive(merged)

@@ -79,6 +79,12 @@ def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArra
     return np.minimum(found, _FARTHEST)
 
 
+def row_distances(counts: NDArray[np.int64], estimates: FloatArray) -> FloatArray:
+    """Return the L1 distance of each row of counts [tables, cells] and estimates, as `distances` does of tables."""
+    far: FloatArray = np.minimum(differences(counts, estimates).sum(axis=1), _FARTHEST)
+    return far
+
+
 def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield where runs of tables start and stop that are few cells together, or one table."""
     start, cells = 0, 0
