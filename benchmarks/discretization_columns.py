@@ -20,7 +20,7 @@ import syntabula as st
 from syntabula.bins import bin_count
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.bins.within_bin import uniform_within
-from syntabula.datasets.controlled import LOWER, SIZES, UPPER, controlled
+from syntabula.datasets.simulated import LOWER, SIZES, UPPER, controlled
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins

@@ -36,7 +36,7 @@ from harness import HERE
 
 from syntabula import Schema
 from syntabula.metrics.comparison import Comparison
-from syntabula.metrics.query_error import QueryError
+from syntabula.metrics.queries import QueryError
 from syntabula.metrics.reading import compare
 from syntabula.metrics.total_variation import TotalVariation
 from syntabula.metrics.utility.evaluators import evaluator

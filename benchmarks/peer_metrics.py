@@ -42,7 +42,7 @@ import pandas as pd
 
 import syntabula as st
 from syntabula import metrics
-from syntabula.metrics.privacy.closest_record import ClosestRecord
+from syntabula.metrics.closest_record import ClosestRecord
 from syntabula.metrics.queries import Condition, answer
 from syntabula.metrics.utility.affinity import Affinity
 from syntabula.metrics.utility.learning import Encoding

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from syntabula._input_files import not_a_file
+from syntabula._files import not_a_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and sockets of POSIX")
 
@@ -43,7 +43,7 @@ class TestNotAFile:
     @posix
     def test_the_standard_input_may_be_a_pipe_where_that_is_said(self, tmp_path: Path) -> None:
         script = (
-            "from syntabula._input_files import not_a_file; "
+            "from syntabula._files import not_a_file; "
             "print(not_a_file('/dev/stdin'), not_a_file('/dev/stdin', standard_input=True))"
         )
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from syntabula._whole_file import whole_file
+from syntabula._files import whole_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and signals of POSIX")
 
 STUCK = """
 import sys, time
-from syntabula._whole_file import whole_file
+from syntabula._files import whole_file
 with whole_file(sys.argv[1]) as temporary:
     temporary.write_text("half")
     print("open", flush=True)

@@ -155,7 +155,7 @@ class TestValueRange:
 class TestOutliers:
     def test_scores_are_mean_distances_to_the_nearest_records(self):
         knowledge = known()
-        from syntabula.metrics.privacy.coordinates import Coordinates
+        from syntabula.metrics.features import Coordinates
 
         points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
         distances = np.linalg.norm(points[:, None] - points[None], axis=2)

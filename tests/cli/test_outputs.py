@@ -29,7 +29,7 @@ class TestOutput:
         path = tmp_path / "out.csv"
         path.write_text("old")
 
-        with output(path, force=force, own=() if force else {path}) as temporary:
+        with output(path, force=force, replaceable=() if force else {path}) as temporary:
             temporary.write_text("new")
 
         assert path.read_text() == "new"

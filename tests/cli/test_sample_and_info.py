@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 import syntabula as st
-from syntabula.cli.where import read_where
+from syntabula.cli.commands.sample import read_where
 
 
 class TestSample:

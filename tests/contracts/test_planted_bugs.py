@@ -30,8 +30,7 @@ from syntabula.privacy.rules import failure_of
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.select import spanning_tree
 from syntabula.select.spanning_tree import SpanningTree
-from syntabula.synthesizers import marginal
-from syntabula.synthesizers.marginal import Marginal
+from syntabula.synthesizers import fitting
 from syntabula.synthesizers.release import Release
 from syntabula.table.coding.codec import Codec
 
@@ -178,38 +177,38 @@ def _(patch):
 
 @bug("the number of rows drawn is the exact one")
 def _(patch):
-    right = Marginal._fit
+    right = fitting.fit_table
 
-    def fit(self, table, schema, journal, **options):
-        release = right(self, table, schema, journal, **options)
+    def fit(method, table, schema, journal, **options):
+        release = right(method, table, schema, journal, **options)
         merged = release.model.inner
         exact = RecodedModel(replace(merged.inner, _total=float(table.n_rows)), merged.recoding)
         return replace(release, model=RecodedModel(exact, release.model.recoding))
 
-    patch.setattr(Marginal, "_fit", fit)
+    patch.setattr(fitting, "fit_table", fit)
 
 
 @bug("the exact number of rows in the file")
 def _(patch):
-    right = Marginal._fit
+    right = fitting.fit_table
 
-    def fit(self, table, schema, journal, **options):
-        release = right(self, table, schema, journal, **options)
+    def fit(method, table, schema, journal, **options):
+        release = right(method, table, schema, journal, **options)
         return replace(release, method=f"{release.method} fitted to {table.n_rows} rows")
 
-    patch.setattr(Marginal, "_fit", fit)
+    patch.setattr(fitting, "fit_table", fit)
 
 
 @bug("raw values in the file")
 def _(patch):
-    right = Marginal._fit
+    right = fitting.fit_table
 
-    def fit(self, table, schema, journal, **options):
-        release = right(self, table, schema, journal, **options)
+    def fit(method, table, schema, journal, **options):
+        release = right(method, table, schema, journal, **options)
         income = table.columns["income"]
         return replace(release, method=f"{release.method} {income.values[~income.missing].tolist()}")
 
-    patch.setattr(Marginal, "_fit", fit)
+    patch.setattr(fitting, "fit_table", fit)
 
 
 @bug("an unlisted category raises")
@@ -344,4 +343,4 @@ class TestSums:
         assert is_refused(asked, monkeypatch)
 
 
-_ = (Release, SpanningTree, Sensitive, marginal)
+_ = (Release, SpanningTree, Sensitive)

@@ -20,7 +20,7 @@ from test_record_and_replay import Run, check
 
 import syntabula as st
 from syntabula.privacy.noise import SeededNoise
-from syntabula.synthesizers import synthesizer
+from syntabula.synthesizers import fitting
 from syntabula.table.frames import stored_values
 from syntabula.table.read import read
 
@@ -156,12 +156,12 @@ class TestPlantedBugs:
     def test_stored_types_that_come_out_are_found(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        right = synthesizer.read
+        right = fitting.read
 
         def stored(source: Any, schema: st.Schema | None = None) -> Any:
             return replace(right(source, schema), origin=right(source).origin)
 
-        monkeypatch.setattr(synthesizer, "read", stored)
+        monkeypatch.setattr(fitting, "read", stored)
 
         with pytest.raises(AssertionError):
             self.compare(tmp_path, "")

@@ -8,10 +8,9 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
-from syntabula.metrics import compare
-from syntabula.metrics.privacy import closest_record
-from syntabula.metrics.privacy.closest_record import ClosestRecord
-from syntabula.metrics.privacy.coordinates import Coordinates
+from syntabula.metrics import closest_record, compare
+from syntabula.metrics.closest_record import ClosestRecord
+from syntabula.metrics.features import Coordinates
 
 SCHEMA = st.Schema({"x": st.Numeric(0.0, 9.0, nullable=True), "c": st.Categorical(("a", "b"), nullable=True)})
 

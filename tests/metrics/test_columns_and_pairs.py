@@ -10,10 +10,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mutual_info_score
 
 from syntabula.metrics import compare
-from syntabula.metrics.association import Association, correlation_matrix, correlation_ratio, theils_u
-from syntabula.metrics.correlation_similarity import CorrelationSimilarity
-from syntabula.metrics.kolmogorov_smirnov import KolmogorovSmirnov, largest_gap
-from syntabula.metrics.percentiles import PercentileSimilarity
+from syntabula.metrics.association import (
+    Association,
+    CorrelationSimilarity,
+    correlation_matrix,
+    correlation_ratio,
+    theils_u,
+)
+from syntabula.metrics.numeric_columns import KolmogorovSmirnov, PercentileSimilarity, largest_gap
 
 RNG = np.random.default_rng(0)
 

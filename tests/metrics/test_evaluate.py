@@ -18,7 +18,7 @@ from syntabula._entries import Entry
 from syntabula.errors import ArgumentError, DataError, PrivacyWarning
 from syntabula.metrics import Score, registry
 from syntabula.metrics.evaluate import choose_metrics
-from syntabula.metrics.query_error import QueryError
+from syntabula.metrics.queries import QueryError
 from syntabula.metrics.total_variation import TotalVariation
 
 SMALL = ("tvd-1", "tvd-2", "ks", "query-error-3")

@@ -6,8 +6,7 @@ import pytest
 
 from syntabula.errors import ArgumentError
 from syntabula.metrics import compare
-from syntabula.metrics.queries import Condition, answer, draw_queries
-from syntabula.metrics.query_error import QueryError, QuerySimilarity
+from syntabula.metrics.queries import Condition, QueryError, QuerySimilarity, answer, draw_queries
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from syntabula.errors import ArgumentError
 from syntabula.metrics import compare
 from syntabula.metrics.discriminator import DiscriminatorSimilarity
-from syntabula.metrics.features import main_effects, points
-from syntabula.metrics.neighbours import nearest
+from syntabula.metrics.features import main_effects, nearest, points
 from syntabula.metrics.propensity import PropensityError
 from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.support import AlphaPrecision, BetaRecall, alpha_precision, beta_recall

@@ -15,14 +15,12 @@ EVERYWHERE = {
     "_docstrings",
     "_entries",
     "_extras",
-    "_file_lock",
-    "_input_files",
+    "_files",
     "_memory",
     "_planning",
     "_register",
     "_version",
     "_warnings",
-    "_whole_file",
 }
 _ENCODED = {"marginals", "privacy", "bins", "table"}
 _LEARNING = {*_ENCODED, "models", "select"}
@@ -55,12 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_docstrings": set(),
     "_extras": set(),
     "_planning": set(),
-    "_input_files": set(),
     "_memory": set(),
     "_warnings": set(),
-    # privacy: the lock of a journal, which also shows whose temporary files are in use.
-    "_file_lock": set(),
-    "_whole_file": set(),
+    "_files": set(),
     "errors": set(),
 }
 HEAVY = {

@@ -13,7 +13,7 @@ import syntabula as st
 from syntabula.errors import ResourceError, SchemaError
 from syntabula.models.base import StatesFitCost
 from syntabula.select.rounds import pairs_of
-from syntabula.synthesizers.plan import GUESSED_ROWS, guessed_codec
+from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
 
 WIDE = st.Schema({f"c{i}": st.Categorical(tuple(map(str, range(200)))) for i in range(12)})
 
@@ -92,10 +92,10 @@ def test_plan_and_fit_agree_on_how_many_bins_there_are(n_rows: int) -> None:
     schema = st.Schema({"pay": st.Numeric(0.0, 1.0)})
     method = st.Independent(epsilon=1.0, preprocessing=st.Preprocessing(discretizer="uniform"))
 
-    planned = guessed_codec(schema, method.bins, n_rows, method._budget).bins["pay"].size
-    prepared = method._preparation(schema, {}, types_found=False)
+    planned = guessed_codec(schema, method.bins, n_rows, budget_of(method)).bins["pay"].size
+    prepared = preparation_of(method, schema, {})
 
-    assert planned == prepared.most_bins(method._budget, n_rows)
+    assert planned == prepared.most_bins(budget_of(method), n_rows)
     assert planned == {1_000: 15, 10**6: 147, 10**9: 250}[n_rows]
 
 

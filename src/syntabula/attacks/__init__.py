@@ -14,14 +14,12 @@ Examples:
 
 from __future__ import annotations
 
-from syntabula.attacks.base import Attack, Fitted, Synthesizer
+from syntabula.attacks.base import Attack, Fitted, Knowledge, Synthesizer
 from syntabula.attacks.baselines import BASELINES, Half, Histogram, Self
 from syntabula.attacks.bounds import auc_ceiling, epsilon_lower_bound
 from syntabula.attacks.disclosure import membership_disclosure, record_disclosures
 from syntabula.attacks.groundhog import GroundHog
-from syntabula.attacks.knowledge import Knowledge
-from syntabula.attacks.membership import attack, list_attacks
-from syntabula.attacks.outliers import outlier_scores
+from syntabula.attacks.membership import attack, list_attacks, outlier_scores
 from syntabula.attacks.querybased import QueryBased
 from syntabula.attacks.result import AttackResult
 from syntabula.attacks.value_range import ValueRange

@@ -1,12 +1,19 @@
-"""The seams: what an attack looks at, and what can be attacked."""
+"""What an attack is: what the attacker knows, what is looked at, and what can be attacked."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
 
-from syntabula.attacks.knowledge import Knowledge
+import numpy as np
+
+from syntabula.errors import DataError
+from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Floats, View
 from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.schema.columns import Boolean, Categorical, Identifier
 from syntabula.table.schema.schema import Schema
 
 
@@ -46,3 +53,97 @@ class Synthesizer(Protocol):
     def fit(self, source: RawTable, schema: Schema | None = None) -> Fitted:
         """Learn a table."""
         ...
+
+
+_NUMBERS = {"integer", "float", "decimal", "date", "datetime"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Knowledge:
+    """The records of a table, and which of them is attacked.
+
+    The attacker of differential privacy knows every other record; so does this one.
+
+    Attributes:
+        raw: All records, the target among them.
+        kinds: Says which columns are categorical, and which are identifiers and looked at by nobody.
+        target: Row of the target; None where all records are.
+        numeric: Names of the numeric columns, dates and times among them.
+        categories: Code of each value of each categorical column. Missing cells have the next code, values
+            that no record has the one after that.
+        table: All records, coded.
+    """
+
+    raw: RawTable
+    kinds: Schema
+    target: int | None = None
+    numeric: tuple[str, ...] = field(init=False)
+    categories: Mapping[str, Mapping[Any, int]] = field(init=False)
+    table: View = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = {n: c for n, c in self.kinds.columns.items() if not isinstance(c, Identifier)}
+        categorical = [n for n, c in columns.items() if isinstance(c, Categorical | Boolean)]
+        object.__setattr__(self, "numeric", tuple(n for n in columns if n not in categorical))
+        coded = {
+            name: {value: code for code, value in enumerate(_distinct(self.raw.columns[name]))}
+            for name in categorical
+        }
+        object.__setattr__(self, "categories", coded)
+        object.__setattr__(self, "table", self.read(self.raw.columns))
+
+    def read(self, columns: Mapping[str, RawColumn]) -> View:
+        """Code another table of the same columns.
+
+        Raises:
+            DataError: If a column is absent, or not stored as numbers where it should be.
+        """
+        absent = [name for name in (*self.numeric, *self.categories) if name not in columns]
+        if absent:
+            raise DataError(f"the synthetic table lacks the columns {absent}")
+        return View(
+            {name: _numbers(name, columns[name]) for name in self.numeric},
+            {name: _codes(columns[name], known) for name, known in self.categories.items()},
+            next(iter(columns.values())).values.size,
+        )
+
+    @cached_property
+    def others(self) -> View:
+        """All records but the target."""
+        rows = np.arange(self.table.n_rows)
+        return self.table.take(rows if self.target is None else np.delete(rows, self.target))
+
+    @cached_property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """Least and largest value of each numeric column over all records; (0, 0) where all are missing."""
+        return {name: _bounds(values) for name, values in self.table.numbers.items()}
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Number of codes of each categorical column: of values, of missing and of unknown ones."""
+        return {name: len(known) + 2 for name, known in self.categories.items()}
+
+
+def _bounds(values: Floats) -> tuple[float, float]:
+    present = values[~np.isnan(values)]
+    return (float(present.min()), float(present.max())) if present.size else (0.0, 0.0)
+
+
+def _numbers(name: str, column: RawColumn) -> Floats:
+    if column.physical.kind not in _NUMBERS and not column.missing.all():
+        raise DataError(f"column {name!r} is stored as {column.physical.kind}, but attacked as numbers")
+    numbers: Floats = np.where(column.missing, 0, column.values).astype(np.float64)
+    numbers[column.missing] = np.nan
+    return numbers
+
+
+def _codes(column: RawColumn, known: Mapping[Any, int]) -> Codes:
+    missing, unknown = len(known), len(known) + 1
+    found = (known.get(value, unknown) for value in column.values.tolist())
+    codes: Codes = np.fromiter(found, code_dtype(unknown + 1), count=column.values.size)
+    codes[column.missing] = missing
+    return codes
+
+
+def _distinct(column: RawColumn) -> list[Any]:
+    return sorted(set(column.values[~column.missing].tolist()), key=repr)

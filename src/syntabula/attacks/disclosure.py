@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from syntabula._arguments import count, even, with_method
-from syntabula.attacks.base import Synthesizer
+from syntabula.attacks.base import Knowledge, Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
-from syntabula.attacks.knowledge import Knowledge
 from syntabula.attacks.shadows import (
     Floats,
     Progress,
@@ -23,8 +22,7 @@ from syntabula.attacks.shadows import (
     seeds_of,
 )
 from syntabula.errors import ArgumentError
-from syntabula.metrics.neighbours import nearest
-from syntabula.metrics.privacy.coordinates import Coordinates
+from syntabula.metrics.features import Coordinates, nearest
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawTable

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from syntabula._arguments import names, normalise, refusal
-from syntabula.attacks.knowledge import Knowledge
+from syntabula.attacks.base import Knowledge
 from syntabula.metrics.comparison import Floats, View
 
 Part = Literal["summary", "histogram", "correlation"]

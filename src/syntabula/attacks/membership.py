@@ -11,11 +11,9 @@ import numpy as np
 
 from syntabula._arguments import Rule, count, even, path, several, with_method
 from syntabula._register import entries, load
-from syntabula.attacks.base import Attack, Synthesizer
+from syntabula.attacks.base import Attack, Knowledge, Synthesizer
 from syntabula.attacks.baselines import take_rows
 from syntabula.attacks.bounds import CONFIDENCE
-from syntabula.attacks.knowledge import Knowledge
-from syntabula.attacks.outliers import outlier_scores
 from syntabula.attacks.result import AttackResult, judge
 from syntabula.attacks.shadows import (
     Floats,
@@ -28,6 +26,7 @@ from syntabula.attacks.shadows import (
     seeds_of,
 )
 from syntabula.errors import ArgumentError, PrivateDomainError
+from syntabula.metrics.features import Coordinates, nearest
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
@@ -216,3 +215,29 @@ def _row(knowledge: Knowledge, target: int | str) -> int:
             f"target is {target}, and the table has no such row; give the number of a row, counted from 0, or 'outlier'"
         )
     return target
+
+
+def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
+    """Return how far each record is from the others, in units where columns run from 0 to 1.
+
+    The score of Meeus, Guepin, Cretu and de Montjoye ("Achilles' Heels", 2023): the mean distance to the
+    nearest records; they use a cosine distance, here it is the Euclidean one of `Coordinates`.
+
+    Args:
+        knowledge: The table.
+        n_neighbours: Number of nearest other records.
+
+    Returns:
+        Scores [rows], larger for more vulnerable records.
+
+    Raises:
+        ArgumentError: If the table has no more records than neighbours are asked for.
+        MissingExtraError: If scikit-learn is not installed.
+    """
+    if count()("n_neighbours", n_neighbours) >= knowledge.table.n_rows:
+        raise ArgumentError(f"n_neighbours is {n_neighbours}; the table must have more records than that")
+    points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
+    distances, _ = nearest(points, points, n_neighbours + 1)
+    # Of itself a record is the first neighbour, at distance 0.
+    means: Floats = distances[:, 1:].mean(axis=1)
+    return means

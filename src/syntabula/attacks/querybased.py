@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
-from syntabula.attacks.knowledge import Knowledge
+from syntabula.attacks.base import Knowledge
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats, View
 

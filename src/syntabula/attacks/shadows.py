@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count
 from syntabula._extras import require
+from syntabula._files import whole_file
 from syntabula._version import __version__
-from syntabula._whole_file import whole_file
 from syntabula.attacks.base import Fitted, Synthesizer
 from syntabula.errors import ArgumentError, SyntabulaWarning
 from syntabula.table.frames.conform import conform

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula.attacks.knowledge import Knowledge
+from syntabula.attacks.base import Knowledge
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats, View
 

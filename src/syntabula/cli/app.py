@@ -1,44 +1,49 @@
-"""The table of commands and the one place where failures become exit codes."""
+"""The commands by name, each imported when it is asked for, and the one place where failures become exit codes."""
 
 from __future__ import annotations
 
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from syntabula.cli.commands.attack import attack
-from syntabula.cli.commands.demo import demo
-from syntabula.cli.commands.evaluate import evaluate
-from syntabula.cli.commands.info import info
-from syntabula.cli.commands.methods import methods
-from syntabula.cli.commands.metrics import metrics
-from syntabula.cli.commands.plan import plan
-from syntabula.cli.commands.report import report
-from syntabula.cli.commands.sample import sample
-from syntabula.cli.commands.schema import schema
-from syntabula.cli.commands.synth import synth
 from syntabula.cli.console import Console
-from syntabula.cli.exits import EXIT_HELP, Exit, Interrupts, report_end, report_failure
-from syntabula.cli.once import OnceCommand
+from syntabula.cli.exits import EXIT_HELP, CommandError, Exit, Interrupts, report_end, report_failure
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Anywhere: --quiet, --json, --debug. Exit codes: see `syntabula --help`."
 
-app = typer.Typer(
-    name="syntabula",
-    help="Make synthetic tables under differential privacy, or without it.",
-    epilog=EXIT_HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
-)
-for command in (synth, plan, sample, evaluate, report, info, methods, metrics, schema, attack, demo):
-    app.command(cls=OnceCommand, epilog=_EPILOG)(command)
+_COMMANDS = (
+    "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack", "demo",
+)  # fmt: skip
+"""In the order of the help; each is the function of its name in a module of `commands`."""
+
+
+class OnceCommand(TyperCommand):
+    """A command that takes each option once: of two values, the last would count and the first be forgotten in silence.
+
+    Flags, and options that may be given repeatedly, are taken as often as they are given.
+    """
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of the words of the command."""
+        parser: Any = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            values, rest, order = parse(args=args)
+            for option, times in Counter(order).items():
+                if times > 1 and not (option.multiple or option.is_flag):
+                    raise CommandError(f"{option.opts[0]} is given {times} times; keep one", Exit.ARGUMENTS)
+            return values, rest, order
+
+        parser.parse_args = parse_once
+        return parser
 
 
 def _show_version(wanted: bool) -> None:
@@ -49,7 +54,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _common(
     context: typer.Context,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no notes.")] = False,
@@ -65,13 +69,33 @@ def _common(
     context.obj = Console(quiet=quiet, as_json=as_json)
 
 
+def _application(words: Sequence[str]) -> typer.Typer:
+    """Return the application, with the one command that is asked for; all of them for the help and for a mistake."""
+    app = typer.Typer(
+        name="syntabula",
+        help="Make synthetic tables under differential privacy, or without it.",
+        epilog=EXIT_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback()(_common)
+    first = next((word for word in words if word not in _ANYWHERE), None)
+    for name in (first,) if first in _COMMANDS else _COMMANDS:
+        command = getattr(import_module(f"syntabula.cli.commands.{name}"), name)
+        app.command(cls=OnceCommand, epilog=_EPILOG)(command)
+    return app
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never shows a traceback unless --debug was given."""
     words = _flags_first(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     with Interrupts() as interrupts:
         try:
             with Console(quiet="--quiet" in words).warnings():
-                code = app(words, prog_name="syntabula", standalone_mode=False)
+                code = _application(words)(words, prog_name="syntabula", standalone_mode=False)
                 sys.stdout.flush()
         except BaseException as error:
             # Also KeyboardInterrupt and SystemExit: this is the outermost frame.

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from syntabula import errors
 from syntabula._memory import ran_out
-from syntabula.cli.flags import in_flags
+from syntabula.cli.console import in_flags
 
 
 class Exit(IntEnum):
@@ -122,7 +122,7 @@ if sys.platform != "win32":
 
 def report_failure(error: BaseException) -> int:
     """Print one line about a failure to standard error and return the exit code."""
-    code, message = _explained(error)
+    code, message = _code_and_message(error)
     line = " ".join(message.split())
     if line:
         print(f"error: {line}", file=sys.stderr)
@@ -144,7 +144,7 @@ _ENDINGS = {
 }
 
 
-def _explained(error: BaseException) -> tuple[int, str]:
+def _code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, CommandError):
         return error.code, str(error)
     if isinstance(error, SystemExit):

@@ -1,25 +1,33 @@
-"""Output files: checked before budget is spent, written whole or not at all, and nothing paid for is lost."""
+"""Output files: checked before budget is spent, written whole or not at all, and nothing paid for is lost.
+
+A command that fails after its budget is spent saves its release. One that is killed may have written some of its
+outputs: they are not in the way of the same command with `--resume`, which uses the release as it is, so that nothing
+is fitted again, and writes the others anew.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import shlex
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from syntabula._whole_file import check_is_file, whole_file
+from syntabula._files import check_is_file, whole_file
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.errors import DataError, ReleaseFileError
 
 if TYPE_CHECKING:
-    from syntabula import Release
+    from syntabula import Release, Schema
+    from syntabula.cli.request import Request
 
 
 def check_outputs(
@@ -27,7 +35,7 @@ def check_outputs(
     *,
     inputs: Sequence[Path | None] = (),
     force: bool,
-    own: Collection[Path] = (),
+    replaceable: Collection[Path] = (),
 ) -> None:
     """Make sure that every output can be written, before anything is read or spent.
 
@@ -35,7 +43,7 @@ def check_outputs(
         outputs: Path of each output by the name of its option; None where it was not asked for.
         inputs: Files that are read, which no output may replace.
         force: Whether existing files may be replaced.
-        own: Existing files that may be replaced in any case.
+        replaceable: Existing files that may be replaced without `force`.
 
     Raises:
         CommandError: If two paths are the same, a file exists or is a device or pipe, or its folder cannot be
@@ -51,7 +59,7 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
-        _check_output(option, path, force or path in own)
+        _check_output(option, path, force or path in replaceable)
 
 
 def _check_output(option: str, path: Path, force: bool) -> None:
@@ -80,6 +88,31 @@ def _identity(path: Path) -> str:
     return os.path.realpath(path)
 
 
+def check_rows(rows: int | None, out: Path) -> None:
+    """Refuse a number of rows that no file can have, before anything is spent."""
+    from syntabula._planning import MOST_ROWS
+
+    if rows is None:
+        return
+    if not 0 <= rows <= MOST_ROWS:
+        raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
+    plain = out.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson")
+    free = shutil.disk_usage(out.parent).free if plain and out.parent.is_dir() else rows
+    if rows > free:
+        raise CommandError(
+            f"{rows:,} rows have as many line ends at least, and {free:,} bytes are free on the disk of --out "
+            f"{str(out)!r}; ask for fewer --rows",
+            Exit.FILE,
+        )
+
+
+def check_table_file(path: Path) -> None:
+    """Refuse a file name whose format is unknown before anything is spent."""
+    from syntabula.table.files.formats import file_format
+
+    file_format(path)
+
+
 def write_text(path: Path, text: str, *, force: bool) -> None:
     """Write a text file as `output` does."""
     with output(path, force=force) as temporary:
@@ -91,7 +124,7 @@ def output(
     path: Path,
     *,
     force: bool,
-    own: Collection[Path] = (),
+    replaceable: Collection[Path] = (),
     before_naming: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
     """Give a temporary file for an output, which takes its name at the end, whole or not at all.
@@ -100,7 +133,7 @@ def output(
         path: The output. Where it is a symbolic link, the link is replaced and not what it points at.
         force: Whether a file that is there by then is replaced. Of two commands with one output, the second to end
             would replace the work of the first.
-        own: Existing files that may be replaced in any case.
+        replaceable: Existing files that may be replaced without `force`.
         before_naming: Is given the finished file just before it takes its name.
 
     Yields:
@@ -111,7 +144,7 @@ def output(
     """
     temporary: Path | None = None
     try:
-        with whole_file(path, replace=force or path in own) as temporary:
+        with whole_file(path, replace=force or path in replaceable) as temporary:
             yield temporary
             if before_naming is not None:
                 before_naming(temporary)
@@ -129,7 +162,7 @@ def output(
 
 
 @dataclass(kw_only=True)
-class Keeper:
+class SavedOnFailure:
     """Saves a release whose budget is spent if anything fails before its table has been written.
 
     Attributes:
@@ -195,3 +228,66 @@ def _names(path: Path) -> Iterator[Path]:
     yield path
     stem, dot, suffixes = path.name.partition(".")
     yield from (path.with_name(f"{stem}-{number}{dot}{suffixes}") for number in itertools.count(2))
+
+
+@dataclass(frozen=True)
+class FilesOfRun:
+    """Recognises the files that one command wrote, by the last run of its journal.
+
+    Before a file takes its name, a hash of its content and of the command is written into the journal. So a file is
+    the run's own if its hash is there, whenever the process was killed, and no longer if anybody changed it.
+
+    Attributes:
+        journal: The journal, or None, where no file is known.
+        command: What tells the command from others.
+    """
+
+    journal: Path | None
+    command: str
+
+    @classmethod
+    def of(cls, request: Request, table: Path, schema: Schema | None, *, strict: bool) -> FilesOfRun:
+        """Return the files of a command that learns a table."""
+        from syntabula.privacy.resume import fingerprint
+
+        asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _MAY_DIFFER}
+        declared = None if schema is None else schema.to_json()
+        return cls(request.journal, fingerprint([asked, declared, str(table.absolute()), strict]))
+
+    def among(self, paths: Iterable[Path | None]) -> set[Path]:
+        """Return those of some paths that hold a file of the last run.
+
+        Raises:
+            ReleaseFileError: If the journal is damaged.
+        """
+        if self.journal is None or not self.journal.is_file():
+            return set()
+        from syntabula.privacy.journal import Journal
+
+        runs = Journal.read(self.journal).runs
+        known = runs[-1].files if runs else ()
+        return {
+            path for path in paths if path is not None and path.is_file() and self._identity(path) in known
+        }
+
+    def record(self, file: Path) -> None:
+        """Write into the journal, if there is one, that a finished file is about to take its name.
+
+        Raises:
+            ReleaseFileError: If the journal is gone, damaged or in use.
+        """
+        if self.journal is not None:
+            from syntabula.privacy.journal import Journal
+
+            with Journal(self.journal, must_exist=True) as journal:
+                journal.record_file(self._identity(file))
+
+    def _identity(self, path: Path) -> str:
+        from syntabula.privacy.resume import fingerprint
+
+        with path.open("rb") as file:
+            return fingerprint([self.command, hashlib.file_digest(file, "sha256").hexdigest()])
+
+
+_MAY_DIFFER = ("journal", "resume", "schema_file")
+"""Fields of a request that may differ between a run and the one that resumes it; the schema itself may not."""

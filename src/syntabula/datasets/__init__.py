@@ -10,12 +10,11 @@ Examples:
 from __future__ import annotations
 
 from syntabula.datasets.census import census, census_schema
-from syntabula.datasets.controlled import controlled
-from syntabula.datasets.gauss import gauss
 from syntabula.datasets.info import Archive, DatasetInfo
 from syntabula.datasets.loading import Dataset, load
 from syntabula.datasets.registry import describe, names
 from syntabula.datasets.schemas import adult_schema, schema_of
+from syntabula.datasets.simulated import controlled, gauss
 
 __all__ = [
     "Archive",

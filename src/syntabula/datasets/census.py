@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.datasets.arguments import check_n_rows, check_seed
-from syntabula.datasets.frames import Cells, make_frame
+from syntabula.datasets.frames import Cells, check_n_rows, check_seed, make_frame
 
 if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count
 from syntabula._memory import memory_for
 from syntabula.errors import DatasetError, MissingExtraError
 
@@ -169,3 +170,18 @@ def _arrow_column(cells: Cells) -> Any:
         return pa.array(cells.values, mask=cells.missing)
     codes = pa.array(cells.values.astype(np.int32), mask=cells.missing)
     return pa.DictionaryArray.from_arrays(codes, pa.array(cells.categories), ordered=cells.ordered)
+
+
+MAX_ROWS = 100_000_000
+
+
+def check_n_rows(n_rows: object) -> int:
+    """Return a number of rows as an int; raises ArgumentError unless it is from 1 to 100 million."""
+    checked: int = count(1, MAX_ROWS)("n_rows", n_rows)
+    return checked
+
+
+def check_seed(seed: object) -> int:
+    """Return a seed as an int; raises ArgumentError unless it is a whole number from 0 to 2**64 - 1."""
+    checked: int = count(0, 2**64 - 1)("seed", seed)
+    return checked

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from syntabula.datasets.arguments import check_seed
+from syntabula.datasets.frames import check_seed
 from syntabula.datasets.info import DatasetInfo
 from syntabula.datasets.registry import describe
 from syntabula.errors import DatasetError

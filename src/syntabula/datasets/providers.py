@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from syntabula._files import whole_file
 from syntabula._memory import memory_for, ran_out
 from syntabula._version import __version__
-from syntabula._whole_file import whole_file
 from syntabula.datasets.frames import literal_path
 from syntabula.datasets.info import Archive, DatasetInfo
 from syntabula.errors import DatasetError

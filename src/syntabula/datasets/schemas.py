@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from syntabula.datasets.census import census_schema
-from syntabula.datasets.controlled import LOWER, UPPER, Shape
 from syntabula.datasets.registry import describe
+from syntabula.datasets.simulated import LOWER, UPPER, Shape
 from syntabula.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -14,15 +14,13 @@ Examples:
 
 from __future__ import annotations
 
-from syntabula.metrics.association import Association
+from syntabula.metrics.association import Association, CorrelationSimilarity
 from syntabula.metrics.comparison import Comparison, View
-from syntabula.metrics.correlation_similarity import CorrelationSimilarity
 from syntabula.metrics.discriminator import DiscriminatorSimilarity
-from syntabula.metrics.kolmogorov_smirnov import KolmogorovSmirnov
 from syntabula.metrics.metric import Metric, MetricInfo
-from syntabula.metrics.percentiles import PercentileSimilarity
+from syntabula.metrics.numeric_columns import KolmogorovSmirnov, PercentileSimilarity
 from syntabula.metrics.propensity import PropensityError
-from syntabula.metrics.query_error import QueryError, QuerySimilarity
+from syntabula.metrics.queries import QueryError, QuerySimilarity
 from syntabula.metrics.reading import compare
 from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.registry import describe_metric, list_metrics

@@ -1,8 +1,10 @@
-"""Tables as matrices: for distances, and for models that tell real from synthetic rows."""
+"""Tables as matrices: for distances and nearest records, and for models that tell real from synthetic rows."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,3 +109,66 @@ def main_effects(tables: Comparison, view: View) -> Any:
 
 def _has_gaps(tables: Comparison, name: str) -> bool:
     return any(bool(np.isnan(v.numbers[name]).any()) for v in (tables.real, tables.synthetic))
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Columns as axes: numbers scaled to 0 .. 1, categories one axis each.
+
+    As in SynMeter (Du and Li): Euclidean distance over these axes, divided by the root of the number of
+    columns. Two records that differ in one category alone are sqrt(2 / columns) apart. A missing number lies
+    half an interval below the least, so that it is near to no other.
+
+    Attributes:
+        bounds: What becomes 0 and 1 of each numeric column.
+        sizes: Number of codes of each categorical column.
+    """
+
+    bounds: Mapping[str, tuple[float, float]]
+    sizes: Mapping[str, int]
+
+    @property
+    def n_axes(self) -> int:
+        """Number of axes."""
+        return len(self.bounds) + sum(self.sizes.values())
+
+    def of(self, view: View) -> Points:
+        """Return the points [rows, axes] of a table."""
+        n_columns = len(self.bounds) + len(self.sizes)
+        points = np.zeros((view.n_rows, self.n_axes), np.float32)
+        for axis, (name, (low, high)) in enumerate(self.bounds.items()):
+            scaled = (view.numbers[name] - low) / ((high - low) or 1.0)
+            points[:, axis] = np.where(np.isnan(scaled), -0.5, scaled)
+        first, rows = len(self.bounds), np.arange(view.n_rows)
+        for name, size in self.sizes.items():
+            points[rows, first + view.codes[name].astype(np.intp)] = 1.0
+            first += size
+        points /= np.float32(np.sqrt(n_columns))
+        return points
+
+
+def nearest(queries: Points, base: Points, n_neighbours: int = 1) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the nearest points of a base, exactly.
+
+    Uses a k-d tree in few dimensions and blocked matrix products in many, where no tree helps.
+
+    Args:
+        queries: Points [queries, dimensions].
+        base: Points [points, dimensions].
+        n_neighbours: How many of the nearest to return; at most the number of points.
+
+    Returns:
+        Their Euclidean distances [queries, neighbours], ascending, and their rows in the base.
+
+    Raises:
+        MissingExtraError: If scikit-learn is not installed.
+    """
+    neighbours = require("sklearn.neighbors", "evaluate")
+    index = neighbours.NearestNeighbors(n_neighbors=n_neighbours).fit(base)
+    rows: NDArray[np.intp] = index.kneighbors(queries, return_distance=False)
+    # Products of matrices leave the distance of equal points a little above 0; differences do not.
+    distances = np.column_stack([np.linalg.norm(queries - base[column], axis=1) for column in rows.T]).astype(
+        np.float64
+    )
+    order = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(rows, order, axis=1)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, one_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison, Floats, View
-from syntabula.metrics.features import points
-from syntabula.metrics.neighbours import nearest
+from syntabula.metrics.features import nearest, points
 from syntabula.metrics.score import Part, Score
 
 Match = Literal["nearest", "position"]

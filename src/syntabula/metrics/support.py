@@ -8,8 +8,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise
 from syntabula.metrics.comparison import Comparison, Floats
-from syntabula.metrics.features import Points, points
-from syntabula.metrics.neighbours import nearest
+from syntabula.metrics.features import Points, nearest, points
 from syntabula.metrics.score import Score
 
 _LEVELS = np.linspace(0.0, 1.0, 30)

@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._file_lock import lock_exclusively
-from syntabula._whole_file import sync_folder
+from syntabula._files import lock_exclusively, sync_folder
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy.events import Event, event_from_json
 from syntabula.privacy.records import MemoryJournal, NoisyArray, plain_numbers

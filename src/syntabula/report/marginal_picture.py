@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula._whole_file import whole_file
+from syntabula._files import whole_file
 from syntabula.errors import DataError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable

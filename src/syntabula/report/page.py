@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
+from syntabula._files import whole_file
 from syntabula._warnings import warn_caller
-from syntabula._whole_file import whole_file
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables

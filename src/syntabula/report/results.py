@@ -11,11 +11,12 @@ from typing import Any
 
 from syntabula._arguments import path as file_path
 from syntabula._arguments import refusal
-from syntabula._input_files import not_a_file
+from syntabula._files import not_a_file
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import Evaluation, Result
-from syntabula.metrics.registry import MetricInfo, list_metrics
+from syntabula.metrics.metric import MetricInfo
+from syntabula.metrics.registry import list_metrics
 from syntabula.metrics.score import Score
 
 PathLike = str | os.PathLike[str]

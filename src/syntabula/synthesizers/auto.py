@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from syntabula._arguments import refusal
 from syntabula._planning import Progress
@@ -13,8 +13,10 @@ from syntabula.models.pgm import PGM
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
-from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.marginal import Marginal, MarginalLearner
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.learner import Learner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from syntabula._arguments import refusal
-from syntabula._docstrings import attribute_notes
 from syntabula._register import load
 from syntabula.errors import ArgumentError
 
@@ -35,6 +34,8 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
 
 def option_notes(method: Any) -> dict[str, str]:
     """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`."""
+    from syntabula._docstrings import attribute_notes
+
     parts = _parts(method)
     notes: dict[str, str] = {}
     for part, options in method_options(method).items():

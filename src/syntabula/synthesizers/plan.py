@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syntabula._memory import above_limit
-from syntabula._planning import PlannedStep
 from syntabula.bins.bin_count import budget_rice
-from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel, StatesFitCost
+from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.domain import Domain
+from syntabula.prepare.preparation import Preparation, prepare
 from syntabula.prepare.preprocessing import BinCount
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement import folded
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
-from syntabula.table.schema.schema import Schema
+from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.synthesizer import Synthesizer
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 2.3e-7
 _SECONDS_PER_READ_COLUMN = 1.3e-3
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
-_BEYOND_ANY_MB = 1e12
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
 
@@ -128,27 +129,99 @@ class Plan:
         }
 
 
-def with_model(step: PlannedStep, model: MarginalModel, n_rows: int) -> PlannedStep:
-    """Return a step with what fitting a bound model takes in it.
+def plan_of(
+    method: Synthesizer,
+    schema: Schema | None,
+    physical: Mapping[str, PhysicalType],
+    n_rows: int,
+    *,
+    types_found: bool,
+) -> Plan:
+    """Return the plan of a fit; see `Synthesizer.plan`.
 
-    A model that states what a fit takes is asked for it, times the number of fits: for the memory that it may take,
-    and for the time that it usually takes. Of others the size is known
-    where all marginals are; a selector that keeps the model within a size has said which.
+    Args:
+        method: What will be fitted.
+        schema: What is declared.
+        physical: Stored type of each column, where some are not declared.
+        n_rows: A public or guessed number of rows.
+        types_found: Whether the types of columns that are not declared will be found.
+
+    Raises:
+        ArgumentError: If domains have to be found, and no types are given.
+        SchemaError: If the schema does not fit the names of the columns.
     """
-    measured = step.cliques or step.candidates
-    if measured and isinstance(model, StatesFitCost):
-        memory_mb = model.fit_cost(measured, n_rows).memory_mb
-        seconds = step.work_seconds + step.fits * model.fit_cost(step.usual or measured, n_rows).seconds
-        return replace(step, model_cells=0, fit_mb=memory_mb, usual_seconds=None, work_seconds=seconds)
-    return replace(step, model_cells=_model_cells(model, step.cliques)) if step.cliques else step
+    budget = budget_of(method)
+    if is_whole(schema):
+        codec = guessed_codec(schema, method.bins, n_rows, budget)
+        return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
+    if not physical:
+        raise ArgumentError(
+            "a plan needs a schema of all columns, or the stored types of the columns; `syntabula plan TABLE` "
+            "takes them from the table"
+        )
+    if schema is not None:
+        schema.check_names(physical)
+    from syntabula.prepare.found_types import NUMBER, TEXT
+
+    found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
+    spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
+    if types_found:
+        # Numbers take the most steps; which columns are some is not known yet.
+        found = dict.fromkeys(found, NUMBER)
+    prepared = preparation_of(method, schema, found, types_found=types_found)
+    codec = guessed_codec(completed(schema, physical, _guessed_columns(found)), method.bins, n_rows, budget)
+    return planned_fit(method, codec, prepared, n_rows, spent)
 
 
-def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
-    """Return how many cells a bound model has after a fit to some cliques, cut off beyond any machine."""
-    try:
-        return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)
-    except OverflowError:
-        return int(_BEYOND_ANY_MB * 2**20 / 8)
+def check_declared_memory(method: Synthesizer, schema: Schema) -> None:
+    """Raise ResourceError if a step needs more memory than the method may take, by what is declared."""
+    codec = guessed_codec(schema, method.bins, GUESSED_ROWS, budget_of(method))
+    plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
+    plan.check(method.memory_mb, codec.domain)
+
+
+def planned_fit(
+    method: Synthesizer, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
+) -> Plan:
+    """Return the plan of a fit whose columns have these codes; `budget` is what `prepared` makes of the method's."""
+    budget = prepared.budget(budget_of(method)) if budget is None else budget
+    n_columns = len(codec.schema.columns)
+    shared, domain = prepared.planned(codec.domain)
+    learning = Fraction(1) - prepared.share
+    shared += [(step, step.share * learning) for step in method.learner.plan(domain, n_rows)]
+    steps = []
+    for position, (step, share) in enumerate(shared):
+        seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds
+        if position == 0:
+            seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
+        steps.append(
+            PlanStep(
+                name=step.name,
+                share=float(share),
+                cost=None if budget.total is None else float(share * budget.total),
+                memory_mb=step.memory_mb,
+                seconds=seconds,
+            )
+        )
+    table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
+    return Plan(method=method.name, budget=budget, n_rows=n_rows, table_mb=table_mb, steps=tuple(steps))
+
+
+def preparation_of(
+    method: Synthesizer,
+    schema: Schema | None,
+    found: Mapping[str, PhysicalType],
+    *,
+    types_found: bool = False,
+) -> Preparation:
+    """Return what a method may spend on each column before it learns the table."""
+    return prepare(method.preprocessing, method.bins, method.rare, schema, found, types_found=types_found)
+
+
+def budget_of(method: Synthesizer) -> Budget:
+    """Return the budget of a method, which always has one once it is made."""
+    assert method.budget is not None
+    return method.budget
 
 
 def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -> Codec:
@@ -157,7 +230,7 @@ def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -
     return Codec.plan(schema, bins=most)
 
 
-def guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
+def _guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
     """Return domains of a plausible size for columns of which only the stored types are known."""
     columns: dict[str, Column] = {}
     for name, stored in physical.items():
@@ -169,26 +242,3 @@ def guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
         else:
             columns[name] = Numeric(0.0, 1.0, nullable=True, provenance="private")
     return columns
-
-
-def make_plan(
-    *, method: str, budget: Budget, steps: Sequence[tuple[PlannedStep, Fraction]], n_rows: int, n_columns: int
-) -> Plan:
-    """Turn planned steps, each with its share of the whole budget, into memory, time and cost."""
-    total = budget.total
-    table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
-    made = []
-    for position, (step, share) in enumerate(steps):
-        seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds
-        if position == 0:
-            seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
-        made.append(
-            PlanStep(
-                name=step.name,
-                share=float(share),
-                cost=None if total is None else float(share * total),
-                memory_mb=step.memory_mb,
-                seconds=seconds,
-            )
-        )
-    return Plan(method=method, budget=budget, n_rows=n_rows, table_mb=table_mb, steps=tuple(made))

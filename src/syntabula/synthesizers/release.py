@@ -9,18 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import count, refusal
+from syntabula._arguments import count, refusal, shown
 from syntabula._arguments import path as file_path
+from syntabula._planning import MOST_ROWS
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.synthesizers.completion import Completion
-from syntabula.synthesizers.conditions import SatisfyingRows
-from syntabula.synthesizers.release_file import read_release, write_release
-from syntabula.synthesizers.row_limits import check_disk, check_memory, checked_rows, tried_rows
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.frames.output_types import output_type
@@ -154,6 +150,8 @@ class Release:
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         if rows > ROWS_AT_ONCE:
+            from syntabula.synthesizers.row_limits import check_disk, tried_rows
+
             check_disk(file, rows, tried_rows(draw, rows, _generator(0)), types)
         write_parts(_pieces(draw, rows, rng), file, types)
         return rows
@@ -170,6 +168,8 @@ class Release:
         rows, draw = self._prepared(n, where, given)
         rng = _generator(seed)
         if rows > ROWS_AT_ONCE:
+            from syntabula.synthesizers.row_limits import check_memory, tried_rows
+
             check_memory(rows, tried_rows(draw, rows, _generator(0)))
         return together(_pieces(draw, rows, rng), rows)
 
@@ -178,6 +178,8 @@ class Release:
 
         Times `n_estimated`, it is the noisy estimate of how many records of the original do.
         """
+        from syntabula.synthesizers.conditions import SatisfyingRows
+
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
 
     def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
@@ -185,12 +187,16 @@ class Release:
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given says each row to be drawn; leave out n and where")
+            from syntabula.synthesizers.completion import Completion
+
             completion = Completion.of(self.codec, self.model, given)
             return completion.n_rows, completion.draw
         if where is None:
-            return checked_rows(self.n_estimated if n is None else n), self._draw
+            return _checked_rows(self.n_estimated if n is None else n), self._draw
+        from syntabula.synthesizers.conditions import SatisfyingRows
+
         rows = SatisfyingRows.of(self.codec, self.model, where)
-        n_rows = checked_rows(max(0, round(rows.expected)) if n is None else n)
+        n_rows = _checked_rows(max(0, round(rows.expected)) if n is None else n)
         rows.check(n_rows)
         return n_rows, rows.draw
 
@@ -227,6 +233,9 @@ class Release:
             ArgumentError: If the path is none, or the selector fitted a model whose class is not registered: register it,
                 then save again.
         """
+        from syntabula.models.storage import model_state
+        from syntabula.synthesizers.release_file import write_release
+
         file = file_path("path", path)
         facts, arrays = model_state(self.model)
         content = {
@@ -265,6 +274,9 @@ def load(path: str | os.PathLike[str]) -> Release:
         ArgumentError: If the path is none.
         ResourceError: If there is too little memory for it.
     """
+    from syntabula.models.storage import model_array_bytes, model_from_state
+    from syntabula.synthesizers.release_file import read_release
+
     content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
     try:
         model = model_from_state(content["model"], arrays)
@@ -285,6 +297,16 @@ def load(path: str | os.PathLike[str]) -> Release:
 def _listed(clique: object) -> Sequence[object]:
     # What is no sequence stands for itself, which is no name.
     return clique if isinstance(clique, Sequence) else [None]
+
+
+def _checked_rows(n: object) -> int:
+    """Return a number of rows to draw; raises ArgumentError if it is none, or ResourceError if no machine holds it."""
+    rows: int = count(0)("n", n)
+    if rows > MOST_ROWS:
+        raise ResourceError(
+            f"n must be at most {MOST_ROWS:,} rows, as no machine holds more; got {shown(rows)}"
+        )
+    return rows
 
 
 def _pieces(draw: _Draw, n_rows: int, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:

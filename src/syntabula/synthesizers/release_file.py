@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from syntabula._arguments import shown
-from syntabula._input_files import not_a_file
+from syntabula._files import not_a_file, whole_file
 from syntabula._memory import above_limit, memory_for, ran_out
 from syntabula._version import __version__
-from syntabula._whole_file import whole_file
 from syntabula.errors import ReleaseFileError
 from syntabula.synthesizers.release_archive import (
     MAX_BYTES,

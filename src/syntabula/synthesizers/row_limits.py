@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from syntabula._arguments import count, shown
 from syntabula._memory import available_bytes
-from syntabula._planning import MOST_ROWS
 from syntabula.errors import DataError, ResourceError
 from syntabula.table.raw import Origin, RawColumn
 
@@ -23,16 +21,6 @@ _COPIES = 2
 """Rows are held as they were drawn, and as the frame that is made of them."""
 
 Columns = Mapping[str, RawColumn]
-
-
-def checked_rows(n: object) -> int:
-    """Return a number of rows to draw; raises ArgumentError if it is none, or ResourceError if no machine holds it."""
-    rows: int = count(0)("n", n)
-    if rows > MOST_ROWS:
-        raise ResourceError(
-            f"n must be at most {MOST_ROWS:,} rows, as no machine holds more; got {shown(rows)}"
-        )
-    return rows
 
 
 def check_memory(n_rows: int, tried: Columns) -> None:

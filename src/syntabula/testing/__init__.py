@@ -10,9 +10,7 @@ Examples:
 
 from __future__ import annotations
 
-from syntabula.testing.columns import check_discretizer
 from syntabula.testing.learners import check_model, check_selector
-from syntabula.testing.scores import check_metric
-from syntabula.testing.tables import check_synthesizer
+from syntabula.testing.tables import check_discretizer, check_metric, check_synthesizer
 
 __all__ = ["check_discretizer", "check_metric", "check_model", "check_selector", "check_synthesizer"]

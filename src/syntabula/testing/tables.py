@@ -1,18 +1,30 @@
-"""Checks of whole methods, from table to release."""
+"""Checks of parts that are given tables or columns: methods, discretizers and metrics."""
 
 from __future__ import annotations
 
+import math
 import tempfile
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from syntabula.datasets.census import census, census_schema
 from syntabula.errors import SyntabulaError
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.metric import Metric
+from syntabula.metrics.reading import compare
+from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
 from syntabula.synthesizers.release import load
+from syntabula.testing.learners import check_made
 from syntabula.testing.replay import RecordingNoise, check_alike, recorded
 
 
@@ -63,3 +75,97 @@ def check_synthesizer(make: Callable[..., Any]) -> None:
                 f"the fit fails on a neighbour alone, which shows a record: {error}"
             ) from None
         check_alike(first, second)
+
+
+_BUDGETS = (Budget(epsilon=1.0, delta=1e-6), Budget.pure(2.0))
+
+
+def check_discretizer(discretizer: FittedDiscretizer) -> None:
+    """Check that a discretizer covers its column, spends within its share, and looks at it through noise alone.
+
+    Args:
+        discretizer: With any options.
+
+    Raises:
+        AssertionError: If a promise does not hold; the message says which.
+    """
+    check_made(discretizer)
+    assert isinstance(discretizer, FittedDiscretizer), "a discretizer has a key, needs_count and fit"
+    rng = np.random.default_rng(11)
+    columns = {
+        "numbers": (np.round(rng.lognormal(2, 1, 300), 2), 0.0, 100.0),
+        "whole numbers": (rng.integers(-5, 90, 300), 0, 80),
+        "one value": (np.full(300, 7.0), 0.0, 10.0),
+        "no value": (np.zeros(0), 0.0, 1.0),
+    }
+    for name, (points, lower, upper) in columns.items():
+        for budget in _BUDGETS:
+            for count in (2, 12):
+                run = partial(_edges, discretizer, lower, upper, count, budget)
+                first = recorded(partial(run, points))
+                edges = first.result
+                end = int(upper) + 1 if points.dtype.kind == "i" else upper
+                assert (edges[0], edges[-1]) == (lower, end), (
+                    f"bins of {name} do not cover exactly the bounds"
+                )
+                assert len(edges) - 1 <= count, f"{name}: more bins than asked for"
+                for without in {0, points.size // 2, points.size - 1} if points.size else ():
+                    fewer = np.delete(points, without)
+                    check_alike(first, recorded(partial(run, fewer), first.calls))
+
+
+def _edges(
+    discretizer: FittedDiscretizer,
+    lower: Any,
+    upper: Any,
+    count: int,
+    budget: Budget,
+    points: np.ndarray,
+    noise: NoiseSource,
+) -> tuple[Any, ...]:
+    ledger, share = Ledger(budget), Fraction(1, 2)
+    column = ColumnCurator(points, ledger, noise)
+    bins = discretizer.fit(
+        column, lower, upper, count=count, n_estimated=300.0, share=share, step="fit the bins"
+    )
+    assert ledger.allowance is not None
+    assert ledger.spent <= share * ledger.allowance, "more than the share was spent"
+    return tuple(bins.edges)
+
+
+def check_metric(metric: Metric) -> None:
+    """Check that a metric is a pure function of tables whose direction is what it says.
+
+    Args:
+        metric: With any options.
+
+    Raises:
+        AssertionError: If a promise does not hold; the message says which.
+    """
+    check_made(metric)
+    assert isinstance(metric.key, str), "a metric has a key"
+    real, other, held_out = (census(n_rows=400, seed=seed) for seed in (1, 2, 3))
+    tables = compare(real, other, holdout=held_out, target="employed")
+    before = _contents(tables)
+    score = metric(tables, np.random.default_rng(0))
+    again = metric(tables, np.random.default_rng(0))
+    assert score.direction in ("lower", "higher"), "the direction of a score is 'lower' or 'higher'"
+    said = getattr(type(metric), "direction", score.direction)
+    assert score.direction == said, f"the class says {said!r} is better, and its score {score.direction!r}"
+    assert isinstance(score.value, float), "the value of a score is a float"
+    assert score.value == again.value or math.isnan(score.value), (
+        "the same tables and state give another score"
+    )
+    assert _contents(tables) == before, "the metric changed the tables"
+    copied = metric(tables.itself(), np.random.default_rng(0))
+    apart = metric(tables.histogram(np.random.default_rng(4)), np.random.default_rng(0))
+    if math.isfinite(copied.value) and math.isfinite(apart.value):
+        better = copied.value <= apart.value if score.direction == "lower" else copied.value >= apart.value
+        assert better or copied.value == apart.value, (
+            "independent columns score better than the real table itself; the direction may be the wrong way round"
+        )
+
+
+def _contents(tables: Comparison) -> list[bytes]:
+    views = (tables.real, tables.synthetic)
+    return [c.tobytes() for view in views for c in (*view.numbers.values(), *view.codes.values())]

@@ -24,7 +24,7 @@ from syntabula.errors import (
     ResourceError,
     SchemaError,
 )
-from syntabula.metrics.privacy.closest_record import ClosestRecord
+from syntabula.metrics.closest_record import ClosestRecord
 from syntabula.privacy.noise import SeededNoise
 
 FRAME, SCHEMA = base()

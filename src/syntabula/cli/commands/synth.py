@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,15 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import Keeper, check_outputs, output, sample_command
-from syntabula.cli.own_files import OwnFiles
+from syntabula.cli.outputs import (
+    FilesOfRun,
+    SavedOnFailure,
+    check_outputs,
+    check_rows,
+    check_table_file,
+    output,
+    sample_command,
+)
 from syntabula.cli.request import Request, takes_request
 from syntabula.errors import SyntabulaError
 
@@ -64,23 +70,23 @@ def synth(
     check_rows(rows, out)
     check_table_file(out)
     schema = request.schema()
-    run = OwnFiles.of(request, table, schema, strict=strict)
+    run = FilesOfRun.of(request, table, schema, strict=strict)
     outputs = {"--out": out, "--save": save, "--statement": statement}
-    own = run.among(outputs.values()) if resume else set()
-    finished = save if save in own else None
+    written = run.among(outputs.values()) if resume else set()
+    finished = save if save in written else None
     if save is not None and not (force or finished):
         _check_no_release(save, run, sample_command(save, out, rows=rows, seed=seed))
-    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, own=own)
-    writing = partial(output, force=force, own=own, before_naming=run.record)
+    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, replaceable=written)
+    writing = partial(output, force=force, replaceable=written, before_naming=run.record)
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
         progress("write", 1.0)
-        with Keeper(release=release, out=out, rows=rows, seed=seed, saved=finished) as keeper:
+        with SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished) as rescue:
             if save is not None and not finished:
                 with writing(save) as temporary:
                     release.save(temporary)
-                keeper.saved = save
+                rescue.saved = save
             with writing(out) as temporary:
                 drawn = release.sample_to(temporary, rows, seed=seed)
             if statement is not None:
@@ -124,7 +130,7 @@ def _release(
     return load(finished)
 
 
-def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
+def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
     """Refuse to fit where a release lies already, and say how to draw from it: its budget may be this command's."""
     if not save.is_file():
         return
@@ -147,31 +153,6 @@ def _check_no_release(save: Path, run: OwnFiles, drawing: str) -> None:
         "it with --force",
         Exit.FILE,
     )
-
-
-def check_rows(rows: int | None, out: Path) -> None:
-    """Refuse a number of rows that no file can have, before anything is spent."""
-    from syntabula._planning import MOST_ROWS
-
-    if rows is None:
-        return
-    if not 0 <= rows <= MOST_ROWS:
-        raise CommandError(f"--rows must be at least 0 and at most {MOST_ROWS}; got {rows}", Exit.ARGUMENTS)
-    plain = out.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson")
-    free = shutil.disk_usage(out.parent).free if plain and out.parent.is_dir() else rows
-    if rows > free:
-        raise CommandError(
-            f"{rows:,} rows have as many line ends at least, and {free:,} bytes are free on the disk of --out "
-            f"{str(out)!r}; ask for fewer --rows",
-            Exit.FILE,
-        )
-
-
-def check_table_file(path: Path) -> None:
-    """Refuse a file name whose format is unknown before anything is spent."""
-    from syntabula.table.files.formats import file_format
-
-    file_format(path)
 
 
 def _of_others(names: list[str], observed: bool) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from syntabula._extras import require
-from syntabula._whole_file import whole_file
+from syntabula._files import whole_file
 from syntabula.errors import ArgumentError
 from syntabula.metrics.utility.evaluators import Evaluator, Settings
 from syntabula.metrics.utility.learning import (

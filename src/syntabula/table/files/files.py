@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from syntabula._extras import require
-from syntabula._input_files import not_a_file
+from syntabula._files import not_a_file, whole_file
 from syntabula._memory import memory_for
-from syntabula._whole_file import whole_file
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, file_format
 from syntabula.table.frames.conform import conform

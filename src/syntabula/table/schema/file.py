@@ -22,8 +22,7 @@ from typing import Any, NoReturn, TypeVar
 
 from syntabula._arguments import path as file_path
 from syntabula._arguments import shown
-from syntabula._input_files import not_a_file
-from syntabula._whole_file import whole_file
+from syntabula._files import not_a_file, whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.plain_yaml import read_yaml, write_yaml

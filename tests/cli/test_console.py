@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import syntabula
-from syntabula.cli.flags import in_flags
+from syntabula.cli.console import in_flags
 
 SOURCE = Path(syntabula.__file__).parent
 # Entries of a schema, options of methods, functions of pandas, and what no command leads to.
@@ -23,7 +23,7 @@ ONLY_PYTHON = {
     "journal=",
 }
 ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only", "with_options"}
-ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to"}
+ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to", "help("}
 
 
 def messages() -> set[str]:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import syntabula as st
-from syntabula._whole_file import check_is_file, whole_file
+from syntabula import _files
+from syntabula._files import check_is_file, whole_file
 from syntabula.errors import SyntabulaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -120,6 +121,23 @@ class TestOneOfTwoWriters:
         assert target.is_symlink() == (kind != "file")
         assert kind == "dangling link" or target.read_text() == "old"
         assert sorted(os.listdir(tmp_path)) == (["other", "out"] if kind == "link" else ["out"])
+
+    def test_a_folder_that_was_just_made_is_no_leftover(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lock_exclusively = _files.lock_exclusively
+
+        def after_another_writer(descriptor: int) -> bool:
+            monkeypatch.setattr(_files, "lock_exclusively", lock_exclusively)
+            with whole_file(tmp_path / "out"):
+                pass
+            return lock_exclusively(descriptor)
+
+        monkeypatch.setattr(_files, "lock_exclusively", after_another_writer)
+        write(tmp_path / "out")
+
+        assert (tmp_path / "out").read_text() == "new"
+        assert os.listdir(tmp_path) == ["out"]
 
     def test_one_of_many_at_a_time_wins(self, tmp_path: Path) -> None:
         ready, won = threading.Barrier(8), []

@@ -8,8 +8,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, real
 from syntabula.metrics.comparison import Comparison, Floats, View
-from syntabula.metrics.neighbours import nearest
-from syntabula.metrics.privacy.coordinates import Coordinates, Points
+from syntabula.metrics.features import Coordinates, Points, nearest
 from syntabula.metrics.score import Score
 
 _PIECE = 100_000

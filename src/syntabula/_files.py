@@ -1,4 +1,4 @@
-"""Files are written whole or not at all: in a folder of their own first, then under their name in one step."""
+"""Files: what a name stands for before it is opened, locks, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from syntabula._file_lock import lock_exclusively
 
 _LOCK = ".lock"
 _LONGEST_NAME = 100
@@ -115,8 +114,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=target.parent)
     lock = -1
     try:
-        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-        lock_exclusively(lock)
+        lock = _locked(folder)
         yield Path(folder)
     finally:
         try:
@@ -125,6 +123,21 @@ def _folder_beside(target: Path) -> Iterator[Path]:
             # One signal may follow another: a terminal that closes sends two.
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _locked(folder: str) -> int:
+    """Return a lock file in a new folder, open and locked.
+
+    It takes its name when it is locked: before, another writer would take the lock, and the folder for a leftover.
+    Windows renames no open file.
+    """
+    place = os.path.join(folder, _LOCK)
+    made = place if sys.platform == "win32" else f"{place}.new"
+    lock = os.open(made, os.O_RDWR | os.O_CREAT, 0o600)
+    lock_exclusively(lock)
+    if made != place:
+        os.rename(made, place)
+    return lock
 
 
 def _remove_leftovers(place: Path, prefix: str) -> None:
@@ -148,3 +161,64 @@ def _remove(folder: str, lock: int) -> None:
     if lock >= 0:
         os.close(lock)  # first, as Windows removes no open file
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def not_a_file(path: str | os.PathLike[str], *, standard_input: bool = False) -> str | None:
+    """Say what a path names if that is no file; it is not opened.
+
+    Args:
+        path: Path to look at.
+        standard_input: Whether this process's own standard input is taken too, whatever it is.
+
+    Returns:
+        "a folder", "a pipe", "a socket" or "a device"; None for a file, and where nothing is there.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    mode = found.st_mode
+    if stat.S_ISREG(mode) or (standard_input and _is_standard_input(found)):
+        return None
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _is_standard_input(found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(found, os.fstat(0))
+    except OSError:
+        return False
+
+
+_FAR = 2**31 - 2
+"""Windows locks bytes, and nobody may read a locked one; this one lies beyond any content."""
+
+
+def lock_exclusively(descriptor: int) -> bool:
+    """Take the lock of an open file without waiting.
+
+    Another opening of the same file does not get it, be it in this process or in another.
+
+    Args:
+        descriptor: Of a file that is open for writing.
+
+    Returns:
+        Whether the lock was free.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,243 @@
+"""One fit: a table is read, its columns are prepared, a learner learns it, and the release states the cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from syntabula._version import __version__
+from syntabula._warnings import warn_caller
+from syntabula.errors import CoercionWarning
+from syntabula.marginals.engines import engine_for
+from syntabula.prepare.preparation import Preparation
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors import Doors
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
+from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.statement import statement_of
+from syntabula.synthesizers.plan import (
+    GUESSED_ROWS,
+    budget_of,
+    check_declared_memory,
+    planned_fit,
+    preparation_of,
+)
+from syntabula.synthesizers.release import Release
+from syntabula.table.raw import PhysicalType, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema.column_codes import is_learned
+from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
+
+if TYPE_CHECKING:
+    from syntabula.privacy.journal import Journal
+    from syntabula.synthesizers.synthesizer import Synthesizer
+    from syntabula.table.files.untyped_file import UntypedFile
+
+_READ, _ENCODE = "read the table", "encode"
+_PREPARED, _ENCODED = 0.05, 0.1
+"""Parts of a fit that are done when columns are prepared, and when the table is encoded."""
+
+
+def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool) -> Release:
+    """Learn a sensitive table and return a release; see `Synthesizer.fit`."""
+    if schema is not None:
+        check_declared(schema, allow_observed=method.allow_observed)
+        # What is declared takes its memory whatever is found beside it.
+        if is_whole(schema) or any(map(is_learned, schema.columns.values())):
+            check_declared_memory(method, schema)
+    if method.progress is not None:
+        method.progress(_READ, 0.0)
+    with _opened(method, source, schema) as table:
+        # Records of JSON say which columns there are, and in which order, unless a schema does.
+        of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
+        keys_read = of_json and not is_whole(schema)
+        if not isinstance(table, RawTable):
+            if schema is not None:
+                schema.check_names(table.names)
+        elif is_whole(schema):
+            schema.check_table(table)
+        elif method.allow_observed:
+            from syntabula.table.draft import whole_schema
+
+            schema = whole_schema(table, schema)
+            check_declared_memory(method, schema)
+        elif schema is not None:
+            schema.check_table(table)
+        with _opened_journal(method) as journal:
+            return fit_table(method, table, schema, journal, strict=strict, keys_read=keys_read)
+
+
+def fit_table(
+    method: Synthesizer,
+    source: RawTable | UntypedFile,
+    schema: Schema | None,
+    journal: Journal | None,
+    *,
+    strict: bool,
+    keys_read: bool,
+) -> Release:
+    """Learn a table that fits what is declared.
+
+    Args:
+        method: How it is learned.
+        source: The table; of a text file whose types have to be found, its texts.
+        schema: What is declared of it, or was read off it.
+        journal: Where spends are written.
+        strict: Whether values outside the schema are refused.
+        keys_read: Whether the names of its columns were read off its records.
+    """
+    report = method.progress or (lambda step, done: None)
+    noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
+    found = _to_find(source, schema)
+    types_found = not isinstance(source, RawTable)
+    prepared = preparation_of(method, schema, found, types_found=types_found)
+    ledger = _ledger(method, prepared, noise, schema, journal)
+
+    def preparing(step: str, done: float) -> None:
+        report(step, _PREPARED * done)
+
+    if isinstance(source, RawTable):
+        table = source
+    else:
+        table = prepared.typed(source, schema, ledger, noise, progress=preparing)
+        found = _to_find(table, schema)
+        prepared = preparation_of(method, schema, found, types_found=True)
+    codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
+    if not is_whole(schema):
+        planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
+    report(_ENCODE, _PREPARED)
+    encoded, coercions = codec.encode(table, strict=strict, found=found)
+    for sentence in coercions.describe():
+        warn_caller(CoercionWarning(sentence))
+    engine = engine_for(encoded, limit_mb=method.memory_mb)
+    doors = Doors(Curator(engine, ledger, noise))
+    recoding = prepared.recoding(doors.tables)
+    model, choice = method.learner.learn(
+        doors.recoded(recoding) if recoding else doors,
+        # Also what preprocessing turned out not to need.
+        share=ledger.remaining_share,
+        progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
+    )
+    if recoding:
+        from syntabula.models.recoded import RecodedModel
+
+        model = RecodedModel(model, recoding)
+    ledger.require_all_replayed()
+    types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
+    return Release(
+        method=method.name,
+        codec=codec,
+        model=model,
+        privacy=statement_of(
+            ledger,
+            noise,
+            method=method.name,
+            provenance={name: column.provenance for name, column in codec.schema.columns.items()},
+            version=__version__,
+            choice=choice,
+            types_read=types_read,
+            stored_types=() if table.origin.is_text else tuple(found),
+            made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
+        ),
+        origin=table.origin,
+    )
+
+
+def _opened(
+    method: Synthesizer, source: Any, schema: Schema | None
+) -> AbstractContextManager[RawTable | UntypedFile]:
+    if not is_whole(schema) and not method.allow_observed:
+        from syntabula.table.files.untyped_file import is_untyped, untyped_file
+
+        if is_untyped(source):
+            return untyped_file(source, schema)
+    return nullcontext(read(source, schema))
+
+
+def _opened_journal(method: Synthesizer) -> AbstractContextManager[Journal | None]:
+    if method.journal is None:
+        return nullcontext()
+    from syntabula.privacy.journal import Journal
+
+    return Journal(method.journal, must_exist=method.resume)
+
+
+def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
+    """Return the stored types of the columns whose domains have to be found."""
+    if isinstance(source, RawTable):
+        physical = {name: column.physical for name, column in source.columns.items()}
+    else:
+        physical = source.physical
+    return {name: physical[name] for name in undeclared(physical, schema)}
+
+
+def _ledger(
+    method: Synthesizer,
+    prepared: Preparation,
+    noise: NoiseSource,
+    schema: Schema | None,
+    journal: Journal | None,
+) -> Ledger:
+    """Return the ledger of this run, begun or resumed."""
+    budget = prepared.budget(budget_of(method))
+    facts = {} if journal is None else run_facts(method, budget, noise, schema)
+    return open_ledger(budget, journal, facts, resume=method.resume)
+
+
+def run_facts(
+    method: Synthesizer, budget: Budget, noise: NoiseSource, schema: Schema | None
+) -> dict[str, str]:
+    """Return what tells a run from others before it asks for anything; spends tell the rest.
+
+    Options and declared columns each have a fingerprint, so that a message can name those that differ.
+    """
+    said = {
+        "version": __version__,
+        "method": method.name,
+        "budget": json.dumps(budget.to_json(), sort_keys=True),
+        "noise": noise.name,
+        "seed": str(method.seed),
+    }
+    options = {f.name: getattr(method, f.name) for f in fields(method) if f.name not in _HOW_A_RUN_GOES}
+    return said | _option_facts(options) | _schema_facts(schema)
+
+
+_HOW_A_RUN_GOES = {
+    "epsilon", "delta", "budget", "seed", "noise", "allow_observed", "memory_mb", "journal", "resume", "progress",
+}  # fmt: skip
+"""Fields of every method that change nothing of what is asked of the table, or that a run states in words."""
+
+
+def _option_facts(options: Mapping[str, object]) -> dict[str, str]:
+    """Return fingerprints of options; those of an option that is a dataclass, such as a model, one by one.
+
+    Objects without a lasting repr of their own make each run another one.
+    """
+    return {f"option {name}": text for name, value in options.items() for name, text in _facts(name, value)}
+
+
+def _schema_facts(schema: Schema | None) -> dict[str, str]:
+    """Return fingerprints of the declarations of columns, of their order and of what is to be found; None: all."""
+    if schema is None:
+        return {"schema": "to be found"}
+    declared = schema.to_json()["columns"]
+    columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
+    found = {} if schema.others is None else {"domain of other columns": "to be found"}
+    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found
+
+
+def _facts(name: str, value: object) -> list[tuple[str, str]]:
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = [_facts(f"{name}.{f.name}", getattr(value, f.name)) for f in fields(value)]
+        return [(name, fingerprint(type(value).__qualname__)), *(fact for facts in inner for fact in facts)]
+    # The text of a long array leaves out its middle.
+    shown = value if isinstance(value, np.ndarray) else repr(value)
+    return [(name, fingerprint([type(value).__qualname__, shown]))]
