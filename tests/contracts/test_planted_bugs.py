@@ -18,8 +18,8 @@ from test_record_and_replay import compare
 import syntabula as st
 from syntabula.errors import BudgetExceededError, DataError
 from syntabula.marginals import recoding as recodings
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.rare import RareCategories

@@ -17,9 +17,9 @@ from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 from syntabula.bins.uniform import Bins
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget

@@ -17,9 +17,9 @@ import pytest
 
 from syntabula.bins.uniform import Bins
 from syntabula.errors import PrivateDomainError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.prepare.bounds import extract_bounds
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.kmeans import KMeansBins

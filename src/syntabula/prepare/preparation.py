@@ -90,9 +90,7 @@ class Preparation:
             return steps, domain
         cells = sum(domain.size(c) for c in self.large)
         share = self.merging.share
-        merging = PlannedStep(
-            name=self.merging.step, share=share, cells=cells, noisy_cells=cells, model_cells=0
-        )
+        merging = PlannedStep(name=self.merging.step, share=share, cells=cells, noisy_cells=cells)
         # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
@@ -114,7 +112,6 @@ class Preparation:
                 share=share,
                 cells=0,
                 noisy_cells=_CELLS_PER_COLUMN,
-                model_cells=0,
             )
             for step, share in steps
         ]

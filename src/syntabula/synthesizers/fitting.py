@@ -13,7 +13,7 @@ import numpy as np
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning
-from syntabula.marginals.engines import engine_for
+from syntabula.marginals.counting import engine_for
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError, PrivacyWarning, ResourceError, ResumeError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget

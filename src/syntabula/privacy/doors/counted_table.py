@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.engines.base import CountingEngine
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.scores import batches, dependence_steps
 from syntabula.privacy.events import Event, ExponentialEvent
