@@ -129,7 +129,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "cli/test_synth.py::TestDomains::test_observed_domains_work_and_taint_the_statement",
             "cli/test_synth.py::TestDomains::test_no_schema_is_needed_and_the_statement_says_what_was_found",
             "contracts/test_bad_input.py::TestMatrix[observed domains without leave]",
-            "prepare/test_categories.py::TestFound::test_labels_of_single_records_stay_in",
+            "prepare/test_private_domain.py::TestFound::test_labels_of_single_records_stay_in",
         ),
     ),
     "P8": (
@@ -148,8 +148,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "table/frames/test_frames.py::TestOtherLibraries"
             "::test_no_cell_decides_how_whole_numbers_of_128_bits_are_read",
             "table/frames/test_retyping.py::TestObjects::test_do_not_say_how_the_output_is_stored",
-            "prepare/test_hidden_domain.py::test_its_values_count_as_one_and_a_warning_says_so",
-            "marginals/test_memory_engine.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
+            "prepare/test_found_columns.py::test_its_values_count_as_one_and_a_warning_says_so",
+            "marginals/test_counting.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
             "table/files/test_declared_cells.py::TestEncoding::test_one_odd_cell_changes_its_own_record_only",
         ),
     ),
@@ -212,7 +212,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "contracts/test_bad_input_by_command.py[too little memory]",
             "contracts/test_bad_input.py::TestMatrix[two columns too wide for a joint]",
             "privacy/doors/test_tables.py::TestMeasure::test_too_much_memory_is_refused_before_anything_is_spent",
-            "marginals/test_memory_engine.py::TestMemory"
+            "marginals/test_counting.py::TestMemory"
             "::test_the_prediction_is_an_upper_bound_of_what_is_allocated",
             "models/test_pgm_brute_force.py::TestArguments::test_a_tree_that_is_too_large_names_its_largest_clique",
             "select/test_adaptive.py::TestChoice::test_the_model_stays_within_its_size",
@@ -274,7 +274,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "contracts/test_bad_input.py::TestMatrix[200 columns]",
             "contracts/test_bad_input.py::TestMatrix[2,000 columns]",
             "contracts/test_bad_input.py::TestMatrix[100,000 categories]",
-            "marginals/test_memory_engine.py::TestCover"
+            "marginals/test_counting.py::TestCover"
             "::test_all_pairs_of_ten_columns_come_from_ten_histograms_at_most",
         ),
     ),

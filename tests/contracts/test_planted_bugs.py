@@ -22,7 +22,7 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
-from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.doors import tables as curators
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry

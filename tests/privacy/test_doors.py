@@ -21,7 +21,7 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.threshold import random_thresholds
-from syntabula.prepare.spread import fit_spread
+from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
 from syntabula.privacy.doors.cells import CellCurator

@@ -21,13 +21,12 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.prepare.bounds import extract_bounds
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.discretizer import FittedDiscretizer, fit_spread
 from syntabula.prepare.kmeans import KMeansBins
-from syntabula.prepare.precision import extract_level
+from syntabula.prepare.preprocessing import RareCategories
+from syntabula.prepare.private_domain import extract_level
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins
-from syntabula.prepare.rare import RareCategories
-from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator

@@ -14,14 +14,10 @@ from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.prepare import domain_warnings
-from syntabula.prepare.discretizer import is_worth_fitting
-from syntabula.prepare.found_columns import find_columns, one_by_one
-from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
-from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
+from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.prepare.private_domain import check_extractable
-from syntabula.prepare.rare import RareCategories
-from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
@@ -29,11 +25,10 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.encoding import ordered_points
-from syntabula.table.files.untyped_file import UntypedFile
+from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.schema.column_codes import span
-from syntabula.table.schema.columns import Categorical, Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 _COUNT_STEP = "count the records"
@@ -122,7 +117,7 @@ class Preparation:
 
     def typed(
         self,
-        file: UntypedFile,
+        file: DelimitedFile,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
@@ -130,12 +125,8 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's columns that are not declared, and return the table that all types read."""
-        found: dict[str, PhysicalType | None] = {}
-        for name, share in one_by_one(self.types, "find the types", progress):
-            kinds = file.cell_kinds(name)
-            found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
-        domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
-        return file.typed({name: physical or TEXT for name, physical in found.items()}, schema)
+        found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
+        return file.typed(found, schema)
 
     def codec(
         self,
@@ -165,7 +156,7 @@ class Preparation:
         spreads: dict[str, Spread] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
-            if not isinstance(column, Numeric | Date | Datetime):
+            if not isinstance(column, Ordered):
                 continue
             refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
             bins[name] = refined[0]
@@ -176,7 +167,7 @@ class Preparation:
     def _refine(
         self,
         name: str,
-        column: Numeric | Date | Datetime,
+        column: Ordered,
         table: RawTable,
         most_bins: int,
         n_estimated: float,
@@ -184,7 +175,7 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
     ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = span(column)
+        lower, upper, integer = column.span()
         count = most_bins if column.bins is None else column.bins
         worth = is_worth_fitting(lower, upper, integer=integer, count=count)
         discretizer = self.settings.fitted
@@ -241,9 +232,7 @@ def prepare(
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     finds_labels = any(stored.is_labels for stored in found.values())
     wide = [
-        name
-        for name, column in declared.items()
-        if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
+        name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
     ]
     refined = wide if settings.costs_bins else []
     if not found and not refined and not (wide and bins == "auto"):
@@ -294,9 +283,8 @@ def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
     return settings.share / 20 if needed else Fraction(0)
 
 
-def _is_worth(column: Column, bins: BinCount) -> bool:
-    assert isinstance(column, Numeric | Date | Datetime)
-    lower, upper, integer = span(column)
+def _is_worth(column: Ordered, bins: BinCount) -> bool:
+    lower, upper, integer = column.span()
     stated = column.bins if column.bins is not None else bins
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated

@@ -161,7 +161,7 @@ def plan_of(
         )
     if schema is not None:
         schema.check_names(physical)
-    from syntabula.prepare.found_types import NUMBER, TEXT
+    from syntabula.prepare.found_columns import NUMBER, TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)

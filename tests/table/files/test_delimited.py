@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.files.untyped_file import CELL_KINDS, is_untyped, untyped_file
+from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.delimited import delimited_file, is_delimited
 from syntabula.table.frames.object_columns import to_objects
 from syntabula.table.raw import PhysicalType
 
@@ -50,14 +51,14 @@ class TestCellKinds:
     def test_follow_from_the_cell_alone(self, tmp_path: Path) -> None:
         found = {}
         for cell in CELLS:
-            with untyped_file(write(tmp_path, cell)) as file:
+            with delimited_file(write(tmp_path, cell)) as file:
                 (kind,) = file.cell_kinds("x")
             found[cell] = CELL_KINDS[kind]
 
         assert found == CELLS
 
     def test_are_counted_for_cells_that_hold_something(self, tmp_path: Path) -> None:
-        with untyped_file(write(tmp_path, "7", "", "x", "  ", "7", "8")) as file:
+        with delimited_file(write(tmp_path, "7", "", "x", "  ", "7", "8")) as file:
             counts = np.bincount(file.cell_kinds("x"), minlength=len(CELL_KINDS))
             empty = file.n_rows - counts.sum()
 
@@ -67,7 +68,7 @@ class TestCellKinds:
 
 class TestTyped:
     def read(self, folder: Path, physical: PhysicalType, *cells: str) -> list[object]:
-        with untyped_file(write(folder, *cells)) as file:
+        with delimited_file(write(folder, *cells)) as file:
             table = file.typed({"x": physical})
         assert table.origin.physical == {}
         assert table.columns["x"].physical == physical
@@ -97,13 +98,13 @@ class TestFile:
     def test_the_header_alone_says_what_the_delimiter_is(self, mark: str, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text(mark.join(("a", '"b, c"', "d")) + "\n" + mark.join("123") + "\n")
 
-        with untyped_file(tmp_path / "t.csv") as file:
+        with delimited_file(tmp_path / "t.csv") as file:
             assert file.names == ("a", "b, c", "d")
 
     def test_a_line_that_does_not_fit_is_refused_without_its_cells(self, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text("a,b\n1,2\nsecret\n")
 
-        with pytest.raises(DataError, match="line 3") as caught, untyped_file(tmp_path / "t.csv"):
+        with pytest.raises(DataError, match="line 3") as caught, delimited_file(tmp_path / "t.csv"):
             pass
         assert "secret" not in str(caught.value)
 
@@ -111,11 +112,11 @@ class TestFile:
         (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(b"a\tb\n1\t2\n"))
 
         for path in (tmp_path / "t.tsv.gz", str(tmp_path / "t.tsv.gz")):
-            assert is_untyped(path)
-            with untyped_file(path) as file:
+            assert is_delimited(path)
+            with delimited_file(path) as file:
                 assert (file.names, file.container, file.n_rows) == (("a", "b"), "tsv", 1)
-                assert repr(file) == "UntypedFile(2 columns)"
+                assert repr(file) == "DelimitedFile(2 columns)"
 
     def test_typed_sources_are_others(self, tmp_path: Path) -> None:
         for source in (tmp_path / "t.parquet", tmp_path / "t.jsonl", None, {"a": [1]}):
-            assert not is_untyped(source)
+            assert not is_delimited(source)

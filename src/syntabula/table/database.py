@@ -1,17 +1,19 @@
-"""DuckDB as the reader and writer of files: a closed-off connection, and its columns as raw columns."""
+"""DuckDB as the reader and writer of files: a closed-off connection, interruptible queries, and their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
-from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
@@ -144,3 +146,125 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
     if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
         return "datetime", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
+
+
+ResultT = TypeVar("ResultT")
+
+_LOOK_EVERY = 0.05
+"""Seconds between two attempts to stop: one that falls between two queries is lost."""
+
+
+def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
+    """Run queries so that an interrupt stops them.
+
+    In the main thread DuckDB turns some interrupts into a RuntimeError and misses others until the query
+    ends. The work therefore runs in a thread of its own, while this one waits for signals.
+
+    Args:
+        database: Connection that the work uses.
+        work: What to run; it should do little beside its queries, as only these are stopped.
+
+    Returns:
+        What the work returns.
+
+    Raises:
+        KeyboardInterrupt: If the user interrupts; the work has ended by then. Errors of the work pass through.
+    """
+    results: list[ResultT] = []
+    errors: list[BaseException] = []
+    # Plain locks, as a second signal breaks an Event that the first one has just left.
+    begin, end = threading.Lock(), threading.Lock()
+    begin.acquire()
+    end.acquire()
+    started = stopped = finished = False
+    interrupt: KeyboardInterrupt | None = None
+
+    def run() -> None:
+        nonlocal finished
+        begin.acquire()
+        try:
+            if not stopped:
+                results.append(work())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            finished = True
+            end.release()
+
+    thread = threading.Thread(target=run, name="duckdb", daemon=True)
+    try:
+        thread.start()
+        started = True
+        begin.release()
+    except KeyboardInterrupt as error:
+        interrupt = error
+    if not started:
+        stopped = True
+        begin.release()
+    while started:
+        # A further signal is nothing new: what waits is tried again.
+        try:
+            if interrupt is not None:
+                stopped = True
+                database.interrupt()
+            if not finished:
+                # With a time limit, as waits without one cannot be interrupted on every system.
+                end.acquire(timeout=1.0 if interrupt is None else _LOOK_EVERY)
+                continue
+            # What the thread still holds must be gone: an interpreter that ends now would abort within DuckDB.
+            thread.join()
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an error of DuckDB stands for an interrupt, for queries on a connection of the user's."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+
+
+def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
+    """Read a Parquet file, every value exactly; returns the columns, and the number of rows. Raises DataError."""
+    import duckdb
+
+    with connection() as database:
+
+        def fetch() -> tuple[dict[str, RawColumn], int]:
+            described = database.execute(
+                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
+            ).fetchall()
+            names = _top_level(described)
+            check_names(names)
+            aliases = ", ".join(f"c{i}" for i in range(len(names)))
+            relation = database.sql(
+                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            )
+            return read_relation(relation, names)
+
+        try:
+            return interruptible(database, fetch)
+        except duckdb.Error:
+            raise DataError(
+                f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"
+            ) from None
+
+
+def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
+    """Return the names of the root's children from a schema listed depth first."""
+    names, position = [], 1
+
+    def skip(start: int) -> int:
+        end = start + 1
+        for _ in range(described[start][1] or 0):
+            end = skip(end)
+        return end
+
+    while position < len(described):
+        names.append(str(described[position][0]))
+        position = skip(position)
+    return names

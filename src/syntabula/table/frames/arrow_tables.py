@@ -1,16 +1,20 @@
-"""Columns of Arrow tables to raw columns and back, type by type."""
+"""Arrow tables to raw columns and back, type by type; and to a file, in one piece or many."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
+from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers
-from syntabula.table.frames.object_columns import object_array, to_objects
+from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects
 from syntabula.table.frames.slices import slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -19,7 +23,6 @@ _DURATION = re.compile(r"duration\[(s|ms|us|ns)\]")
 _DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)")
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
 _ALIASES = {"halffloat": "float16", "date32[day]": "date32", "date64[ms]": "date64"}
-_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
 _MS_PER_DAY = 86_400_000
 
 
@@ -63,8 +66,7 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
 
 def _read_times(chunks: Any, missing: NDArray[np.bool_], printed: str) -> RawColumn:
     pa = require("pyarrow", "arrow")
-    values, unit = _numbers(chunks.cast(pa.int64()), 0, np.int64), chunks.type.unit
-    values = values // 1000 if unit == "ns" else values * _MICROSECONDS[unit]
+    values = in_microseconds(_numbers(chunks.cast(pa.int64()), 0, np.int64), chunks.type.unit)
     if pa.types.is_duration(chunks.type):
         return RawColumn(values, missing, PhysicalType("duration", printed))
     return RawColumn(values, missing, PhysicalType("datetime", printed, timezone=chunks.type.tz))
@@ -135,3 +137,62 @@ def _plain_array(column: RawColumn) -> Any:
             parts = [pa.array(objects[cut].tolist(), type=pa.string()) for cut in slices(objects.size)]
             return parts[0] if len(parts) == 1 else pa.chunked_array(parts)
     return pa.array(to_objects(column).tolist())
+
+
+_ROWS_OF_A_BATCH = 65_536
+"""What `pyarrow.feather` writes by default."""
+
+
+def write_arrow(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
+    """Write an Arrow file, compressed by LZ4, from the pieces of a table; at least one.
+
+    Such a file holds the categories of a column once and before its first row. Several pieces are therefore
+    gathered in a file beside the target until all categories are known, so that memory is that of a few pieces.
+    """
+    arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
+    tables = map(_table, pieces)
+    begun = list(islice(tables, 2))
+    lz4 = ipc.IpcWriteOptions(compression="lz4")
+    if len(begun) == 1:
+        with ipc.new_file(path, begun[0].schema, options=lz4) as writer:
+            writer.write_table(begun[0], max_chunksize=_ROWS_OF_A_BATCH)
+        return
+    gathered = f"{path}.pieces"
+    try:
+        categories = _gather(drained(begun, tables), gathered, begun[0].schema)
+        # Read as a file and not mapped into memory, where each page that was read would count.
+        with (
+            arrow.OSFile(gathered, "rb") as source,
+            ipc.open_stream(source) as batches,
+            ipc.new_file(path, categories.schema, options=lz4) as writer,
+        ):
+            for batch in batches:
+                united = _united(categories, arrow.Table.from_batches([batch]))
+                writer.write_table(united.combine_chunks(), max_chunksize=_ROWS_OF_A_BATCH)
+    finally:
+        if os.path.lexists(gathered):
+            os.unlink(gathered)
+
+
+def _table(columns: Mapping[str, RawColumn]) -> Any:
+    return require("pyarrow", "arrow").table({n: make_array(c) for n, c in columns.items()})
+
+
+def _gather(tables: Iterator[Any], path: str, schema: Any) -> Any:
+    """Write pieces to a stream; return a table without rows that has the categories of all of them."""
+    arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
+    categories = schema.empty_table()
+
+    def keep(table: Any) -> None:
+        nonlocal categories
+        categories = _united(categories, table.slice(0, 0)).slice(0, 0)
+        writer.write_table(table, max_chunksize=_ROWS_OF_A_BATCH)
+
+    with arrow.OSFile(path, "wb") as sink, ipc.new_stream(sink, schema) as writer:
+        release_each(keep, tables)
+    return categories
+
+
+def _united(categories: Any, table: Any) -> Any:
+    """Return a table whose categories are those given, followed by any of its own that are new."""
+    return require("pyarrow", "arrow").concat_tables([categories, table]).unify_dictionaries()

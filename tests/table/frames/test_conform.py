@@ -15,8 +15,8 @@ import pytest
 
 import syntabula as st
 from syntabula.table.files.files import read_table
+from syntabula.table.frames.conform import output_type
 from syntabula.table.frames.frames import to_frame
-from syntabula.table.frames.output_types import output_type
 from syntabula.table.raw import Origin
 from syntabula.table.schema.columns import Column
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.frames.duckdb_columns import connection
+from syntabula.table.database import connection, interruptible
 from syntabula.table.frames.frames import from_frame
-from syntabula.table.interrupts import interruptible
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
 
@@ -53,8 +52,8 @@ class TestInterruptible:
     def test_a_query_that_would_never_end_is_stopped(self, fetch: str) -> None:
         script = (
             "import sys\n"
-            "from syntabula.table.frames.duckdb_columns import connection\n"
-            "from syntabula.table.interrupts import interruptible\n"
+            "from syntabula.table.database import connection\n"
+            "from syntabula.table.database import interruptible\n"
             "def work():\n"
             f"    relation = database.sql({ENDLESS!r})\n"
             "    print('go', flush=True)\n"
@@ -109,12 +108,12 @@ class TestRelationOfTheUser:
     ) -> None:
         import duckdb
 
-        from syntabula.table.frames import duckdb_columns
+        from syntabula.table import database
 
         def fail(*_: object) -> None:
             raise RuntimeError(text)
 
-        monkeypatch.setattr(duckdb_columns, "read_relation", fail)
+        monkeypatch.setattr(database, "read_relation", fail)
 
         with pytest.raises(expected):
             from_frame(duckdb.sql("SELECT 1 AS x"))
@@ -122,7 +121,7 @@ class TestRelationOfTheUser:
 
 COPIES = """
 import random, sys, threading, time
-from syntabula.table.frames.duckdb_columns import connection
+from syntabula.table.database import connection
 random.seed(0)
 copy = f"COPY (SELECT range a, hash(range) b FROM range(4000000)) TO '{sys.argv[1]}' (FORMAT parquet)"
 def run(database):
@@ -162,8 +161,8 @@ class TestWholeRead:
         """With the handler that Python installs, interrupted while DuckDB works."""
         script = (
             "import sys\n"
-            "from syntabula.table.files import csv_reading, files\n"
-            f"csv_reading._types = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
+            "from syntabula.table.files import delimited, files\n"
+            f"delimited.types_of = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
             ".fetchnumpy())\n"
             "try:\n"
             "    files.read_table(sys.argv[1])\n"

@@ -1,48 +1,34 @@
-"""Delimited text to raw columns, typed by a schema, or else by rules that never change a value.
+"""Delimited files: their cells are read as texts, and columns typed as declared, as found, or by all of their cells.
 
-A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and
-missing in every other column. With a schema, columns are typed as `declared_cells` says. Without one, a column has
-the first of these types that all its cells have: true/false; whole numbers of at most 64 bits without leading
-zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64 bits and
-codes such as 007 therefore stay text. So are columns read that a schema leaves to be found. White space around
-anything but text is passed over.
+A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and missing in
+every other column. Columns are typed as `declared_cells` says, and those that no schema declares as `cell_types` says.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._memory import memory_for
 from syntabula.errors import DataError
-from syntabula.table.files.csv_safety import DELIMITERS
-from syntabula.table.files.declared_cells import matches, read_declared, read_written, stripped, written_cells
-from syntabula.table.frames.duckdb_columns import connection, in_order, one_file, quoted, read_relation
-from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import RawColumn
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
+from syntabula.table.files.cell_types import cast, found_value, kind_of, types_of
+from syntabula.table.files.declared_cells import read_declared, read_written, stripped, written_cells
+from syntabula.table.files.formats import DELIMITERS, check_readable, file_format
+from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 FIRST_LINES = 100
-SAMPLE_ROWS = 1000
 
-_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
-_WHOLE = "-?(0|[1-9][0-9]{0,19})"
-# Whole numbers among fractions are exact as floats up to 15 digits; longer ones stay text.
-_REAL = (
-    r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
-    r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
-)
-PATTERNS = {
-    "BOOLEAN": "true|false|True|False|TRUE|FALSE",
-    "BIGINT": _WHOLE,
-    "UBIGINT": _WHOLE,
-    "DOUBLE": _REAL,
-    "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
-    "TIMESTAMP": _TIME,
-    "TIMESTAMPTZ": _TIME + "(Z|[+-][0-9]{2}(:?[0-9]{2})?)",
-}
+_TEXT = PhysicalType("text", "VARCHAR")
 _RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
 
@@ -71,10 +57,97 @@ def read_delimited(
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
-            raise DataError(reader.explained(str(error), delimiter)) from None
+            raise DataError(reader.fault(str(error), delimiter)) from None
 
 
-def load_texts(
+class DelimitedFile:
+    """The cells of a delimited file, as they are written: each has a kind, and no column a type yet.
+
+    Attributes:
+        names: Names of the columns, in order.
+        container: Format of the file.
+        n_rows: Number of rows (sensitive).
+    """
+
+    def __init__(self, database: Any, names: list[str], container: Container) -> None:
+        self._database = database
+        self.names = tuple(names)
+        self.container = container
+        self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
+
+    @property
+    def physical(self) -> dict[str, PhysicalType]:
+        """Stored type of each column: text."""
+        return dict.fromkeys(self.names, _TEXT)
+
+    def cell_kinds(self, name: str) -> NDArray[np.int64]:
+        """Return the position in `CELL_KINDS` of each cell of a column that holds something; sensitive."""
+        text = stripped(f"c{self.names.index(name)}")
+        # Each distinct text is looked at once.
+        texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
+        query = f"SELECT {kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
+        with memory_for("find the types of the table's columns"):
+            counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
+        kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(kinds, numbers)
+
+    def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
+        """Return the table with columns of these types, and let go of the texts; to be called once, at the end.
+
+        Cells that a type does not read are missing. Where numbers are whole, fractions are rounded, and numbers
+        beyond 64 bits are not read.
+
+        Args:
+            physical: Type of each column that is not declared.
+            schema: Declares the other columns, which are read as `declared_cells` says.
+        """
+        values = {
+            name: found_value(f"c{i}", physical[name])
+            for i, name in enumerate(self.names)
+            if name in physical
+        }
+        with memory_for("read the table"):
+            columns, n_rows = interruptible(
+                self._database, lambda: _columns(self._database, self.names, values, schema)
+            )
+        self._database.execute("DROP TABLE written")
+        # No types are stored: what comes out follows from the domains, declared or found.
+        return RawTable(columns, n_rows, Origin(self.container, {}))
+
+    def __repr__(self) -> str:
+        return f"DelimitedFile({len(self.names)} columns)"
+
+
+@contextmanager
+def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -> Iterator[DelimitedFile]:
+    """Read a delimited file and hold it in memory until the end of the context.
+
+    Args:
+        path: File to read.
+        schema: Declares some of its columns, or None.
+
+    Raises:
+        DataError: If the file cannot be read; names file and line, never a cell's value.
+        ResourceError: If there is too little memory for it.
+    """
+    kind = file_format(path)
+    place = os.path.abspath(os.fspath(path))
+    check_readable(place)
+    with connection() as database:
+        delimiter = "\t" if kind.container == "tsv" else None
+        with memory_for(f"read {place!r}"):
+            names = _load_texts(database, place, kind.compression, delimiter, schema)
+        yield DelimitedFile(database, names, kind.container)
+
+
+def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Say whether a table to be read is the path of a delimited file."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    return file_format(source).container in ("csv", "tsv")
+
+
+def _load_texts(
     database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
 ) -> list[str]:
     """Load all cells of a delimited file, as they are written, into a table `written` of columns c0, c1, and so on.
@@ -96,8 +169,6 @@ def load_texts(
     """
     import duckdb
 
-    from syntabula.table.frames.frames import check_names
-
     reader = _Reader(database, path, compression)
 
     def load() -> list[str]:
@@ -110,12 +181,10 @@ def load_texts(
     try:
         return interruptible(database, load)
     except duckdb.Error as error:
-        raise DataError(reader.explained(str(error), delimiter)) from None
+        raise DataError(reader.fault(str(error), delimiter)) from None
 
 
 def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
-    from syntabula.table.frames.frames import check_names
-
     database = reader.database
     names, found = _header(reader, delimiter, schema)
     check_names(names)
@@ -126,15 +195,28 @@ def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tupl
         in_order(database)
         return read_declared(database, names, schema)
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
-    places = [i for i, name in enumerate(names) if schema is None or name not in schema]
-    typed = _types(database, places)
+    types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
+    return _columns(database, names, {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}, schema)
+
+
+def _columns(
+    database: Any, names: Sequence[str], values: Mapping[str, str], schema: Schema | None
+) -> tuple[dict[str, RawColumn], int]:
+    """Read the columns of the table `written`, in order, and their number of rows.
+
+    Args:
+        database: Connection with the table.
+        names: Name of each column by position.
+        values: SQL of the values of each column that is not declared.
+        schema: Declares the others.
+    """
     in_order(database)
-    cells = ", ".join(_cast(f"c{i}", kind) + f" AS c{i}" for i, kind in typed.items())
     read: dict[str, RawColumn] = {}
     n_rows = 0
-    if places:
-        read, n_rows = read_relation(database.sql(f"SELECT {cells} FROM written"), [names[i] for i in places])
-    if schema is not None and len(places) < len(names):
+    if values:
+        selected = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values.values()))
+        read, n_rows = read_relation(database.sql(f"SELECT {selected} FROM written"), [*values])
+    if schema is not None and len(values) < len(names):
         declared, n_rows = read_written(database, names, schema)
         read |= declared
     return {name: read[name] for name in names}, n_rows
@@ -200,7 +282,7 @@ class _Reader:
         ).fetchall()
         return rows
 
-    def explained(self, message: str, delimiter: str | None) -> str:
+    def fault(self, message: str, delimiter: str | None) -> str:
         """Return what is wrong with a file that DuckDB refused; its own words may hold cells, and are not passed on."""
         from syntabula.table.files.text_faults import delimited_fault
 
@@ -212,46 +294,3 @@ class _Reader:
         return (
             f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
         )
-
-
-def _types(database: Any, places: Sequence[int]) -> dict[int, str]:
-    """Return the type of some columns, by position: guessed on the first rows, then proven on all."""
-    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
-    tests = [(i, kind) for i in places for kind in PATTERNS]
-    fits = _proven(database, sample, tests)
-    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in places}
-    types = dict.fromkeys(places, "VARCHAR")
-    open_columns = dict(candidates)
-    while open_columns:
-        tests = [(i, kinds[0]) for i, kinds in open_columns.items() if kinds]
-        proven = _proven(database, "written", tests)
-        for i, kind in proven:
-            types[i] = kind
-        done = {i for i, _ in proven}
-        open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
-    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in places], "written")
-    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), present, strict=True)}
-
-
-def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
-    failures = []
-    for i, kind in tests:
-        cell = stripped(f"c{i}")
-        failures.append(f"count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {_test(cell, kind)})")
-    return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
-
-
-def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ...]:
-    if not expressions:
-        return ()
-    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
-    return row
-
-
-def _test(column: str, kind: str) -> str:
-    fits = matches(column, PATTERNS[kind])
-    return fits if kind in ("BOOLEAN", "DOUBLE") else f"({fits} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
-
-
-def _cast(column: str, kind: str) -> str:
-    return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
