@@ -31,13 +31,14 @@ from harness import HERE, coded_table
 from kernels import print_kernels, timed_kernels
 
 from syntabula import Budget
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.junction_tree.tree import elimination_order, junction_tree_memory_mb
+from syntabula.models.mirror_descent import estimate
 from syntabula.models.pgm import PGM
-from syntabula.models.pgm.junction_tree import junction_tree_memory_mb
-from syntabula.models.pgm.mirror_descent import estimate, join
+from syntabula.models.targets import joined_targets
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
@@ -158,12 +159,13 @@ def fit_by_mbi(
 def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, total: float) -> float:
     """Return the seconds after which our estimation is at a loss, by doubling its number of steps."""
     layout = PGM().over(domain)._layout
-    targets = join(layout, measurements)
+    targets = joined_targets(layout, measurements)
     steps = 4
     while True:
         started = time.process_time()
+        order = elimination_order(layout, [t.clique for t in targets])
         potentials, _ = estimate(
-            layout, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
+            layout, order, targets, {}, total, iterations=steps, tolerance=1e-12, stop_at_noise=False
         )
         seconds = time.process_time() - started
         facts, _ = PGM(max_memory_mb=4000).over(domain).state()

@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 
+from syntabula.marginals.counting import BLOCK_CELLS, CHUNK_ROWS, MemoryEngine
+from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.cover import cover
-from syntabula.marginals.engines.memory import BLOCK_CELLS, CHUNK_ROWS, MemoryEngine
 
 
 def best_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, float]:

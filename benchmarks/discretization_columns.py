@@ -18,8 +18,8 @@ import numpy as np
 
 import syntabula as st
 from syntabula.bins import bin_count
+from syntabula.bins.spread import uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.bins.within_bin import uniform_within
 from syntabula.datasets.simulated import LOWER, SIZES, UPPER, controlled
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins

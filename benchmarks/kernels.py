@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.models.pgm import calibration, elimination, factor_graph, mirror_descent, pairs, queries
+from syntabula.models import factor_graph, mirror_descent
+from syntabula.models.junction_tree import calibration, pairs
 
 clock = time.thread_time
 LARGE = 2**18
@@ -42,19 +43,18 @@ class Kernel:
 @contextmanager
 def timed_kernels() -> Iterator[list[Kernel]]:
     """Time the inner functions while the block runs."""
-    step, group = elimination.Step, elimination.Group
+    step, group = factor_graph.SumOut, factor_graph.Group
     places: list[tuple[str, Any, str]] = [
         ("multiply the tables of a column", group, "multiply"),
         ("sum a column out (matrix products)", step, "contract"),
         ("joint probabilities (matrix products)", step, "spread"),
         ("marginals into the order of their tables", group, "spread"),
-        ("sum marginals from joints", elimination, "sum_over"),
+        ("sum marginals from joints", factor_graph, "sum_over"),
         ("divide probabilities by messages", factor_graph, "_ratio"),
         ("message into the order of the next step", step, "arrange"),
         ("and back", step, "arrange_back"),
         ("tables of the junction tree", calibration, "_product"),
         ("sum tables of the junction tree", calibration, "sum_over"),
-        ("sum tables for candidates", queries, "sum_over"),
         ("carry columns across a clique", pairs._Inside, "carry"),
         ("join what branches say", pairs, "_joined"),
         ("sum tables for pairs", pairs, "sum_over"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import syntabula as st
-from syntabula.select.given import GivenWorkload
+from syntabula.select.fixed_marginals import GivenWorkload
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.read import read
 

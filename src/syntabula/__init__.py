@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from syntabula.metrics.evaluation import Evaluation as Evaluation
     from syntabula.metrics.registry import list_metrics as list_metrics
     from syntabula.prepare.preprocessing import Preprocessing as Preprocessing
-    from syntabula.prepare.rare import RareCategories as RareCategories
+    from syntabula.prepare.preprocessing import RareCategories as RareCategories
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
@@ -97,7 +97,7 @@ _HOMES = {
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
-    "RareCategories": "prepare.rare",
+    "RareCategories": "prepare.preprocessing",
     "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",

@@ -199,6 +199,16 @@ def refusal(name: str, allowed: str, value: object) -> ArgumentError:
     return ArgumentError(f"{name} must be {allowed}; got {shown(value)}")
 
 
+def near(wrong: object, known: Iterable[Any], most: int = 1) -> str:
+    """Return "; did you mean ...?" with the known names that a wrong one may stand for; empty if there is none."""
+    import difflib
+
+    names = [str(name) for name in known]
+    close = difflib.get_close_matches(str(wrong), names, n=most)
+    close = close or [name for name in names if name.casefold() == str(wrong).casefold()][:most]
+    return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
 def shown(value: object) -> str:
     """Return what was given for a message: short values as Python writes them, of all others only the type."""
     plain = value.item() if isinstance(value, np.generic) else value

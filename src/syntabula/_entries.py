@@ -171,19 +171,19 @@ BUILT_IN: tuple[Entry, ...] = (
     Entry(
         kind="selector",
         key="one_way",
-        home="syntabula.select.one_way:OneWay",
+        home="syntabula.select.fixed_marginals:OneWay",
         summary="Every column on its own.",
     ),
     Entry(
         kind="selector",
         key="all_pairs",
-        home="syntabula.select.given:AllPairs",
+        home="syntabula.select.fixed_marginals:AllPairs",
         summary="Every pair of columns at once.",
     ),
     Entry(
         kind="selector",
         key="given",
-        home="syntabula.select.given:GivenWorkload",
+        home="syntabula.select.fixed_marginals:GivenWorkload",
         summary="The marginals of a given workload at once.",
     ),
     Entry(

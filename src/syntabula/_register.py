@@ -7,13 +7,12 @@ class of its own by `register`. Listing imports nothing of a part.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, TypeVar
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError, MissingExtraError
 
@@ -78,11 +77,10 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     word = _WORDS.get(kind, kind)
     # Users of a method know its name, which the summary of its part tells.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
-    near = of_method or difflib.get_close_matches(str(key).lower(), known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = near(of_method[0] if of_method else str(key).lower(), known) or ";"
     others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
     but = f", but a {' and a '.join(others)} of that name" if others else ""
-    raise ArgumentError(f"there is no {word} {shown(key)}{but}; {hint}{word}s are {', '.join(known)}")
+    raise ArgumentError(f"there is no {word} {shown(key)}{but}{hint} {word}s are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:

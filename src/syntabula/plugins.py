@@ -18,17 +18,16 @@ Examples:
 
 from __future__ import annotations
 
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import FitCost, PlannedFit, PlannedStep, Progress
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.marginals.clique import all_cliques
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.metric import Group, Metric, MetricInfo, Need
 from syntabula.metrics.score import Direction, Part, Score
 from syntabula.models.base import MarginalModel, bound, check_sample
-from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
@@ -43,6 +42,7 @@ __all__ = [
     "Direction",
     "Domain",
     "EncodedTable",
+    "FitCost",
     "FittedDiscretizer",
     "FloatArray",
     "Group",
@@ -52,6 +52,7 @@ __all__ = [
     "MetricInfo",
     "Need",
     "Part",
+    "PlannedFit",
     "PlannedStep",
     "Progress",
     "Score",

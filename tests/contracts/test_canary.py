@@ -28,7 +28,7 @@ from small_settings import small_parts, small_words
 import syntabula as st
 from syntabula.cli.main import main
 from syntabula.errors import SyntabulaError
-from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger

@@ -13,7 +13,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.bayesian_network import BayesianNetwork
-from syntabula.models.bayesian_network.structure import estimate, families
+from syntabula.models.network_structure import estimate, families
 from syntabula.models.storage import model_from_state, model_state
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 2, 4, 2))

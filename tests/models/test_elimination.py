@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.domain import Domain
-from syntabula.models.pgm import PGM, junction_tree_memory_mb
-from syntabula.models.pgm.elimination import (
+from syntabula.models.junction_tree.elimination import (
     as_clique,
     as_mask,
     cells_of,
@@ -18,7 +17,8 @@ from syntabula.models.pgm.elimination import (
     maximal,
     tree_cells,
 )
-from syntabula.models.pgm.junction_tree import junction_tree, tree_cells_with_each
+from syntabula.models.junction_tree.tree import junction_tree, junction_tree_memory_mb, tree_cells_with_each
+from syntabula.models.pgm import PGM
 
 
 def test_a_chain_is_eliminated_without_fill() -> None:

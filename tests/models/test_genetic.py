@@ -11,8 +11,7 @@ import pytest
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.genetic import Genetic
-from syntabula.models.genetic.evolution import Evolution, Goal
+from syntabula.models.genetic import Evolution, Genetic, WantedCounts
 
 DOMAIN = Domain.from_sizes({"a": 6, "b": 5, "c": 4, "d": 3, "e": 1})
 PAIRS: list[Clique] = list(combinations(DOMAIN.columns, 2))
@@ -43,7 +42,7 @@ def evolution(cliques: list[Clique], n: int = 2000, seed: int = 0) -> Evolution:
     rng = np.random.default_rng(seed)
     rows = np.stack([rng.integers(0, size, n) for size in DOMAIN.sizes], axis=1).astype(np.uint8)
     goals = [
-        Goal(
+        WantedCounts(
             tuple(DOMAIN.index(c) for c in clique),
             np.ascontiguousarray(onto(joint(), clique)) * n / N,
             weight,
@@ -119,7 +118,7 @@ class TestMoves:
         rows = evolution(PAIRS).rows
         counts = np.zeros((6, 5))
         np.add.at(counts, (rows[:, 0], rows[:, 1]), 1)
-        evolved = Evolution(rows.copy(), DOMAIN.sizes, [Goal((0, 1), counts, 1.0)])
+        evolved = Evolution(rows.copy(), DOMAIN.sizes, [WantedCounts((0, 1), counts, 1.0)])
 
         for _ in range(50):
             evolved.generation(50, 50, np.random.default_rng(2))
@@ -127,7 +126,7 @@ class TestMoves:
         assert (evolved.rows == rows).all()
 
     def test_columns_without_a_goal_or_a_choice_are_settled(self) -> None:
-        lone = Evolution(evolution(PAIRS).rows, DOMAIN.sizes, [Goal((4,), np.array([2000.0]), 1.0)])
+        lone = Evolution(evolution(PAIRS).rows, DOMAIN.sizes, [WantedCounts((4,), np.array([2000.0]), 1.0)])
 
         assert lone.is_settled
         assert not evolution(PAIRS).is_settled

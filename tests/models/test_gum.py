@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import contains
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.gum import GUM
-from syntabula.models.gum.model import strongest_tree
-from syntabula.models.gum.separation import Noise, separate
-from syntabula.models.gum.update import GradualUpdate, Target
+from syntabula.models.gum import GUM, Noise, separate, strongest_tree
+from syntabula.models.gum_update import GradualUpdate, MarginalCells
 
 DOMAIN = Domain.from_sizes({"a": 6, "b": 5, "c": 4, "d": 3, "e": 2})
 PAIRS: list[Clique] = list(combinations(DOMAIN.columns, 2))
@@ -375,6 +372,6 @@ class TestUpdate:
     def test_wide_marginals_have_cells_of_their_own(self) -> None:
         rows = np.array([[255, 0, 1], [255, 0, 0], [255, 1, 0]], dtype=np.uint8)
 
-        cells = Target((0, 1, 2), (256, 256, 256), 0, 256**3, np.arange(1), ()).cell_of(rows)
+        cells = MarginalCells((0, 1, 2), (256, 256, 256), 0, 256**3, np.arange(1), ()).cell_of(rows)
 
         assert cells.tolist() == [256**3 - 1, 1, 65536]

@@ -10,8 +10,7 @@ import pytest
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.neural import NeuralRows
-from syntabula.models.neural.network import Input, Network, first_arrays, network_of
+from syntabula.models.neural import Input, Network, NeuralRows, first_arrays, network_of
 from syntabula.models.storage import model_from_state, model_state
 
 torch = pytest.importorskip("torch")
@@ -48,7 +47,7 @@ class TestDerivative:
         self, start: Input, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Products of rounded numbers would differ.
-        monkeypatch.setattr("syntabula.models.neural.network.multiplies_bfloat16", lambda device: False)
+        monkeypatch.setattr("syntabula.models.neural.multiplies_bfloat16", lambda device: False)
         rng = np.random.default_rng(0)
         arrays = first_arrays(DOMAIN, rows=30, units=5, start=start, rng=rng)
         network = network_of(DOMAIN, arrays, device=torch.device("cpu"), draw=None)

@@ -9,8 +9,8 @@ import pytest
 
 from syntabula.errors import ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.junction_tree import pairs as pairs_module
 from syntabula.models.pgm import PGM
-from syntabula.models.pgm import pairs as pairs_module
 
 
 def model_of(domain: Domain, potentials: dict[Clique, np.ndarray], **options: float) -> PGM:

@@ -18,9 +18,9 @@ from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.junction_tree import sample as conditional
 from syntabula.models.pgm import PGM
-from syntabula.models.pgm import sample as conditional
-from syntabula.models.pgm.sample import round_rows
+from syntabula.models.tables import round_rows
 
 CHAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "d": 5})
 PAIRS: list[Clique] = [("a", "b"), ("b", "c"), ("c", "d")]

@@ -11,11 +11,10 @@ import pytest
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.goal_groups import CellGoals, group_goals
-from syntabula.models.goals import GoalGroup, make_goals
 from syntabula.models.pair_blocks import PairBlock
-from syntabula.models.pgm.mirror_descent import join
-from syntabula.models.row_fitting import Loss, fit_rows
-from syntabula.models.stars import Star
+from syntabula.models.row_fitting import GoalGroup, Loss, fit_rows
+from syntabula.models.shared_columns import SharedColumns
+from syntabula.models.targets import joined_targets, make_goals
 
 torch = pytest.importorskip("torch")
 
@@ -68,7 +67,7 @@ def few_cells(clique: tuple[str, ...], *cells: int, sigma: float = 10.0) -> Meas
 
 
 def groups(measured: list[Measurement], **options: object) -> list[GoalGroup]:
-    goals = make_goals(join(DOMAIN, measured), 5000.0, **options)
+    goals = make_goals(joined_targets(DOMAIN, measured), 5000.0, **options)
     return group_goals(DOMAIN, goals, torch.device("cpu"))
 
 
@@ -121,7 +120,7 @@ class TestGradient:
         monkeypatch.setattr("syntabula.models.goal_groups.MOST_CELLS", 0)
         fit_rows(whole, groups(measured), loss=loss, **options)
 
-        assert [type(t) for t in targets] == [CellGoals, CellGoals, Star]
+        assert [type(t) for t in targets] == [CellGoals, CellGoals, SharedColumns]
         assert (whole.logits.grad != 0).any()
         torch.testing.assert_close(one_by_one.logits.grad, whole.logits.grad, rtol=1e-4, atol=1e-8)
 
@@ -171,11 +170,11 @@ class TestGroups:
         assert sum(int((s.precision > 0).sum()) for s in found) == sum(m.values.size for m in measurements())
 
     def test_one_product_serves_all_one_way_goals(self) -> None:
-        (star,) = groups([m for m in measurements() if len(m.clique) == 1])
+        (shared,) = groups([m for m in measurements() if len(m.clique) == 1])
 
-        assert isinstance(star, Star)
-        assert star.heads == ()
-        assert len(star.tails) == 3
+        assert isinstance(shared, SharedColumns)
+        assert shared.heads == ()
+        assert len(shared.tails) == 3
 
     def test_pairs_are_explained_one_by_one(self) -> None:
         pairs = [m for m in measurements(sigma=1e-3) if len(m.clique) == 2]
@@ -193,17 +192,17 @@ class TestGroups:
 
         found = groups(pairs, newest={("a", "b")}, emphasis=3.0)
 
-        weights = {isinstance(s, Star): float(s.weight.max()) for s in found}
+        weights = {isinstance(s, SharedColumns): float(s.weight.max()) for s in found}
         assert weights == {True: pytest.approx(1.0), False: pytest.approx(3.0)}
 
     def test_cells_that_were_not_measured_do_not_count(self) -> None:
         sigma = np.array([[1.0, 1e9], [1e9, 1e9], [1e9, 1e9]])
         measured = [Measurement(("a", "b"), np.zeros((3, 2)), sigma)]
 
-        (star,) = groups(measured)
+        (shared,) = groups(measured)
 
-        assert int((star.weight > 0).sum()) == 1
-        assert int((star.precision > 0).sum()) == 1
+        assert int((shared.weight > 0).sum()) == 1
+        assert int((shared.precision > 0).sum()) == 1
 
 
 class TestStopping:
@@ -231,15 +230,15 @@ class TestStopping:
         steps = fit_rows(rows, groups(measured), stop_at_noise=True, **options)
 
         assert 0 < steps < 500
-        assert all(star.is_explained(star.difference(rows.table())) for star in groups(measured))
+        assert all(shared.is_explained(shared.difference(rows.table())) for shared in groups(measured))
 
     def test_a_fit_may_stop_where_no_cell_is_half_as_far_off_as_the_farthest_was(self) -> None:
         rows, far = Logits(), [Measurement(("a",), np.array([5000.0, 0, 0]), 1.0)]
         options = {"iterations": 3000, "learning_rate": 0.02, "tolerance": 1e-9, "stop_at_noise": False}
 
         def farthest() -> float:
-            (star,) = groups(far)
-            return float(star.difference(rows.table()).abs().max())
+            (shared,) = groups(far)
+            return float(shared.difference(rows.table()).abs().max())
 
         before = farthest()
         fit_rows(rows, groups(far), loss="halved", **options)

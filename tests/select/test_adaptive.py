@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.workload import Workload
-from syntabula.models.pgm import PGM, junction_tree_memory_mb
+from syntabula.models.junction_tree.tree import junction_tree_memory_mb
+from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY
 from syntabula.privacy.doors.tables import Curator
@@ -59,5 +59,6 @@ class TestFixedRounds:
     def test_the_plan_is_bounded_by_the_limit(self) -> None:
         steps = FixedRounds(max_model_mb=50 * MB).plan(DOMAIN)
 
-        assert [s.model_cells for s in steps] == [11, 61, 61]
-        assert steps[1].cliques == ()
+        fits = [s.fit for s in steps]
+        assert [fit.cells for fit in fits] == [11, 61, 61]
+        assert [fit.kept_small for fit in fits] == [False, True, True]

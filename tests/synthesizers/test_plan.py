@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 
 import syntabula as st
+from syntabula._planning import PlannedFit
+from syntabula._register import entries, load
 from syntabula.errors import ResourceError, SchemaError
-from syntabula.models.base import StatesFitCost
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.recoding import Recoding
+from syntabula.models.pgm import PGM
+from syntabula.models.recoded import RecodedModel
 from syntabula.select.rounds import pairs_of
 from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
 
@@ -25,11 +30,11 @@ class TestRows:
         synthesizer = st.synthesizer(method)(rare=None)
         domain = guessed_codec(WIDE, "auto", GUESSED_ROWS, st.Budget(1.0, 1e-5)).domain
         model = synthesizer.model.over(domain)
-        assert isinstance(model, StatesFitCost)
+        every = PlannedFit(cells=0, cliques=tuple(pairs_of(domain)))
 
         plan = synthesizer.plan(WIDE)
 
-        assert plan.memory_mb > model.fit_cost(pairs_of(domain), 0).memory_mb
+        assert plan.memory_mb > model.fit_cost(every, 0).memory_mb
 
     def test_what_does_not_fit_is_refused_before_data_is_read(self, method: str) -> None:
         pytest.importorskip("torch")
@@ -132,3 +137,27 @@ def test_a_plan_and_a_statement_are_printed_as_text() -> None:
 
     assert str(plan) == plan.describe()
     assert str(privacy) == privacy.text()
+
+
+def test_every_model_says_what_a_fit_takes_and_more_marginals_take_more() -> None:
+    pytest.importorskip("torch")
+    domain = Domain.from_sizes({f"c{i}": 30 for i in range(6)})
+    every = tuple(pairs_of(domain))
+    few, many = PlannedFit(cells=1, cliques=every[:2]), PlannedFit(cells=1, cliques=every)
+
+    for key in [entry.key for entry in entries("model")]:
+        model = load("model", key)().over(domain)
+        recoded = RecodedModel(model, Recoding.identity(domain))
+        cheap, dear = (model.fit_cost(fit, 10_000) for fit in (few, many))
+
+        assert 0 < cheap.memory_mb < dear.memory_mb, key
+        assert 0 < cheap.seconds < dear.seconds, key
+        assert recoded.fit_cost(many, 10_000) == dear, key
+
+
+def test_a_model_beyond_any_machine_has_a_cost_too() -> None:
+    domain = Domain.from_sizes({f"c{i}": 10**6 for i in range(200)})
+
+    cost = PGM().over(domain).fit_cost(PlannedFit(cells=1, cliques=(domain.columns,)), 10_000)
+
+    assert 1e12 < cost.memory_mb < float("inf")

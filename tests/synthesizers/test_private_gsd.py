@@ -11,7 +11,7 @@ import pytest
 import syntabula as st
 from syntabula.models.genetic import Genetic
 from syntabula.select.adaptive import Adaptive
-from syntabula.select.given import GivenWorkload
+from syntabula.select.fixed_marginals import GivenWorkload
 
 SCHEMA = st.datasets.schema_of("census")
 NARROW = st.Schema({c: SCHEMA.columns[c] for c in ("household_size", "marital_status", "education", "sex")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import syntabula as st
-from syntabula.marginals.engines.memory import MemoryEngine
+from syntabula.marginals.counting import MemoryEngine
 
 FRAME, SCHEMA = st.datasets.census(n_rows=2000), st.datasets.schema_of("census")
 PAIR = tuple(SCHEMA.columns)[:2]

@@ -357,7 +357,7 @@ def test_a_model_that_this_machine_cannot_hold_is_refused(
     schema = st.Schema({"a": st.Numeric(0, 3, integer=True), "b": st.Categorical(("x", "y"))})
     frame = pandas.DataFrame({"a": [0, 1, 2, 3] * 50, "b": ["x", "y"] * 100})
     st.MST(epsilon=5.0, seed=1).fit(frame, schema).save(tmp_path / "x.syn")
-    monkeypatch.setattr("syntabula.models.pgm.model.available_bytes", lambda: 30)
+    monkeypatch.setattr("syntabula.models.pgm.available_bytes", lambda: 30)
 
     with pytest.raises(ResourceError):
         st.load(tmp_path / "x.syn")

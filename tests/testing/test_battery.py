@@ -18,7 +18,7 @@ from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
 from syntabula.models.pgm import PGM
 from syntabula.prepare.quantile import QuantileBins
-from syntabula.select.one_way import OneWay
+from syntabula.select.fixed_marginals import OneWay
 
 NEED_TORCH = ("neural", "relaxed_projection")
 SMALL = {

@@ -14,7 +14,7 @@ import pytest
 import syntabula as st
 from syntabula import testing
 from syntabula.errors import ArgumentError
-from syntabula.models.pgm.model import PGM
+from syntabula.models.pgm import PGM
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 

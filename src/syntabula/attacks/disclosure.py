@@ -9,18 +9,10 @@ from typing import Any
 import numpy as np
 
 from syntabula._arguments import count, even, with_method
+from syntabula._planning import Progress
 from syntabula.attacks.base import Knowledge, Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
-from syntabula.attacks.shadows import (
-    Floats,
-    Progress,
-    drawn,
-    fitted,
-    identity_of,
-    run_shadows,
-    seeded,
-    seeds_of,
-)
+from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.features import Coordinates, nearest
 from syntabula.metrics.score import Baseline, Score

@@ -10,21 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from syntabula._arguments import Rule, count, even, path, several, with_method
+from syntabula._planning import Progress
 from syntabula._register import entries, load
 from syntabula.attacks.base import Attack, Knowledge, Synthesizer
 from syntabula.attacks.baselines import take_rows
 from syntabula.attacks.bounds import CONFIDENCE
 from syntabula.attacks.result import AttackResult, judge
-from syntabula.attacks.shadows import (
-    Floats,
-    Progress,
-    drawn,
-    fitted,
-    identity_of,
-    run_shadows,
-    seeded,
-    seeds_of,
-)
+from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
 from syntabula.errors import ArgumentError, PrivateDomainError
 from syntabula.metrics.features import Coordinates, nearest
 from syntabula.table.draft import whole_schema

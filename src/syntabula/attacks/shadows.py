@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count
 from syntabula._extras import require
 from syntabula._files import whole_file
+from syntabula._planning import Progress
 from syntabula._version import __version__
 from syntabula.attacks.base import Fitted, Synthesizer
 from syntabula.errors import ArgumentError, SyntabulaWarning
@@ -32,7 +33,6 @@ from syntabula.table.schema.schema import Schema
 
 Floats = NDArray[np.float64]
 Job = Callable[[int], Floats]
-Progress = Callable[[str, float], None]
 
 _IDENTITY = "shadows.json"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
+from syntabula._planning import Progress
 from syntabula.cli import options
-from syntabula.cli.console import Progress
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.errors import SchemaError
 

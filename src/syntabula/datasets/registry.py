@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from importlib import resources
 
 import msgspec
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.datasets.info import DatasetInfo
 from syntabula.datasets.simulated import simulated_tables
 from syntabula.errors import DatasetError
@@ -39,8 +38,7 @@ def describe(name: str) -> DatasetInfo:
 
 def unknown(name: object) -> str:
     """Say that there is no table of this name, with near misses."""
-    near = difflib.get_close_matches(str(name).lower().replace("-", "_"), registry(), n=3)
-    hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+    hint = near(str(name).lower().replace("-", "_"), registry(), 3)
     return f"there is no dataset {shown(name)}{hint}; syntabula.datasets.names() lists all"
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from syntabula._arguments import count, positive, refusal
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import all_cliques, distinct
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, all_cliques, distinct
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from syntabula._arguments import count, function, several, shown, words
+from syntabula._planning import Progress
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -23,8 +24,6 @@ from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.read import read
 from syntabula.table.schema.schema import SchemaSource, as_schema
-
-Progress = Callable[[str, float], None]
 
 _NEEDED: Mapping[Need, str] = {
     "target": "the column to predict",

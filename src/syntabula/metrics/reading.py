@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import near
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.marginals.encoded import Codes, code_dtype
@@ -70,9 +70,9 @@ def compare(
     if not columns:
         raise SchemaError("no column is left to compare; declare some that are no identifiers in a schema")
     if target is not None and target not in columns:
-        near = difflib.get_close_matches(str(target), columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"target is {target!r}; it must be one of the columns {', '.join(columns)}{hint}")
+        raise ArgumentError(
+            f"target is {target!r}; it must be one of the columns {', '.join(columns)}{near(target, columns)}"
+        )
 
     numbers: dict[str, dict[str, Floats]] = {role: {} for role in tables}
     codes: dict[str, dict[str, Codes]] = {role: {} for role in tables}

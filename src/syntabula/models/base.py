@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from syntabula._arguments import count
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -17,19 +18,7 @@ from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
 from syntabula.models.restricted import Restricted, Weights, by_trying
 
 _ROWS_BEYOND_ANY_MACHINE = 10**10
-
-
-@dataclass(frozen=True)
-class FitCost:
-    """What one fit may take.
-
-    Attributes:
-        memory_mb: Bound on it, the model included.
-        seconds: Rough time on one core.
-    """
-
-    memory_mb: float
-    seconds: float
+_BEYOND_ANY_MB = 1e12
 
 
 class Model(Protocol):
@@ -140,21 +129,26 @@ class MarginalModel(Model, Protocol):
         """Return `memory_mb([*cliques, candidate])` for each candidate; models may find them faster together."""
         return [self.memory_mb([*cliques, candidate]) for candidate in candidates]
 
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what a planned fit may take, from the domain and a guessed number of records.
+
+        By default as much as a graphical model of the size that `memory_mb` says.
+        """
+        del n_records
+        if not fit.cliques or fit.kept_small:
+            return fit.cost
+        try:
+            memory_mb = min(self.memory_mb(fit.cliques), _BEYOND_ANY_MB)
+        except OverflowError:
+            memory_mb = _BEYOND_ANY_MB
+        return replace(fit, cells=int(memory_mb * 2**20 / 8)).cost
+
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, started from this one's state."""
         ...
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order."""
-        ...
-
-
-@runtime_checkable
-class StatesFitCost(Protocol):
-    """A model that says beforehand what a fit takes, where that is not its size times a constant."""
-
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take, from the domain and a guessed number of records."""
         ...
 
 

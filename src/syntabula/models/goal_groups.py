@@ -1,4 +1,4 @@
-"""Goals in groups: pairs in blocks, stars, and single cells, each answered by few products."""
+"""Goals in groups: pairs in blocks, marginals that share columns, and single cells, each answered by few products."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.goals import Goal, GoalGroup
 from syntabula.models.pair_blocks import make_pair_blocks, pair_numbers
-from syntabula.models.stars import make_stars
+from syntabula.models.row_fitting import GoalGroup
+from syntabula.models.shared_columns import make_shared_columns
+from syntabula.models.targets import Goal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -116,7 +117,7 @@ def group_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Goal
     return [
         *make_cell_goals(domain, few, device),
         *make_pair_blocks(domain, pairs, device),
-        *make_stars(domain, [g for g in whole if len(g.clique) != 2], device),
+        *make_shared_columns(domain, [g for g in whole if len(g.clique) != 2], device),
     ]
 
 

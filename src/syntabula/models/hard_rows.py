@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, megabytes, normalise
 from syntabula._memory import above_limit
+from syntabula._planning import FitCost, PlannedFit
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning, ResourceError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, MarginalModel, bound, check_sample
+from syntabula.models.base import MarginalModel, bound, check_sample
+from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.rows import even_rows
-from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 _FIT_STREAM = 1
 
-Rows = NDArray[np.unsignedinteger]
+Records = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
 _LEAST_ROWS = 1000
@@ -54,7 +55,7 @@ class HardRows(MarginalModel, ABC):
     seed: int = 0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
-    _rows: Rows | None = field(default=None, repr=False)
+    _rows: Records | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, max_rows=count(), seed=count(0), max_memory_mb=megabytes)
@@ -85,12 +86,17 @@ class HardRows(MarginalModel, ABC):
         """Bound the model's size: its records, whatever it is fitted to."""
         return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
 
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take, with a guessed number of records for the time."""
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what a planned fit may take, with a guessed number of records for the time."""
+        if not fit.cliques:
+            return fit.cost
+        seconds = self._fit_seconds(fit.usual or fit.cliques, self._records_for(float(n_records)))
+        return FitCost(self._fit_mb(fit.cliques), fit.times * seconds)
+
+    def _fit_mb(self, cliques: Sequence[Clique]) -> float:
         cells = sum(self.domain.cells(c) * len(c) for c in cliques)
         needed = cells * self._bytes_per_cell + self.max_rows * self._bytes_per_row
-        memory_mb = needed / 2**20 + 2 * self.memory_mb([])
-        return FitCost(memory_mb, self._fit_seconds(cliques, self._records_for(float(n_records))))
+        return needed / 2**20 + 2 * self.memory_mb([])
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order.
@@ -189,14 +195,14 @@ class HardRows(MarginalModel, ABC):
         """Return how many records stand for an estimated total: as many, within limits."""
         return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
 
-    def _uniform(self, n: int, rng: np.random.Generator) -> Rows:
+    def _uniform(self, n: int, rng: np.random.Generator) -> Records:
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
         return np.stack(drawn, axis=1)
 
     def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
         check_measurements(self.domain, measurements)
-        needed = self.fit_cost([m.clique for m in measurements], self.max_rows).memory_mb
+        needed = self._fit_mb([m.clique for m in measurements])
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.max_rows:,} records to {len(measurements)} marginals may take "
@@ -204,7 +210,7 @@ class HardRows(MarginalModel, ABC):
                 "max_memory_mb"
             )
 
-    def _alike(self, rows: Rows, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _alike(self, rows: Records, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return, for each given row, a record with as many of its codes as any has."""
         wanted = np.stack(given.codes, axis=1) if given.codes else np.zeros((given.n_rows, 0), np.uint8)
         held = rows[:, [self.domain.index(c) for c in given.domain.columns]]

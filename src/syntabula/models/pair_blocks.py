@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Domain
-from syntabula.models.goals import Goal
+from syntabula.models.targets import Goal
 
 if TYPE_CHECKING:
     from torch import Tensor

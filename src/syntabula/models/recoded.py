@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -15,8 +16,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
-from syntabula.models.stored import whole_model
+from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
 
 
 class RecodedModel(MarginalModel):
@@ -57,6 +57,10 @@ class RecodedModel(MarginalModel):
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
         """Bound the inner model's size with each candidate in turn."""
         return self.inner.memory_with_each_mb(cliques, candidates)
+
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what the inner model says."""
+        return self.inner.fit_cost(fit, n_records)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Fit the inner model to measurements over the original domain."""

@@ -13,10 +13,8 @@ from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, with_threshold_columns
-from syntabula.models.devices import multiplies_bfloat16
-from syntabula.models.goals import GoalGroup
-from syntabula.models.row_fitting import SoftRows
-from syntabula.models.rows import Rows
+from syntabula.models.product_mixture import ProductMixture
+from syntabula.models.row_fitting import GoalGroup, SoftRows, multiplies_bfloat16
 from syntabula.models.simplices import Simplices
 from syntabula.models.soft_rows import Arrays, SoftRowsModel
 from syntabula.models.soft_thresholds import STEEPEST, SoftThresholds, crossed_parts
@@ -182,7 +180,7 @@ class RelaxedProjection(SoftRowsModel):
         rows = self.rows
         thresholds = SoftThresholds.over(self.domain, self._thresholds)
         wider = np.concatenate([rows.probabilities, thresholds.probabilities(rows.probabilities)], axis=1)
-        found = Rows(self._measurable, wider).marginals(cliques, limit_mb=self.max_memory_mb)
+        found = ProductMixture(self._measurable, wider).marginals(cliques, limit_mb=self.max_memory_mb)
         return [self._total * table for table in found]
 
     def crossed_counts(self, thresholds: CrossedThresholds) -> FloatArray:

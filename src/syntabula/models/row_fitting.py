@@ -1,25 +1,30 @@
-"""Fitting: move soft rows towards noisy marginals by gradient descent."""
+"""Fitting: move soft rows towards noisy marginals by gradient descent, on a device of torch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from syntabula._extras import require
-from syntabula.models.goals import GoalGroup
+from syntabula.errors import ArgumentError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 Loss = Literal["squared", "largest", "halved"]
 """What is made small: all weighted squared differences, or the absolute ones that are largest, or these to half."""
 
 _CHECK_EVERY = 10
 """Steps between two looks at whether noise explains the differences."""
+
 _PATIENCE = 50
 """Steps over which the loss is compared: Adam's steps are too uneven to compare one with the next."""
+
 _AMONG_LARGEST = 0.5
+
 _FORGET = 0.5
 
 
@@ -46,6 +51,38 @@ class SoftRows(Protocol):
 
     def settle(self) -> None:
         """Bring the parameters back to where they may be; called after each step."""
+        ...
+
+
+class GoalGroup(Protocol):
+    """Some goals that few operations compare with the rows."""
+
+    @property
+    def precision(self) -> Tensor:
+        """One over the standard deviation of each cell; 0 where nothing was measured."""
+        ...
+
+    @property
+    def weight(self) -> Tensor:
+        """What a squared difference of each cell counts."""
+        ...
+
+    def difference(self, table: Tensor) -> Tensor:
+        """Return how far rows [rows, codes] are from what is wanted, one number for each cell."""
+        ...
+
+    def is_explained(self, difference: Tensor) -> bool:
+        """Return whether noise explains the differences of each goal."""
+        ...
+
+    def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
+        """Add to a gradient by the table what a gradient by the differences gives, times the number of rows.
+
+        Args:
+            gradient: [rows, codes]; changed in place.
+            table: The rows, in the type in which products are taken.
+            slope: The derivative by each of the differences, in the same type.
+        """
         ...
 
 
@@ -196,3 +233,45 @@ class _Largest:
 
     def smallest(self) -> float:
         return self._smallest
+
+
+@contextmanager
+def training_threads(n: int) -> Iterator[None]:
+    """Let torch use so many threads of the processor, and as many as before afterwards.
+
+    Sums are split between threads, so another number of them gives another rounding, and another model.
+    """
+    torch = require("torch", "neural")
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def pick_device(name: str) -> Any:
+    """Return the device of a name; "auto" is the first CUDA device, or else the processor.
+
+    Raises:
+        ArgumentError: If there is no such device.
+        MissingExtraError: If torch is not installed.
+    """
+    torch = require("torch", "neural")
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        raise ArgumentError(f"torch has no device {name!r} on this machine") from None
+    return device
+
+
+def multiplies_bfloat16(device: Any) -> bool:
+    """Return whether the device multiplies bfloat16 numbers faster than float32 ones."""
+    torch = require("torch", "neural")
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

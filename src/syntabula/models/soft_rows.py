@@ -13,20 +13,19 @@ import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive, words
 from syntabula._memory import above_limit
+from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import FitCost, MarginalModel, bound
-from syntabula.models.devices import pick_device, training_threads
+from syntabula.models.base import MarginalModel, bound
 from syntabula.models.goal_groups import group_goals, group_numbers
-from syntabula.models.goals import GoalGroup, make_goals
-from syntabula.models.pgm.mirror_descent import join
+from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.row_fitting import Loss, SoftRows, fit_rows
-from syntabula.models.rows import Rows, even_rows
-from syntabula.models.stored import read_facts, stored_facts, whole_model
+from syntabula.models.row_fitting import GoalGroup, Loss, SoftRows, fit_rows, pick_device, training_threads
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.models.targets import joined_targets, make_goals
 
 _USUAL_PART = 0.3
 """Part of the steps that a fit usually takes before noise explains what is left."""
@@ -67,7 +66,7 @@ class SoftRowsModel(MarginalModel, ABC):
     max_memory_mb: float = 4000.0
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
-    _rows: Rows | None = field(default=None, repr=False)
+    _rows: ProductMixture | None = field(default=None, repr=False)
     _arrays: Arrays = field(default_factory=dict, repr=False)
     _fitted: Mapping[Clique, int] = field(default_factory=dict, repr=False)
 
@@ -134,7 +133,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return self.domain
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> ProductMixture:
         """The soft rows; one even row for a model that is not fitted."""
         return even_rows(self.domain) if self._rows is None else self._rows
 
@@ -153,12 +152,17 @@ class SoftRowsModel(MarginalModel, ABC):
         stored = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._shapes().values())
         return (self.n_rows * sum(self.domain.sizes) * 4 + stored) / 2**20
 
-    def fit_cost(self, cliques: Sequence[Clique], n_records: int) -> FitCost:
-        """Say what a fit to marginals of these cliques may take; its time is that of a processor."""
-        numbers = self._working_numbers() + group_numbers(self._measurable, set(cliques), self.n_rows)
-        products = self._row_operations() + sum(self._measurable.cells(c) for c in cliques)
+    def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
+        """Say what a planned fit may take; its time is that of a processor."""
+        if not fit.cliques:
+            return fit.cost
+        products = self._row_operations() + sum(self._measurable.cells(c) for c in fit.usual or fit.cliques)
         seconds = 6 * self.n_rows * products * _SECONDS_PER_OPERATION + _SECONDS_PER_STEP
-        return FitCost(numbers * 4 / 2**20, _USUAL_PART * self.iterations * seconds)
+        return FitCost(self._fit_mb(fit.cliques), fit.times * (_USUAL_PART * self.iterations * seconds))
+
+    def _fit_mb(self, cliques: Sequence[Clique]) -> float:
+        numbers = self._working_numbers() + group_numbers(self._measurable, set(cliques), self.n_rows)
+        return numbers * 4 / 2**20
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, from this one's parameters.
@@ -175,7 +179,7 @@ class SoftRowsModel(MarginalModel, ABC):
         space = self._measurable
         counted = Counter(space.canonical(m.clique) for m in measurements)
         total = consistent_total(measurements)
-        targets = [t for t in join(space, measurements) if t.clique and t.weight.any()]
+        targets = [t for t in joined_targets(space, measurements) if t.clique and t.weight.any()]
         if not targets:
             return replace(self, _total=total)
         device = pick_device(self.device)
@@ -191,7 +195,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return replace(
             self,
             _total=total,
-            _rows=Rows(self.domain, table),
+            _rows=ProductMixture(self.domain, table),
             _arrays={**arrays, **self._arrays_of(rows)},
             _fitted={c: n for c, n in counted.items() if all(x in self.domain for x in c)},
         )
@@ -247,7 +251,7 @@ class SoftRowsModel(MarginalModel, ABC):
             model = replace(cls(**options), _domain=domain, _total=total, _fitted=fitted)
             if not arrays:
                 return model
-            rows = Rows(domain, arrays["rows"])
+            rows = ProductMixture(domain, arrays["rows"])
             stored = {n.removeprefix("parameters/"): a for n, a in arrays.items() if n != "rows"}
             model._check_arrays(stored)
             if len(rows.probabilities) != model.n_rows:
@@ -265,7 +269,7 @@ class SoftRowsModel(MarginalModel, ABC):
         space = self._measurable
         check_measurements(space, measurements)
         cliques = {space.canonical(m.clique) for m in measurements}
-        needed = self.fit_cost(list(cliques), 0).memory_mb
+        needed = self._fit_mb(list(cliques))
         if needed > self.max_memory_mb:
             raise ResourceError(
                 f"fitting {self.n_rows:,} soft rows to {len(cliques)} marginals may take "

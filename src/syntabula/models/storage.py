@@ -1,9 +1,11 @@
-"""How a release file names its model, and finds the class again."""
+"""How a model is stored: what all models store alike, and the name by which a file finds the class again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,18 @@ import numpy as np
 from syntabula._entries import Entry
 from syntabula._register import entries, group, load, package_of
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.models.base import Model
+from syntabula.marginals.domain import Domain
+from syntabula.models.base import MarginalModel, Model
 
 # Made by a run, around the model that was asked for, so that nobody names it.
 _RECODED = Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel")
+
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+
 _SHOWN = 200
 """Most characters of what a file says of a plug-in that a message repeats."""
+
+_MOST_RECORDS = 1e18
 
 
 def check_storable(model: object) -> None:
@@ -105,3 +112,39 @@ def _class_of(entry: Entry) -> type[Any]:
     except ArgumentError as error:
         raise ReleaseFileError(str(error)) from None
     return found
+
+
+def stored_facts(model: MarginalModel) -> dict[str, Any]:
+    """Return the domain, the estimated number of records and the options of a dataclass of a model."""
+    return {
+        "columns": list(model.domain.columns),
+        "sizes": list(model.domain.sizes),
+        "total": model.total,
+        **{name: getattr(model, name) for name in _options(type(model))},
+    }
+
+
+def read_facts(kind: type, facts: Mapping[str, Any]) -> tuple[Domain, float, dict[str, Any]]:
+    """Return the same of facts that were read from a file.
+
+    Raises:
+        KeyError, TypeError, ValueError: If some are missing or wrong.
+    """
+    domain, total = Domain(tuple(facts["columns"]), tuple(facts["sizes"])), float(facts["total"])
+    if not 0 < total < _MOST_RECORDS:
+        raise ValueError("no number of records")
+    return domain, total, {name: facts[name] for name in _options(kind)}
+
+
+@contextmanager
+def whole_model() -> Iterator[None]:
+    """Raise ReleaseFileError, which tells nothing of the contents, where parts of a stored model do not fit together."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError):
+        raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
+
+
+def _options(kind: type) -> list[str]:
+    """Return the names of a model's public fields: all others are its state."""
+    return [field.name for field in fields(kind) if not field.name.startswith("_")]

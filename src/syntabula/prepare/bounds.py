@@ -42,6 +42,10 @@ class FoundBounds:
     upper: int | float
     has_missing: bool
 
+    def within(self, least: int, most: int) -> tuple[int, int]:
+        """Return both bounds as whole numbers in a range that a column can declare."""
+        return min(max(int(self.lower), least), most), min(max(int(self.upper), least), most)
+
 
 def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine: bool = True) -> FoundBounds:
     """Find bounds that hold nearly all values: a noisy histogram over powers of two, then a finer one.

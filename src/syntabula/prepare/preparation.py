@@ -14,26 +14,21 @@ from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.prepare import domain_warnings
-from syntabula.prepare.discretizer import is_worth_fitting
-from syntabula.prepare.found_columns import find_columns, one_by_one
-from syntabula.prepare.found_types import TEXT, TYPE_SHARE, find_type, type_step
-from syntabula.prepare.preprocessing import BinCount, Preprocessing
+from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
+from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.prepare.private_domain import check_extractable
-from syntabula.prepare.rare import RareCategories
-from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_text import domain_step
+from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.encoding import ordered_points
-from syntabula.table.files.untyped_file import UntypedFile
+from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.schema.column_codes import span
-from syntabula.table.schema.columns import Categorical, Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 _COUNT_STEP = "count the records"
@@ -77,7 +72,7 @@ class Preparation:
         """Return a budget with part of its delta set aside if categories have to be found."""
         if not self.finds_labels:
             return budget
-        return budget.with_selection_delta(self.settings.delta_share * Fraction(budget.delta))
+        return budget.with_failure_delta(self.settings.delta_share * Fraction(budget.delta))
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain that is left when rare codes are merged.
@@ -90,9 +85,7 @@ class Preparation:
             return steps, domain
         cells = sum(domain.size(c) for c in self.large)
         share = self.merging.share
-        merging = PlannedStep(
-            name=self.merging.step, share=share, cells=cells, noisy_cells=cells, model_cells=0
-        )
+        merging = PlannedStep(name=self.merging.step, share=share, cells=cells, noisy_cells=cells)
         # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
@@ -114,7 +107,6 @@ class Preparation:
                 share=share,
                 cells=0,
                 noisy_cells=_CELLS_PER_COLUMN,
-                model_cells=0,
             )
             for step, share in steps
         ]
@@ -125,7 +117,7 @@ class Preparation:
 
     def typed(
         self,
-        file: UntypedFile,
+        file: DelimitedFile,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
@@ -133,12 +125,8 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's columns that are not declared, and return the table that all types read."""
-        found: dict[str, PhysicalType | None] = {}
-        for name, share in one_by_one(self.types, "find the types", progress):
-            kinds = file.cell_kinds(name)
-            found[name] = find_type(name, kinds, share=share, ledger=ledger, noise=noise)
-        domain_warnings.warn_of_hidden_types([name for name, physical in found.items() if physical is None])
-        return file.typed({name: physical or TEXT for name, physical in found.items()}, schema)
+        found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
+        return file.typed(found, schema)
 
     def codec(
         self,
@@ -168,7 +156,7 @@ class Preparation:
         spreads: dict[str, Spread] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
-            if not isinstance(column, Numeric | Date | Datetime):
+            if not isinstance(column, Ordered):
                 continue
             refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
             bins[name] = refined[0]
@@ -179,7 +167,7 @@ class Preparation:
     def _refine(
         self,
         name: str,
-        column: Numeric | Date | Datetime,
+        column: Ordered,
         table: RawTable,
         most_bins: int,
         n_estimated: float,
@@ -187,7 +175,7 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
     ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = span(column)
+        lower, upper, integer = column.span()
         count = most_bins if column.bins is None else column.bins
         worth = is_worth_fitting(lower, upper, integer=integer, count=count)
         discretizer = self.settings.fitted
@@ -244,9 +232,7 @@ def prepare(
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     finds_labels = any(stored.is_labels for stored in found.values())
     wide = [
-        name
-        for name, column in declared.items()
-        if isinstance(column, Numeric | Date | Datetime) and _is_worth(column, bins)
+        name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
     ]
     refined = wide if settings.costs_bins else []
     if not found and not refined and not (wide and bins == "auto"):
@@ -297,9 +283,8 @@ def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
     return settings.share / 20 if needed else Fraction(0)
 
 
-def _is_worth(column: Column, bins: BinCount) -> bool:
-    assert isinstance(column, Numeric | Date | Datetime)
-    lower, upper, integer = span(column)
+def _is_worth(column: Ordered, bins: BinCount) -> bool:
+    lower, upper, integer = column.span()
     stated = column.bins if column.bins is not None else bins
     # A rule's number is not known yet, but its least is.
     count = LEAST_BINS if stated == "auto" else stated

@@ -1,4 +1,4 @@
-"""The domain of a raw column found under differential privacy, from its stored type alone."""
+"""The domain of a raw column, found under differential privacy from its stored type alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
-from syntabula.prepare.categories import FoundCategories, extract_categories
-from syntabula.prepare.precision import extract_level
+from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_text import domain_step
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.privacy.statement import domain_step
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -33,6 +32,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    Ordered,
 )
 
 MOST_DECIMALS = 6
@@ -50,15 +50,8 @@ def check_extractable(name: str, physical: PhysicalType) -> None:
     Raises:
         SchemaError: If the column holds durations or mixed or nested values.
     """
-    if physical.kind == "duration":
-        raise SchemaError(
-            f"column {name!r} holds durations; convert them to a number, for instance of seconds"
-        )
-    if physical.kind == "other":
-        raise SchemaError(
-            f"column {name!r} holds mixed or nested values, or of a type that no column reads ({physical.name}); "
-            "convert it to text, numbers or dates, or drop it"
-        )
+    if reason := physical.without_domain:
+        raise SchemaError(f"column {name!r} {reason}")
 
 
 def extract_column(
@@ -103,6 +96,65 @@ def extract_column(
         case "integer":
             return search.whole(share)
     return search.number()
+
+
+@dataclass(frozen=True)
+class FoundCategories:
+    """Released categories of a column.
+
+    Attributes:
+        labels: Categories in alphabetical order; none if every one is rare.
+        has_missing: Whether missing values are frequent.
+    """
+
+    labels: tuple[str, ...]
+    has_missing: bool
+
+
+def extract_categories(
+    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str
+) -> FoundCategories:
+    """Find the categories that enough records share.
+
+    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count
+    reaches 1 + sigma sqrt(2 ln(1 / delta)). Rarer labels are gathered in one category "other", which is always
+    there, whether needed or not. None of the papers has a method for categories; this one is standard
+    (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
+
+    Args:
+        column: The labels.
+        share: Part of the whole budget, which must have a delta.
+        delta: Probability, at most, with which a label of a single record comes out.
+        step: What the ledger calls this spend.
+
+    Returns:
+        The categories.
+    """
+    found = column.frequent(share=share, delta=delta, step=step)
+    return FoundCategories(tuple(x for x in found if x is not None), None in found)
+
+
+def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
+    """Find the coarsest level that suits all but so few values that noise hides them.
+
+    Each record needs one level, so that the counts of levels are a histogram of sensitivity one. Where noise
+    could hide half of the records, half of them are enough to ask for a level: one too coarse turns numbers
+    from 0 to 1 into zeros and ones, and one too fine is a small loss.
+
+    Args:
+        levels: For each value the coarsest level that represents it, 0 (coarsest) to n_levels - 1.
+        n_levels: Number of levels.
+        share: Part of the whole budget.
+        step: What the ledger calls this spend.
+
+    Returns:
+        A level. Values that need a finer one are rounded to it, each on its own.
+    """
+    answer = levels.histogram(range(n_levels + 1), share=share, step=step)
+    finer = np.cumsum(answer.values[::-1])[::-1]
+    height = answer.above_noise(LEAST_FAILURE) * np.sqrt(np.arange(n_levels, 0, -1))
+    needed = np.flatnonzero(finer > np.minimum(height, finer[0] / 2))
+    return int(needed[-1]) if needed.size else 0
 
 
 class _Search:
@@ -160,8 +212,7 @@ class _Search:
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
-        lower, upper = (min(max(int(b), limits[0]), limits[1]) for b in (found.lower, found.upper))
-        return Numeric(lower, upper, integer=True, nullable=found.has_missing, provenance="private")
+        return Numeric(*found.within(*limits), integer=True, nullable=found.has_missing, provenance="private")
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
@@ -190,9 +241,7 @@ class _Search:
     def date(self) -> Column:
         widest = Date(dt.date.min, dt.date.max)
         found = self._bounds(widest, self.share)
-        first, last = (
-            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
-        )
+        first, last = found.within(*widest.grid())
         epoch = dt.date(1970, 1, 1)
         lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
         return Date(lower, upper, nullable=found.has_missing, provenance="private")
@@ -213,9 +262,7 @@ class _Search:
         ]
         widest = Datetime(*ends, timezone=zone, resolution=resolution)
         found = self._bounds(widest, self.share * (1 - LEVEL_SHARE))
-        first, last = (
-            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
-        )
+        first, last = found.within(*widest.grid())
         unit = MICROSECONDS[resolution]
         epoch = dt.datetime(1970, 1, 1, tzinfo=ends[0].tzinfo)
         lower, upper = (epoch + dt.timedelta(microseconds=p * unit) for p in (first, last))
@@ -228,7 +275,7 @@ class _Search:
             provenance="private",
         )
 
-    def _bounds(self, widest: Numeric | Date | Datetime, share: Fraction) -> FoundBounds:
+    def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
         points, n_missing = ordered_points(widest, self.raw)
         return extract_bounds(self._curator(points, n_missing), share=share, step=self.step)
 

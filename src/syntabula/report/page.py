@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
 from syntabula._files import whole_file
+from syntabula._planning import Progress
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.release import Release
     from syntabula.table.schema.schema import SchemaSource
 
-Progress = Callable[[str, float], None]
 
 _QUICK = ("tvd-1", "tvd-2", "ks", "association", "query-error-3")
 _UTILITY = ("predictive-utility",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,16 +17,15 @@ from syntabula._arguments import (
     positive,
     share,
 )
-from syntabula._planning import PlannedStep, Progress
-from syntabula.marginals.clique import downward_closure
-from syntabula.marginals.domain import Clique, Domain
+from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
-from syntabula.select.merged_start import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
@@ -103,7 +102,9 @@ class Adaptive(Selector):
         if len(domain) == 1:
             first = Fraction(1)
         steps = [
-            PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way, model_cells=one_way)
+            PlannedStep(
+                name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way, fit=PlannedFit(cells=one_way)
+            )
         ]
         if first < 1:
             rounds = math.ceil((1 - first) / (measure + choose))
@@ -111,25 +112,26 @@ class Adaptive(Selector):
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = (1 - first) * measure / (measure + choose)
+            usual = _SECONDS_PER_COLUMN * len(domain)
+            fit = PlannedFit(
+                cells=model_cells,
+                cliques=candidates,
+                kept_small=True,
+                times=rounds,
+                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
+            )
             steps += [
                 PlannedStep(
                     name=CHOOSE,
                     share=1 - first - measured,
                     cells=sum(cells),
-                    model_cells=model_cells,
-                    candidates=candidates,
-                    fits=0,
-                    usual_seconds=0.0,
+                    fit=replace(fit, times=0, seconds=0.0),
                 ),
                 PlannedStep(
                     name=MEASURE,
                     share=measured,
                     noisy_cells=noisy,
-                    model_cells=model_cells,
-                    candidates=candidates,
-                    fits=rounds,
-                    usual_seconds=_SECONDS_PER_COLUMN * len(domain)
-                    + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
+                    fit=fit,
                 ),
             ]
         return steps

@@ -12,21 +12,20 @@ from typing import ClassVar, NamedTuple
 from syntabula._arguments import instance_of, megabytes, normalise, positive, share
 from syntabula._extras import is_installed
 from syntabula._memory import above_limit
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.storage import check_storable
+from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.privacy.statistics.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
-from syntabula.select.given import AllPairs
-from syntabula.select.one_way import OneWay
+from syntabula.select.fixed_marginals import AllPairs, OneWay
 from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
@@ -145,11 +144,9 @@ class Automatic(Selector):
         for name, way in ways.items():
             if name != usual:
                 largest = max(way.steps, key=lambda s: s.memory_mb)
-                seconds = sum(s.seconds for s in way.steps) - replace(largest, work_seconds=0.0).seconds
+                cost = FitCost(largest.fit_cost.memory_mb, sum(s.seconds for s in way.steps))
                 instead = f"or {name} instead"
-                steps.append(
-                    replace(largest, name=instead, share=Fraction(0), work_seconds=max(0.0, seconds))
-                )
+                steps.append(PlannedStep(name=instead, share=Fraction(0), cells=largest.cells, cost=cost))
         return steps
 
     def select(
@@ -249,7 +246,7 @@ class Automatic(Selector):
         ways = {}
         for name, selector in selectors.items():
             model, steps = models.get(name), selector.plan(domain)
-            way = Way(selector, tuple(_sized(steps, model, domain) if model else steps), model)
+            way = Way(selector, tuple(_costing(steps, model, domain) if model else steps), model)
             reason = "" if name == "independent" else self._too_large(way)
             if reason:
                 left_out.append(f"{name} was left out, as it may take {reason}")
@@ -291,15 +288,7 @@ def _for_dense(ways: Mapping[str, Way]) -> str | None:
     return next((name for name in ("margnet", "private-gsd") if name in ways), None)
 
 
-def _sized(steps: Sequence[PlannedStep], model: NeuralRows | Genetic, domain: Domain) -> list[PlannedStep]:
-    """Return steps with the size of the model that a way brings, and the time to fit it in every one."""
-    bound, sized = model.over(domain), []
-    for step in steps:
-        cost = bound.fit_cost(step.cliques, _ANY_NUMBER)
-        seconds = step.fits * cost.seconds
-        sized.append(
-            replace(
-                step, cliques=(), candidates=(), model_cells=0, fit_mb=cost.memory_mb, work_seconds=seconds
-            )
-        )
-    return sized
+def _costing(steps: Sequence[PlannedStep], model: NeuralRows | Genetic, domain: Domain) -> list[PlannedStep]:
+    """Return steps with what it takes to fit the model that a way brings."""
+    bound = model.over(domain)
+    return [s.costing(bound.fit_cost(s.fit, _ANY_NUMBER)) if s.fit else s for s in steps]

@@ -1,4 +1,4 @@
-"""The seam of all strategies that decide which marginals to measure."""
+"""The interface that every selector implements: it decides which marginals to measure."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from syntabula._arguments import count, normalise, share
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
@@ -64,24 +64,21 @@ class CellQueries(Selector):
         cells, total = sum(domain.cells(c) for c in members), Fraction(1, 100)
         least = min(domain.sizes)
         rounds, measure = self._rounds(domain, cells), Fraction(self.measure_share)
+        fit = PlannedFit(cells=cells, cliques=members, times=rounds)
         return [
-            PlannedStep(name=TOTAL, share=total, cells=least, noisy_cells=least, model_cells=least),
+            PlannedStep(name=TOTAL, share=total, cells=least, noisy_cells=least, fit=PlannedFit(cells=least)),
             PlannedStep(
                 name=CHOOSE,
                 share=(1 - total) * (1 - measure),
                 cells=cells,
-                model_cells=cells,
-                cliques=members,
-                fits=0,
+                fit=replace(fit, times=0),
             ),
             PlannedStep(
                 name=MEASURE,
                 share=(1 - total) * measure,
                 cells=cells,
                 noisy_cells=rounds * self.cells_per_round,
-                model_cells=cells,
-                cliques=members,
-                fits=rounds,
+                fit=fit,
             ),
         ]
 

@@ -15,7 +15,7 @@ from syntabula._arguments import (
     positive,
     share,
 )
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
@@ -93,15 +93,16 @@ class ParentSets(Selector):
         cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
         usual = _SECONDS_PER_COLUMN * len(domain)
         steps = [
-            PlannedStep(name=TOTAL, share=total, cells=1, noisy_cells=1, model_cells=1, usual_seconds=0.0),
-            PlannedStep(name=CHOOSE, share=choose, cells=cells, model_cells=1, usual_seconds=usual / 2),
+            PlannedStep(
+                name=TOTAL, share=total, cells=1, noisy_cells=1, fit=PlannedFit(cells=1, seconds=0.0)
+            ),
+            PlannedStep(name=CHOOSE, share=choose, cells=cells, fit=PlannedFit(cells=1, seconds=usual / 2)),
             PlannedStep(
                 name=MEASURE,
                 share=measure,
                 cells=cells,
                 noisy_cells=cells,
-                model_cells=cells,
-                usual_seconds=usual / 2,
+                fit=PlannedFit(cells=cells, seconds=usual / 2),
             ),
         ]
         return [s for s in steps if s.share]  # a single column is only measured

@@ -11,21 +11,24 @@ from functools import partial
 from typing import ClassVar
 
 from syntabula._arguments import count, megabytes, normalise, not_negative, positive, real, share
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError
-from syntabula.marginals.clique import all_cliques
 from syntabula.marginals.consistency import consistent_total
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
+from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
-from syntabula.select.chordal_graph import chordal_cliques
-from syntabula.select.inner_networks import best_families
-from syntabula.select.merged_start import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.refinement import looked_at, refinement_count, spread_over_steps
+from syntabula.select.dependence_graph import (
+    best_families,
+    chordal_cliques,
+    looked_at,
+    refinement_count,
+    spread_over_steps,
+)
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import affordable, choose_worst, mean_noise
 from syntabula.select.usefulness import Limit, largest_useful, useful_sets
 
@@ -139,10 +142,12 @@ class AttributeGraph(Selector):
         noisy = cells * (len(domain) + refinement_count(domain))
         model = max(one_way, int(self.max_model_mb * 2**20 / 8))
         usual = _SECONDS_PER_COLUMN * len(domain)
-        first = PlannedStep(name=TOTAL, share=start, cells=1, noisy_cells=1, model_cells=1, usual_seconds=0.0)
+        first = PlannedStep(
+            name=TOTAL, share=start, cells=1, noisy_cells=1, fit=PlannedFit(cells=1, seconds=0.0)
+        )
         if self.records_per_noise is not None:
             first = PlannedStep(
-                name=ONE_WAY, share=start, cells=one_way, noisy_cells=one_way, model_cells=one_way
+                name=ONE_WAY, share=start, cells=one_way, noisy_cells=one_way, fit=PlannedFit(cells=one_way)
             )
         steps = [
             first,
@@ -151,23 +156,20 @@ class AttributeGraph(Selector):
                 share=graph,
                 cells=_counted_at_once(domain),
                 noisy_cells=len(domain) ** 2,
-                model_cells=1,
-                usual_seconds=0.0,
+                fit=PlannedFit(cells=1, seconds=0.0),
             ),
             PlannedStep(
                 name=CHOOSE,
                 share=choose,
                 cells=self.candidates * cells,
-                model_cells=model,
-                usual_seconds=usual / 2,
+                fit=PlannedFit(cells=model, seconds=usual / 2),
             ),
             PlannedStep(
                 name=MEASURE,
                 share=measure,
                 cells=noisy,
                 noisy_cells=noisy,
-                model_cells=model,
-                usual_seconds=usual / 2,
+                fit=PlannedFit(cells=model, seconds=usual / 2),
             ),
         ]
         return [s for s in steps if s.share]  # a single column is only measured

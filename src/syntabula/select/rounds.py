@@ -10,12 +10,11 @@ from itertools import combinations
 
 import numpy as np
 
-from syntabula._planning import PlannedStep
+from syntabula._planning import PlannedFit, PlannedStep
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
 _NO_LIMIT = 1_000_000
@@ -158,7 +157,11 @@ def plan_of_pairs(
     singles = tuple((c,) for c in domain.columns)
     pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)
     first = PlannedStep(
-        name=names[0], share=one_way, cells=cells, noisy_cells=cells, model_cells=cells, cliques=singles
+        name=names[0],
+        share=one_way,
+        cells=cells,
+        noisy_cells=cells,
+        fit=PlannedFit(cells=cells, cliques=singles),
     )
     if one_way == 1:
         return [first]
@@ -167,14 +170,14 @@ def plan_of_pairs(
     cliques = (*singles, *pairs)
     rounds = math.ceil((1 - one_way) / round_share) if fits is None else fits
     model_cells = sum(counted) if max_model_mb is None else int(max_model_mb * 2**20 / 8)
+    fit = PlannedFit(
+        cells=cells + model_cells, cliques=cliques, kept_small=max_model_mb is not None, times=rounds
+    )
     choose = PlannedStep(
         name=names[1],
         share=(1 - one_way) * (1 - measure_share),
         cells=sum(counted),
-        model_cells=cells + model_cells,
-        cliques=cliques if max_model_mb is None else (),
-        candidates=cliques,
-        fits=0,
+        fit=replace(fit, times=0),
     )
     measure = replace(
         choose,
@@ -182,6 +185,6 @@ def plan_of_pairs(
         share=(1 - one_way) * measure_share,
         cells=0,
         noisy_cells=sum(counted[:chosen]),
-        fits=rounds,
+        fit=fit,
     )
     return [first, choose, measure]

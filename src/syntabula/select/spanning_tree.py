@@ -11,16 +11,15 @@ from typing import ClassVar
 import numpy as np
 
 from syntabula._arguments import normalise, not_negative, positive
-from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedStep, Progress
-from syntabula.marginals.coarsening import coarsen
+from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import coarsen
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
@@ -60,22 +59,21 @@ class SpanningTree(Selector):
         """Say what each third will cost; pairs are bounded by the d - 1 largest."""
         third = Fraction(1, 3)
         one_way = sum(domain.sizes)
+        columns = PlannedFit(cells=one_way)
         largest = sorted(combinations(domain.columns, 2), key=domain.cells, reverse=True)
         pairs = [domain.cells(p) for p in largest]
         if not pairs:
             return [
-                PlannedStep(
-                    name=ONE_WAY, share=Fraction(1), cells=one_way, noisy_cells=one_way, model_cells=one_way
-                )
+                PlannedStep(name=ONE_WAY, share=Fraction(1), cells=one_way, noisy_cells=one_way, fit=columns)
             ]
         tree = sum(pairs[: len(domain) - 1])
         return [
-            PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, model_cells=one_way),
+            PlannedStep(name=ONE_WAY, share=third, cells=one_way, noisy_cells=one_way, fit=columns),
             PlannedStep(
                 name=TREE,
                 share=third,
                 cells=sum(pairs),
-                model_cells=one_way,
+                fit=columns,
                 work_seconds=SECONDS_PER_WEIGHED_MARGINAL * len(pairs),
             ),
             PlannedStep(
@@ -83,9 +81,12 @@ class SpanningTree(Selector):
                 share=third,
                 cells=tree,
                 noisy_cells=tree,
-                model_cells=tree,
-                candidates=tuple(largest[: len(domain) - 1]),
-                usual_seconds=_SECONDS_PER_COLUMN * len(domain),
+                fit=PlannedFit(
+                    cells=tree,
+                    cliques=tuple(largest[: len(domain) - 1]),
+                    kept_small=True,
+                    seconds=_SECONDS_PER_COLUMN * len(domain),
+                ),
             ),
         ]
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive, share, text
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
@@ -116,7 +116,7 @@ class TopQ(Selector):
         if not others:
             return [first]
         if self.one_way_share is None:
-            first = PlannedStep(name=TOTAL, share=start, cells=1, noisy_cells=1, model_cells=1)
+            first = PlannedStep(name=TOTAL, share=start, cells=1, noisy_cells=1, fit=PlannedFit(cells=1))
         # Counts and beliefs of each threshold, with all codes of the widest column at most.
         drawn = self.n_thresholds * bool(turns[1:])
         choose, measure = others

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from syntabula._arguments import count, megabytes, normalise, share
 from syntabula._memory import above_limit
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
@@ -76,22 +76,24 @@ class WorstApproximated(Selector):
         model_cells = max(sum(domain.sizes), int(self.max_model_mb * 2**20 / 8))
         rounds = 1 - total
         return [
-            PlannedStep(name=TOTAL, share=total, cells=1, noisy_cells=1, model_cells=1),
+            PlannedStep(name=TOTAL, share=total, cells=1, noisy_cells=1, fit=PlannedFit(cells=1)),
             PlannedStep(
                 name=CHOOSE,
                 share=rounds * (1 - measure),
                 cells=sum(cells),
-                model_cells=model_cells,
-                usual_seconds=0.0,
+                fit=PlannedFit(cells=model_cells, seconds=0.0),
             ),
             PlannedStep(
                 name=MEASURE,
                 share=rounds * measure,
                 noisy_cells=noisy,
-                model_cells=model_cells,
-                candidates=members,
-                fits=self._rounds(domain),
-                usual_seconds=_SECONDS_PER_ROUND * self._rounds(domain),
+                fit=PlannedFit(
+                    cells=model_cells,
+                    cliques=members,
+                    kept_small=True,
+                    times=self._rounds(domain),
+                    seconds=_SECONDS_PER_ROUND * self._rounds(domain),
+                ),
             ),
         ]
 

@@ -12,10 +12,9 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.encoding import encode_column
+from syntabula.table.coding.column_codes import encode_column
 from syntabula.table.raw import RawColumn
 from syntabula.table.read import read
-from syntabula.table.schema.column_codes import is_learned
 from syntabula.table.schema.columns import Categorical, Column
 
 
@@ -55,7 +54,7 @@ class Completion:
         codes, objections = {}, []
         for name, raw in table.columns.items():
             column = codec.schema[name]
-            if not is_learned(column):
+            if not column.is_learned:
                 continue
             encoded = encode_column(column, raw, codec.bins.get(name))
             codes[name] = encoded.codes

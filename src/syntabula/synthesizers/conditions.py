@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
 from syntabula._warnings import warn_caller
-from syntabula.bins.cutting import Parts, cut
+from syntabula.bins.spread import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -23,7 +23,6 @@ from syntabula.models.restricted import Restricted
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
-from syntabula.table.schema.column_codes import n_codes
 from syntabula.table.schema.columns import Column
 
 _FEW_RECORDS = 100
@@ -153,7 +152,7 @@ def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
 
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:
     """Say which codes of a column satisfy its condition; no bin may do so only in part."""
-    mask = np.zeros(n_codes(column, parts.bins if parts else None), dtype=np.bool_)
+    mask = np.zeros(column.n_codes(parts.bins if parts else None), dtype=np.bool_)
     mask[[*wanted.codes]] = True
     if parts:
         spans = sorted(wanted.spans)

@@ -13,16 +13,15 @@ import numpy as np
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning
-from syntabula.marginals.engines import engine_for
+from syntabula.marginals.counting import engine_for
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import open_ledger
-from syntabula.privacy.statement_of_run import statement_of
+from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -33,14 +32,13 @@ from syntabula.synthesizers.plan import (
 from syntabula.synthesizers.release import Release
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema.column_codes import is_learned
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
     from syntabula.synthesizers.synthesizer import Synthesizer
-    from syntabula.table.files.untyped_file import UntypedFile
+    from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
@@ -52,7 +50,7 @@ def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         # What is declared takes its memory whatever is found beside it.
-        if is_whole(schema) or any(map(is_learned, schema.columns.values())):
+        if is_whole(schema) or any(c.is_learned for c in schema.columns.values()):
             check_declared_memory(method, schema)
     if method.progress is not None:
         method.progress(_READ, 0.0)
@@ -78,7 +76,7 @@ def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool
 
 def fit_table(
     method: Synthesizer,
-    source: RawTable | UntypedFile,
+    source: RawTable | DelimitedFile,
     schema: Schema | None,
     journal: Journal | None,
     *,
@@ -154,12 +152,12 @@ def fit_table(
 
 def _opened(
     method: Synthesizer, source: Any, schema: Schema | None
-) -> AbstractContextManager[RawTable | UntypedFile]:
+) -> AbstractContextManager[RawTable | DelimitedFile]:
     if not is_whole(schema) and not method.allow_observed:
-        from syntabula.table.files.untyped_file import is_untyped, untyped_file
+        from syntabula.table.files.delimited import delimited_file, is_delimited
 
-        if is_untyped(source):
-            return untyped_file(source, schema)
+        if is_delimited(source):
+            return delimited_file(source, schema)
     return nullcontext(read(source, schema))
 
 
@@ -171,7 +169,7 @@ def _opened_journal(method: Synthesizer) -> AbstractContextManager[Journal | Non
     return Journal(method.journal, must_exist=method.resume)
 
 
-def _to_find(source: RawTable | UntypedFile, schema: Schema | None) -> dict[str, PhysicalType]:
+def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
     if isinstance(source, RawTable):
         physical = {name: column.physical for name, column in source.columns.items()}

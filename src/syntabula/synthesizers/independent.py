@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.models.pgm import PGM
-from syntabula.select.one_way import OneWay
+from syntabula.select.fixed_marginals import OneWay
 from syntabula.synthesizers.marginal import Marginal
 
 

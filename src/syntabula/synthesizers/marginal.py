@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,8 +12,8 @@ from syntabula._entries import Kind
 from syntabula._planning import PlannedStep, Progress
 from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel, Model, StatesFitCost
+from syntabula.marginals.domain import Domain
+from syntabula.models.base import MarginalModel, Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
@@ -22,8 +22,6 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
-
-_BEYOND_ANY_MB = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,8 @@ class MarginalLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         model = self.model.over(domain)
-        return [_with_model(step, model, n_rows) for step in self.selector.plan(domain)]
+        steps = self.selector.plan(domain)
+        return [s.costing(model.fit_cost(s.fit, n_rows)) if s.fit else s for s in steps]
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
@@ -114,29 +113,6 @@ class Marginal(Synthesizer):
     def name(self) -> str:
         """Key of the method; of a free pair, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name
-
-
-def _with_model(step: PlannedStep, model: MarginalModel, n_rows: int) -> PlannedStep:
-    """Return a step with what fitting a bound model takes in it.
-
-    A model that states what a fit takes is asked for it, times the number of fits: for the memory that it may take,
-    and for the time that it usually takes. Of others the size is known
-    where all marginals are; a selector that keeps the model within a size has said which.
-    """
-    measured = step.cliques or step.candidates
-    if measured and isinstance(model, StatesFitCost):
-        memory_mb = model.fit_cost(measured, n_rows).memory_mb
-        seconds = step.work_seconds + step.fits * model.fit_cost(step.usual or measured, n_rows).seconds
-        return replace(step, model_cells=0, fit_mb=memory_mb, usual_seconds=None, work_seconds=seconds)
-    return replace(step, model_cells=_model_cells(model, step.cliques)) if step.cliques else step
-
-
-def _model_cells(model: MarginalModel, cliques: Sequence[Clique]) -> int:
-    """Return how many cells a bound model has after a fit to some cliques, cut off beyond any machine."""
-    try:
-        return int(min(model.memory_mb(cliques), _BEYOND_ANY_MB) * 2**20 / 8)
-    except OverflowError:
-        return int(_BEYOND_ANY_MB * 2**20 / 8)
 
 
 def _keys(kind: Kind) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from syntabula._arguments import refusal
+from syntabula._arguments import near, refusal
 from syntabula._register import load
 from syntabula.errors import ArgumentError
 
@@ -83,7 +82,7 @@ def check_arguments(method: type, unnamed: tuple[Any, ...], given: Iterable[str]
                 f"write {method.__name__}(...).with_options({wrong}=...)"
             )
     raise ArgumentError(
-        f"{method.__name__} has no argument {wrong!r}{_near(wrong, own)}; its arguments are {', '.join(own)}"
+        f"{method.__name__} has no argument {wrong!r}{near(wrong, own)}; its arguments are {', '.join(own)}"
     )
 
 
@@ -93,13 +92,8 @@ def _check_known(name: str, given: Iterable[str], known: Mapping[str, Mapping[st
         if wrong not in every:
             listed = ", ".join(every) or "none"
             raise ArgumentError(
-                f"{name} has no option {wrong!r}{_near(wrong, every)}; its options are {listed}"
+                f"{name} has no option {wrong!r}{near(wrong, every)}; its options are {listed}"
             )
-
-
-def _near(wrong: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(wrong, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _is_option(part: Any, name: str) -> bool:

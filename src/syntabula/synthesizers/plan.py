@@ -14,7 +14,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.prepare.preparation import Preparation, prepare
 from syntabula.prepare.preprocessing import BinCount
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.statement_text import folded
+from syntabula.privacy.statement import folded
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
@@ -161,7 +161,7 @@ def plan_of(
         )
     if schema is not None:
         schema.check_names(physical)
-    from syntabula.prepare.found_types import NUMBER, TEXT
+    from syntabula.prepare.found_columns import NUMBER, TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.models.genetic import Genetic
-from syntabula.select.given import AllPairs
+from syntabula.select.fixed_marginals import AllPairs
 from syntabula.synthesizers.marginal import Marginal
 
 

@@ -19,7 +19,7 @@ from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
-from syntabula.table.frames.output_types import output_type
+from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
@@ -75,7 +75,7 @@ class Release:
     ) -> Any:
         """Draw a synthetic table of the same kind as the original; this costs no privacy.
 
-        Declared columns have the types that `output_types` says, whatever the original's were: in pandas, int64 or,
+        Declared columns have the types that `output_type` says, whatever the original's were: in pandas, int64 or,
         if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
         for categories that are texts. Columns that were found are stored as in the original.
 
@@ -142,7 +142,7 @@ class Release:
                 file stays as it was.
             ResourceError: As `sample`, or if no disk holds so many rows.
         """
-        from syntabula.table.files.files import write_parts
+        from syntabula.table.files.files import write_pieces
         from syntabula.table.files.formats import file_format
 
         file = file_path("path", path)
@@ -153,7 +153,7 @@ class Release:
             from syntabula.synthesizers.row_limits import check_disk, tried_rows
 
             check_disk(file, rows, tried_rows(draw, rows, _generator(0)), types)
-        write_parts(_pieces(draw, rows, rng), file, types)
+        write_pieces(_pieces(draw, rows, rng), file, types)
         return rows
 
     def sample_columns(

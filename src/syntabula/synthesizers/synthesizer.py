@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
 from syntabula._planning import MOST_ROWS, Progress
 from syntabula.errors import ArgumentError
-from syntabula.prepare.preprocessing import BinCount, Preprocessing
-from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
 from syntabula.synthesizers.options import check_arguments, with_options

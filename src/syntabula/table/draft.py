@@ -49,6 +49,7 @@ MOST_DECIMALS = 6
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
+_NO_VALUES = "has no values; its domain is a placeholder, state a real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _OTHER_DAY = re.compile(
@@ -119,7 +120,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         present &= np.fromiter((isinstance(v, Decimal) and v.is_finite() for v in raw.values), np.bool_)
     values = raw.values[present]
     nullable = bool(values.size < raw.missing.size or not values.size)
-    note = None if values.size else "has no values; its domain is a placeholder, state a real one"
+    note = None if values.size else _NO_VALUES
     match raw.physical.kind:
         case "boolean":
             return Boolean(nullable=nullable, provenance="observed"), note
@@ -138,13 +139,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         case "datetime":
             column, zone_note = _moments(values, raw.physical.timezone, nullable)
             return column, note or zone_note
-        case "duration":
-            raise SchemaError("holds durations; convert them to a number, for instance of seconds")
-        case _:
-            raise SchemaError(
-                f"holds mixed or nested values, or of a type that no column reads ({raw.physical.name}); convert it to "
-                "text, numbers or dates, or drop it"
-            )
+    raise SchemaError(raw.physical.without_domain)
 
 
 def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
@@ -154,9 +149,7 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
             "holds numbers with a decimal comma, which are text; write them with a point to learn them"
         )
     if not labels:
-        return Categorical(("unknown",), nullable=True, provenance="observed"), (
-            "has no values; its domain is a placeholder, state a real one"
-        )
+        return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
     unique = len(labels) == values.size and values.size > FEW_VALUES
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
@@ -176,9 +169,7 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
 
 def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     if not values.size:
-        return Numeric(0, 0, integer=True, nullable=True, provenance="observed"), (
-            "has no values; its domain is a placeholder, state a real one"
-        )
+        return Numeric(0, 0, integer=True, nullable=True, provenance="observed"), _NO_VALUES
     distinct = np.unique(values)
     low, high = int(distinct[0]), int(distinct[-1])
     if distinct.size <= FEW_VALUES:
@@ -213,9 +204,7 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
     finite = values[np.isfinite(values)]
     note = None if finite.size == values.size else "holds infinite values, which count as the nearest bound"
     if not finite.size:
-        return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), (
-            note or "has no values; its domain is a placeholder, state a real one"
-        )
+        return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), note or _NO_VALUES
     low, high = float(finite.min()), float(finite.max())
     whole = bool((np.rint(finite) == finite).all()) and max(abs(low), abs(high)) <= 2**53
     if whole and nullable and note is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -47,6 +48,18 @@ class PhysicalType:
     def is_ordered(self) -> bool:
         """Whether values lie between bounds: numbers that are no labels, days and points in time."""
         return self.kind in _ORDERED and not self.is_labels
+
+    @property
+    def without_domain(self) -> str | None:
+        """Why no column can be declared for such values, and what to do; None if one can."""
+        if self.kind == "duration":
+            return "holds durations; convert them to a number, for instance of seconds"
+        if self.kind == "other":
+            return (
+                f"holds mixed or nested values, or of a type that no column reads ({self.name}); convert it to text, "
+                "numbers or dates, or drop it"
+            )
+        return None
 
     @property
     def written(self) -> PhysicalType:
@@ -148,3 +161,21 @@ class RawTable:
 
     def __repr__(self) -> str:
         return f"RawTable({len(self.columns)} columns)"
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Refuse tables without columns, repeated names and names that are not text; raises DataError."""
+    listed = list(names)
+    if not listed:
+        raise DataError("the table has no columns")
+    if any(not isinstance(name, str) for name in listed):
+        kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
+        raise DataError(
+            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
+            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
+        )
+    if twice := [name for name, count in Counter(listed).items() if count > 1]:
+        raise DataError(
+            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
+            "all but one"
+        )

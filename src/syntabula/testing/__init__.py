@@ -4,7 +4,7 @@ A plug-in's test is one line for each of its parts:
 
 Examples:
     >>> from syntabula import testing
-    >>> from syntabula.select.one_way import OneWay
+    >>> from syntabula.select.fixed_marginals import OneWay
     >>> testing.check_selector(OneWay())
 """
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from syntabula.errors import ArgumentError, SyntabulaError
+from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines import engine_for
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.models.pgm import PGM

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.engines.memory import MemoryEngine
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, random_thresholds
 from syntabula.privacy.budget import NO_PRIVACY, Budget

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syntabula.errors import DataError
+from syntabula.table.files.delimited import delimited_file
 from syntabula.table.files.files import read_table
 from syntabula.table.files.text_faults import delimited_fault, json_fault
-from syntabula.table.files.untyped_file import untyped_file
 from syntabula.table.schema.columns import Categorical, Numeric
 from syntabula.table.schema.schema import Schema
 
@@ -95,7 +95,7 @@ def test_delimited_files_are_refused_by_line(name: str, suffix: str, tmp_path: P
         with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}.*; ") as caught:
             read_table(path, schema)
         assert CANARY not in str(caught.value)
-    with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), untyped_file(path):
+    with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), delimited_file(path):
         pass
 
 

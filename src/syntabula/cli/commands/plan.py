@@ -61,12 +61,12 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
             "name the table, or give a schema of all its columns with --schema", Exit.ARGUMENTS
         )
     from syntabula.table.draft import whole_schema
-    from syntabula.table.files.untyped_file import is_untyped, untyped_file
+    from syntabula.table.files.delimited import delimited_file, is_delimited
     from syntabula.table.read import read
     from syntabula.table.schema.schema import listed, undeclared
 
-    if is_untyped(table) and not request.observed:
-        with untyped_file(table, schema) as file:
+    if is_delimited(table) and not request.observed:
+        with delimited_file(table, schema) as file:
             planned = synthesizer.plan(schema, assume_rows, physical=file.physical, types_found=True)
         return planned
     raw = read(table, schema)

@@ -27,7 +27,7 @@ from syntabula.errors import SyntabulaError
 
 if TYPE_CHECKING:
     from syntabula import PrivacyStatement, Release, Schema
-    from syntabula.cli.console import Progress
+    from syntabula._planning import Progress
 
 
 @takes_request

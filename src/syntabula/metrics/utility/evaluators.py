@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula._extras import is_installed, require
 from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics.utility.learning import Estimator, Task
@@ -40,10 +39,8 @@ class Evaluator:
 def evaluator(key: str) -> Evaluator:
     """Return an evaluator by its key; raises ArgumentError, with near misses, if there is none."""
     if key not in EVALUATORS:
-        near = difflib.get_close_matches(str(key), EVALUATORS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(
-            f"there is no evaluator {shown(key)}; evaluators are {', '.join(EVALUATORS)}{hint}"
+            f"there is no evaluator {shown(key)}; evaluators are {', '.join(EVALUATORS)}{near(key, EVALUATORS)}"
         )
     return EVALUATORS[key]
 

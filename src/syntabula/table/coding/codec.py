@@ -16,12 +16,9 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.table.coding.coercions import KINDS, Coercions, outcome
-from syntabula.table.coding.decoding import decode_column, surrogates
-from syntabula.table.coding.encoding import encode_column
+from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema.column_codes import Binned, is_learned, n_codes, span
-from syntabula.table.schema.columns import Column, Identifier
+from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 
@@ -49,18 +46,18 @@ class Codec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", MappingProxyType(dict(self.bins)))
-        needed = {n for n, c in self.schema.columns.items() if isinstance(c, Binned)}
+        needed = {n for n, c in self.schema.columns.items() if isinstance(c, Ordered)}
         if needed != set(self.bins):
             raise SchemaError(f"bins do not match the columns {sorted(needed ^ set(self.bins))}")
         for name, bins in self.bins.items():
-            lower, upper, integer = span(self.schema[name])
+            lower, upper, integer = self.schema[name].span()
             if bins.integer != integer or bins.edges[0] != lower or bins.edges[-1] != upper + integer:
                 raise SchemaError(f"bins of column {name!r} do not span its declared domain")
         object.__setattr__(self, "spreads", MappingProxyType(dict(self.spreads)))
         for name, spread in self.spreads.items():
             if name not in self.bins or len(spread.means) != self.bins[name].size:
                 raise SchemaError(f"the spread of column {name!r} does not fit its bins")
-        sizes = {n: n_codes(c, self.bins.get(n)) for n, c in self._learned().items()}
+        sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is no identifier")
         object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes)))
@@ -93,8 +90,8 @@ class Codec:
         UniformBins(bins)
         chosen = dict(fitted or {})
         for name, column in schema.columns.items():
-            if isinstance(column, Binned) and name not in chosen:
-                lower, upper, integer = span(column)
+            if isinstance(column, Ordered) and name not in chosen:
+                lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
                 chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
         return cls(schema, chosen, spreads or {})
@@ -115,7 +112,7 @@ class Codec:
             strict: Whether to raise instead of coercing. Such a failure depends on the data and is not
                 covered by the guarantee.
             found: Columns whose domains were found, which leave out some values by design: these are coerced
-                even if strict, and not told.
+                even if strict, and not reported.
 
         Returns:
             Codes of the learned columns, and what was coerced (not for release).
@@ -127,7 +124,7 @@ class Codec:
         self.schema.check_table(table)
         kept = np.ones(table.n_rows, dtype=np.bool_)
         codes: dict[str, NDArray[Any]] = {}
-        counts: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+        counts: dict[str, dict[str, int]] = {kind: {} for kind in _COERCIONS}
         none_fit: list[str] = []
         for name, column in self._learned().items():
             read = encode_column(column, table.columns[name], self.bins.get(name))
@@ -143,7 +140,7 @@ class Codec:
         coercions = Coercions(
             **counts,
             records_left_out=int(kept.size - kept.sum()),
-            outcomes={name: outcome(column) for name, column in self._learned().items()},
+            outcomes={name: _outcome(column) for name, column in self._learned().items()},
             none_fit=tuple(none_fit),
         )
         if strict and coercions:
@@ -182,8 +179,8 @@ class Codec:
         for name, column in self.schema.columns.items():
             if isinstance(column, Identifier):
                 missing = np.zeros(table.n_rows, np.bool_)
-                if is_learned(column):
-                    missing = table.column(name) == n_codes(column, None) - 1
+                if column.is_learned:
+                    missing = table.column(name) == column.n_codes() - 1
                 decoded[name] = surrogates(column, missing, first_row)
             else:
                 bins, spread = self.bins.get(name), self.spreads.get(name)
@@ -214,7 +211,7 @@ class Codec:
         schema = Schema.from_json(document["schema"])
         if learned is not None:
             # Releases were once made that had learned nothing of identifiers.
-            for name in [n for n, c in schema.columns.items() if is_learned(c) and n not in learned]:
+            for name in [n for n, c in schema.columns.items() if c.is_learned and n not in learned]:
                 schema = schema.with_column(name, replace(schema[name], nullable=False))
         try:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
@@ -223,9 +220,84 @@ class Codec:
             raise SchemaError(f"the cuts or spreads of a codec cannot be read: {error}") from None
         bins = {}
         for name, inner in cuts.items():
-            lower, upper, integer = span(schema[name])
+            lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
         return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()})
 
     def _learned(self) -> dict[str, Column]:
-        return {n: c for n, c in self.schema.columns.items() if is_learned(c)}
+        return {n: c for n, c in self.schema.columns.items() if c.is_learned}
+
+
+_COERCIONS = {
+    "clipped": "some values lie outside the declared bounds and count as the nearest bound",
+    "rounded": "some values of an integer column are not whole and were rounded",
+    "unknown": "some values are not declared categories",
+    "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
+    "missing": "some cells are missing though the column is not nullable, and their records are left out",
+}
+"""A sentence for each kind of coercion; for those of cells without a code, what becomes of them is added."""
+
+
+def _outcome(column: Column) -> str:
+    """Say what becomes of a cell that holds no value of a column's domain, by its declaration alone."""
+    if isinstance(column, Categorical) and column.open:
+        return "count as the category for all others"
+    return (
+        "count as missing" if column.nullable else "their records are left out, as the column is not nullable"
+    )
+
+
+_NONE = {
+    "unknown": "no value is a declared category: check the kind and the categories in the schema,",
+    "unreadable": "no cell can be read as the declared kind: check it in the schema,",
+}
+"""Sentences where all cells that hold something have no code."""
+
+
+@dataclass(frozen=True, repr=False)
+class Coercions:
+    """What did not fit the declared domain: exact counts, for the operator's eyes only, never for release.
+
+    Attributes:
+        clipped: Per column, number of values outside the bounds.
+        rounded: Per column, number of values that are not whole though declared integer.
+        unknown: Per column, number of values that are no declared category.
+        unreadable: Per column of a text file, number of cells that the declared kind does not read.
+        missing: Per column, number of missing cells of a column that is not nullable.
+        records_left_out: Number of records that could not be encoded.
+        outcomes: Per column, what becomes of unknown and unreadable cells.
+        none_fit: Columns of which all cells that hold something are unknown or unreadable.
+    """
+
+    clipped: Mapping[str, int] = field(default_factory=dict)
+    rounded: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+    records_left_out: int = 0
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    none_fit: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns with any coercion."""
+        return tuple(dict.fromkeys(name for kind in _COERCIONS for name in getattr(self, kind)))
+
+    def describe(self) -> list[str]:
+        """Return one sentence for all columns with the same coercion, without counts or values."""
+        columns: dict[str, list[str]] = {}
+        for kind, text in _COERCIONS.items():
+            for name in getattr(self, kind):
+                sentence, then = (_NONE[kind], "so that all") if name in self.none_fit else (text, "and")
+                ending = f" {then} {self.outcomes[name]}" if kind in _NONE and name in self.outcomes else ""
+                columns.setdefault(sentence + ending, []).append(repr(name))
+        return [
+            f"column{'s' if len(names) > 1 else ''} {', '.join(names)}: {sentence}"
+            for sentence, names in columns.items()
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self.columns)
+
+    def __repr__(self) -> str:
+        return f"Coercions(columns={list(self.columns)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,20 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
-from syntabula.table.coding.instants import day_of, first_and_last_moment
-from syntabula.table.schema.column_codes import Binned, all_labels, n_codes
 from syntabula.table.schema.columns import (
     LABEL_TYPES,
-    MICROSECONDS,
     Boolean,
     Categorical,
     Column,
-    Date,
-    Datetime,
+    ColumnBase,
     Identifier,
-    Numeric,
+    Ordered,
     type_of,
 )
 
@@ -61,17 +56,17 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
         ArgumentError: If the column can never be so; shows what was given, and nothing of an observed domain.
     """
     missing, codes, spans = False, set(), []
-    listed = all_labels(column) if isinstance(column, Categorical) else ()
+    listed = column.labels if isinstance(column, Categorical) else ()
     labels = {label: code for code, label in enumerate(listed)}
     for one in _alternatives(name, condition):
         if _is_missing(one):
             missing = True
             if not column.nullable:
                 raise ArgumentError(f"where asks for missing cells of column {name!r}, which has none")
-        elif isinstance(column, Binned):
+        elif isinstance(column, Ordered):
             spans.append(_span(name, column, (None, None) if one is ... else one))
         elif one is ...:
-            codes |= set(range(n_codes(column, None) - column.nullable))
+            codes |= set(range(column.n_values))
         elif isinstance(column, Identifier):
             raise ArgumentError(
                 f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; only "
@@ -153,7 +148,7 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _hint(name: str, column: Column, value: object) -> str:
+def _hint(name: str, column: ColumnBase, value: object) -> str:
     """Say what a column can be, unless that was read off the data."""
     where = f"see release.schema[{name!r}]"
     if column.provenance == "observed":
@@ -161,22 +156,14 @@ def _hint(name: str, column: Column, value: object) -> str:
     if isinstance(column, Boolean):
         return "it is True or False"
     if isinstance(column, Categorical):
-        labels = [str(label) for label in all_labels(column)]
-        near = difflib.get_close_matches(str(value), labels, n=3)
+        hint = near(value, column.labels, 3).removeprefix("; ")
         other = f"unlisted values are {column.other_label!r} there; " if column.open else ""
-        return other + (f"did you mean {', '.join(map(repr, near))}?" if near else where)
-    assert isinstance(column, Binned)
-    places = (
-        f" with {column.decimals} decimals"
-        if isinstance(column, Numeric) and column.decimals is not None
-        else ""
-    )
-    whole = " in whole numbers" if isinstance(column, Numeric) and column.integer else ""
-    step = f" by the {column.resolution}" if isinstance(column, Datetime) else ""
-    return f"it goes from {column.lower} to {column.upper}{places}{whole}{step}"
+        return other + (hint or where)
+    assert isinstance(column, Ordered)
+    return f"it goes from {column.lower} to {column.upper}{column.grain}"
 
 
-def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | float]:
+def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int | float]:
     """Return the points that a value or a range stands for, the last one excluded."""
     if not isinstance(given, tuple):
         ends: tuple[Any, Any] = (given, given)
@@ -187,20 +174,18 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
             f"where gives {shown(given)} for column {name!r}; a range is a tuple (first, last)"
         )
     try:
-        first, last = (_points(column, _plain(end)) if end is not None else None for end in ends)
+        first, last = (column.written(_plain(end)) if end is not None else None for end in ends)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
-            f"where gives {shown(given)} for column {name!r}, which cannot be read as {_read_as(column)}; {_HOW}"
+            f"where gives {shown(given)} for column {name!r}, which cannot be read as {column.in_words}; {_HOW}"
         ) from None
     if first is not None and last is not None and first[0] > last[1]:
         raise ArgumentError(
             f"where gives {shown(given)} for column {name!r}; the range is empty, as its ends are reversed"
         )
     low, high = (None if first is None else first[0]), (None if last is None else last[1])
-    if isinstance(column, Numeric) and column.grid() is None:
+    if (grid := column.grid()) is None:
         return _real_span(name, column, given, low, high)
-    grid = column.grid()
-    assert grid is not None
     least = grid[0] if low is None else max(grid[0], math.ceil(low))
     most = grid[1] if high is None else min(grid[1], math.floor(high))
     if least > most:
@@ -211,7 +196,7 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
 
 
 def _real_span(
-    name: str, column: Numeric, given: object, low: Fraction | None, high: Fraction | None
+    name: str, column: Ordered, given: object, low: Fraction | None, high: Fraction | None
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
     # Compared as they were written: a number may be too large for a float.
@@ -231,28 +216,3 @@ def _real_span(
     # The last number belongs to the range. Beside the upper bound, which shares its bin, it is given up.
     stop = math.nextafter(most, math.inf)
     return least, stop if stop < upper else most
-
-
-def _points(column: Binned, value: object) -> tuple[Fraction, Fraction]:
-    """Return the first and the last point that a value stands for, between points if the column has none there."""
-    if isinstance(column, Date):
-        day = Fraction(day_of(value))
-        return day, day
-    if isinstance(column, Datetime):
-        unit = MICROSECONDS[column.resolution]
-        first, last = first_and_last_moment(value, column.timezone)
-        return Fraction(first, unit), Fraction(last, unit)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise TypeError
-    # The shortest text of a float is the number that was meant.
-    number = Fraction(Decimal(repr(value)) if isinstance(value, float) else value)
-    scaled = number * 10 ** (column.decimals or 0)
-    return scaled, scaled
-
-
-def _read_as(column: Binned) -> str:
-    if isinstance(column, Date):
-        return "a day"
-    if isinstance(column, Datetime):
-        return f"a time {'without' if column.timezone is None else 'with'} a zone, or a day"
-    return "a number"

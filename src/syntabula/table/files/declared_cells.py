@@ -19,7 +19,7 @@ outside the domain.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -27,21 +27,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.frames.duckdb_columns import quoted, read_relation
-from syntabula.table.frames.object_columns import microseconds, object_array
+from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
+from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.schema.column_codes import all_labels
-from syntabula.table.schema.columns import (
-    Boolean,
-    Categorical,
-    Column,
-    Date,
-    Datetime,
-    Identifier,
-    Numeric,
-    time_zone,
-)
+from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema
+from syntabula.table.schema.time_columns import microseconds, time_zone
 
 _WHOLE = r"[+-]?[0-9]+"
 NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))"
@@ -52,37 +43,6 @@ _TRUE = "('true', 't', 'yes', 'y', '1', '1.0')"
 _FALSE = "('false', 'f', 'no', 'n', '0', '0.0')"
 _EPOCH = dt.datetime(1970, 1, 1)
 _TEXT = PhysicalType("text", "VARCHAR")
-
-
-def declared_type(column: Column) -> PhysicalType:
-    """Return the stored type that a column has where no type is stored."""
-    match column:
-        case Date():
-            return PhysicalType("date", "DATE")
-        case Datetime(timezone=None):
-            return PhysicalType("datetime", "TIMESTAMP")
-        case Datetime(timezone=zone):
-            return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=zone)
-        case Boolean(spelling="true/false"):
-            return PhysicalType("boolean", "BOOLEAN")
-        case Boolean(spelling=spelling):
-            return PhysicalType("boolean", spelling)
-        case Numeric():
-            whole = column.integer or column.decimals == 0
-            return _integers(int(column.upper)) if whole else PhysicalType("float", "DOUBLE")
-        case Categorical() if column.label_type is bool:
-            return PhysicalType("boolean", "BOOLEAN")
-        case Categorical() if column.label_type is int:
-            return _integers(max(int(label) for label in all_labels(column)))
-        case Categorical() if column.label_type is float:
-            return PhysicalType("float", "DOUBLE")
-        case Identifier(integer=True):
-            return PhysicalType("integer", "BIGINT")
-    return _TEXT
-
-
-def _integers(largest: int) -> PhysicalType:
-    return PhysicalType("integer", "BIGINT" if largest < 2**63 else "UBIGINT")
 
 
 def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) -> str:
@@ -145,10 +105,34 @@ def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[d
     return read_declared(database, [*texts.values()], schema)
 
 
+def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    """Read columns of text as `declared_cells` says.
+
+    Args:
+        texts: The cells of each column [n], None where there is nothing.
+        schema: Declares the columns.
+
+    Returns:
+        The columns, and the number of rows.
+    """
+    arrays, selected = {}, []
+    for i, cells in enumerate(texts.values()):
+        arrays[f"v{i}"] = object_array([text or "" for text in cells])
+        arrays[f"m{i}"] = np.fromiter((text is None for text in cells), np.bool_, count=len(cells))
+        selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END")
+    with connection() as database:
+        in_order(database)
+        database.register("texts", arrays)
+        database.execute(
+            f"CREATE TABLE cells AS SELECT {written_cells(selected, [*texts], schema)} FROM texts"
+        )
+        return interruptible(database, lambda: read_declared(database, [*texts], schema))
+
+
 def _read_as(schema: Schema, name: str) -> PhysicalType:
     # Identifiers are made anew, whatever is written in them.
     learned = name in schema and not isinstance(schema[name], Identifier)
-    return declared_type(schema[name]) if learned else _TEXT
+    return schema[name].stored if learned else _TEXT
 
 
 def stripped(text: str) -> str:

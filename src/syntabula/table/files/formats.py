@@ -1,4 +1,4 @@
-"""File formats by suffix, and what every reader and writer of files shares."""
+"""File formats by suffix, and what readers and writers of files share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from syntabula._arguments import path as file_path
-from syntabula.errors import ArgumentError
+from syntabula._files import not_a_file
+from syntabula.errors import ArgumentError, DataError
 from syntabula.table.raw import TEXT_FORMATS, Container
 
 Compression = Literal["none", "gzip", "zstd"]
@@ -23,6 +24,9 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+DELIMITERS = ",;\t|"
+"""Characters that may lie between the cells of delimited text."""
+
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )
@@ -52,3 +56,24 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}")
     return FileFormat(container, compression)
+
+
+def check_readable(path: str, *, once: bool = False) -> None:
+    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
+
+    Args:
+        path: Path of an input.
+        once: Whether it is read once from beginning to end, as this process's standard input can be.
+
+    Raises:
+        DataError: If it is no file, is not there, or may not be read.
+    """
+    if kind := not_a_file(path, standard_input=once):
+        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
+    if not os.path.exists(path):
+        raise DataError(f"there is no file {path!r}; check the path")
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror}") from None

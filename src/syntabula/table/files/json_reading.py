@@ -11,11 +11,10 @@ import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.files.declared_texts import read_texts
-from syntabula.table.frames.duckdb_columns import connection, one_file, quoted
+from syntabula.table.database import connection, interruptible, one_file, quoted
+from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
-from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import RawColumn
+from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -44,8 +43,6 @@ def read_json_lines(
     Raises:
         DataError: If a line is not a JSON object, or there is none and no schema; names the line, never its content.
     """
-    from syntabula.table.frames.frames import check_names
-
     if is_whole(schema):
         return _declared(_rows(path, compression, msgspec.Raw), schema)
     # What is declared is read as it is written.
@@ -73,18 +70,18 @@ def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
         try:
             lines = interruptible(database, lambda: database.execute(query).fetchall())
         except duckdb.Error:
-            raise DataError(_explained(path, compression)) from None
+            raise DataError(_fault(path, compression)) from None
     decoder = msgspec.json.Decoder(dict[str, cell])
     rows = []
     for (text,) in lines:
         try:
             rows.append(decoder.decode(text))
         except (msgspec.DecodeError, RecursionError):
-            raise DataError(_explained(path, compression)) from None
+            raise DataError(_fault(path, compression)) from None
     return rows
 
 
-def _explained(path: str, compression: str) -> str:
+def _fault(path: str, compression: str) -> str:
     from syntabula.table.files.text_faults import json_fault
 
     known = json_fault(path, compression)

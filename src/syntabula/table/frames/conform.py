@@ -1,9 +1,10 @@
-"""Bring decoded columns to the types of the original table, as far as these can hold their values."""
+"""The types of columns in synthetic tables: those that follow from a declaration, or those of the original table."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,42 @@ from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
 from syntabula.table.frames.slices import sliced, slices
-from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
-from syntabula.table.schema.columns import SPELLINGS
+from syntabula.table.raw import Container, PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
 
-_DAY = 86_400_000_000
+_DAY = MICROSECONDS["day"]
 _EXACT = 2**53
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20
+
+
+def output_type(column: Column, container: Container) -> PhysicalType:
+    """Return the type of a declared column in a data frame or file.
+
+    It follows from the declaration and the kind of table. How the original stored the column has no part in it, as one
+    cell may decide that: a blank makes floats of the whole numbers of a pandas column, and objects of its flags.
+
+    Whole numbers have 64 bits. In pandas they are int64, flags are bool, and both are of the nullable types Int64 and
+    boolean where cells may be missing; texts are what pandas makes of texts, and days are points in time at
+    midnight, as pandas has no type for days. Elsewhere each kind has a type of its own that knows missing cells.
+
+    Args:
+        column: The declaration.
+        container: Library or file format.
+    """
+    stored, pandas = column.stored, container == "pandas"
+    match stored.kind:
+        case "integer":
+            name = {"BIGINT": "int64", "UBIGINT": "uint64"}[stored.name]
+            if container == "polars" or (pandas and column.nullable):
+                name = {"int64": "Int64", "uint64": "UInt64"}[name]
+            return replace(stored, name=name)
+        case "boolean" if container not in ("csv", "tsv"):
+            # How text spells flags is of no account elsewhere.
+            return replace(stored, name="boolean" if pandas and column.nullable else "bool")
+        case "date" if pandas:
+            return PhysicalType("datetime", "datetime64[us]")
+    return stored
 
 
 def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
@@ -154,3 +184,10 @@ def as_integers(column: RawColumn, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return values of an integer type, zero where missing."""
     zero = column.values.dtype.type(0)
     return sliced(column, narrowest(column, dtype), lambda part: np.where(part.missing, zero, part.values))
+
+
+def held_unit(column: RawColumn, unit: str) -> str:
+    """Return a unit of time if it can hold the column's present values in 64 bits, else "us"."""
+    present = column.values[~column.missing]
+    beyond = unit == "ns" and present.size and np.abs(present).max() > np.iinfo(np.int64).max // 1000
+    return "us" if beyond else unit

@@ -6,8 +6,7 @@ the table; if it has a name, a warning says so.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +16,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
 from syntabula.table.frames.slices import CELLS_AT_ONCE
-from syntabula.table.raw import Container, Origin, RawColumn, RawTable
+from syntabula.table.raw import Container, Origin, RawColumn, RawTable, check_names
 
 _LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
 _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"
@@ -28,7 +27,7 @@ def from_frame(frame: Any) -> RawTable:
 
     Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
     to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which is read cell by cell where a schema declares it (see `untyped`), and not at all elsewhere. Text
+    kind "other", which is read cell by cell where a schema declares it (see `retyping`), and not at all elsewhere. Text
     that is not valid Unicode is unreadable, cell by cell.
 
     Args:
@@ -74,24 +73,6 @@ def _from_any(frame: Any) -> RawTable:
         ) from None
 
 
-def check_names(names: Iterable[Any]) -> None:
-    """Refuse tables without columns, repeated names and names that are not text; raises DataError."""
-    listed = list(names)
-    if not listed:
-        raise DataError("the table has no columns")
-    if any(not isinstance(name, str) for name in listed):
-        kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
-        raise DataError(
-            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
-            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
-        )
-    if twice := [name for name, count in Counter(listed).items() if count > 1]:
-        raise DataError(
-            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
-            "all but one"
-        )
-
-
 def _table(columns: dict[str, RawColumn], n_rows: int, container: Container) -> RawTable:
     return RawTable(columns, n_rows, Origin(container, {n: c.physical.written for n, c in columns.items()}))
 
@@ -118,7 +99,7 @@ def _from_polars(frame: Any) -> RawTable:
 
 
 def _from_arrow(table: Any) -> RawTable:
-    from syntabula.table.frames.arrow_columns import read_chunks
+    from syntabula.table.frames.arrow_tables import read_chunks
 
     check_names(table.column_names)
     pairs = zip(table.column_names, table.columns, strict=True)
@@ -126,8 +107,7 @@ def _from_arrow(table: Any) -> RawTable:
 
 
 def _from_relation(relation: Any) -> RawTable:
-    from syntabula.table.frames.duckdb_columns import read_relation
-    from syntabula.table.interrupts import is_interrupt
+    from syntabula.table.database import is_interrupt, read_relation
 
     check_names(relation.columns)
     try:
@@ -194,7 +174,7 @@ def to_frame(
 
         polars = require("polars", "polars")
         return polars.DataFrame([polars_columns.make_series(n, c, known.get(n)) for n, c in typed.items()])
-    from syntabula.table.frames.arrow_columns import make_array
+    from syntabula.table.frames.arrow_tables import make_array
 
     return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
 

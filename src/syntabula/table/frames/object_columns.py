@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.frames.slices import sliced
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.schema.time_columns import MICROSECOND, microseconds, time_zone
 
-MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _FIRST_DAY = dt.date(1970, 1, 1).toordinal()
 _EXACT = 2**53
+_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
 def object_array(values: list[Any]) -> NDArray[Any]:
@@ -26,6 +27,11 @@ def object_array(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def in_microseconds(values: NDArray[Any], unit: str) -> NDArray[Any]:
+    """Return times [n] of a unit, "s", "ms", "us" or "ns", in whole microseconds, rounded down."""
+    return values // 1000 if unit == "ns" else values * _MICROSECONDS[unit]
 
 
 def is_missing(value: object) -> bool:
@@ -131,8 +137,6 @@ def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) 
 
 def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
     """Say whether moments become objects again: in a zone that is known here, and within the calendar in any zone."""
-    from syntabula.table.schema.columns import time_zone
-
     if zone is None:
         return True
     try:
@@ -151,11 +155,6 @@ def exact_integers(values: list[int]) -> NDArray[Any] | None:
     return np.array(values, dtype=np.uint64) if low >= 0 and high < 2**64 else None
 
 
-def microseconds(moment: dt.datetime) -> int:
-    """Return microseconds since 1970-01-01, of the wall clock, or of UTC if the moment has a zone."""
-    return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
-
-
 def to_objects(column: RawColumn) -> NDArray[Any]:
     """Return a column as Python objects [n], None where missing."""
     return sliced(column, object, _objects)
@@ -167,8 +166,6 @@ def _objects(column: RawColumn) -> NDArray[Any]:
         case "date":
             values = [dt.date.fromordinal(_FIRST_DAY + d) for d in _where(column)]
         case "datetime" if column.physical.timezone is not None:
-            from syntabula.table.schema.columns import time_zone
-
             zone = time_zone(column.physical.timezone)
             values = [(_EPOCH_UTC + dt.timedelta(microseconds=m)).astimezone(zone) for m in _where(column)]
         case "datetime":

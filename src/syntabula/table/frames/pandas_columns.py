@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.errors import SchemaError
-from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import (
     column_from_objects,
+    in_microseconds,
     is_missing,
     object_array,
     text_column,
@@ -34,7 +35,7 @@ def read_series(name: str, series: Any) -> RawColumn:
     pandas = require("pandas", "pandas")
     dtype = series.dtype
     if isinstance(dtype, pandas.ArrowDtype):
-        from syntabula.table.frames.arrow_columns import read_chunks
+        from syntabula.table.frames.arrow_tables import read_chunks
 
         column = read_chunks(name, require("pyarrow", "arrow").chunked_array(series.array.__arrow_array__()))
         return _renamed(column, str(dtype))
@@ -115,10 +116,8 @@ def _renamed(column: RawColumn, printed: str) -> RawColumn:
 def _times(values: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
     """Return whole microseconds, rounded down."""
     unit, count = np.datetime_data(values.dtype)
-    numbers = values.view(np.int64) * count
-    per_unit = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}[unit]
-    scaled = np.where(missing, 0, numbers) * per_unit
-    return RawColumn(scaled // 1000 if unit == "ns" else scaled, missing, physical)
+    numbers = np.where(missing, 0, values.view(np.int64) * count)
+    return RawColumn(in_microseconds(numbers, unit), missing, physical)
 
 
 def _string_name(dtype: Any) -> str:
@@ -162,7 +161,7 @@ def _objects(column: RawColumn) -> Any:
 
 
 def _make_arrow(column: RawColumn) -> Any:
-    from syntabula.table.frames.arrow_columns import make_array, parse_type
+    from syntabula.table.frames.arrow_tables import make_array, parse_type
 
     pandas, name = require("pandas", "pandas"), column.physical.name.removesuffix("[pyarrow]")
     if parse_type(name) is None:
@@ -262,11 +261,7 @@ def _make_times(column: RawColumn) -> Any:
     pandas = require("pandas", "pandas")
     matched = _TIMES.fullmatch(column.physical.name)
     family = "datetime64" if column.physical.kind == "datetime" else "timedelta64"
-    unit = matched[2] if matched else "us"
-    if unit == "ns":
-        present = column.values[~column.missing]
-        fits = not present.size or np.abs(present).max() < np.iinfo(np.int64).max // 1000
-        unit = "ns" if fits else "us"
+    unit = held_unit(column, matched[2] if matched else "us")
     none = np.iinfo(np.int64).min
     series = pandas.Series(
         sliced(

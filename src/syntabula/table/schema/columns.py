@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.column_base import (
-    BIN_COUNT,
     FLAG,
+    LABEL_TYPES,
     ColumnBase,
+    Label,
+    Ordered,
     Provenance,
     declare,
+    integers_to,
     left_out,
-    require_order,
+    plain_label,
+    type_of,
     unless,
 )
-from syntabula.table.schema.declared_values import LABEL_TYPES, Label, plain_bound, plain_label, type_of
+from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
-
-if TYPE_CHECKING:
-    from syntabula.table.raw import PhysicalType
 
 __all__ = [
     "COLUMN_TYPES",
@@ -41,6 +41,7 @@ __all__ = [
     "Identifier",
     "Label",
     "Numeric",
+    "Ordered",
     "Provenance",
     "Resolution",
     "time_zone",
@@ -48,73 +49,6 @@ __all__ = [
 ]
 
 MAX_CATEGORIES = 10_000_000
-MAX_DECIMALS = 15
-MAX_GRID = 2**50
-"""Largest grid point of a decimal column: x * 10**decimals then rounds back to the same point in float64."""
-
-
-@dataclass(frozen=True)
-class Numeric(ColumnBase):
-    """Numbers between two bounds, both included; others count as the nearest bound.
-
-    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000 where no other exists,
-    are categorical.
-
-    Attributes:
-        lower: Lower bound. Integers are kept exactly, up to 64 bits.
-        upper: Upper bound; may equal the lower one (a constant).
-        integer: Whether values are whole numbers.
-        decimals: Number of decimal places of values that are not whole; None for any.
-        bins: Number of bins, where the codec's default does not suit.
-
-    Raises:
-        SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
-    """
-
-    kind: ClassVar[str] = "numeric"
-    lower: int | float
-    upper: int | float
-    _: KW_ONLY
-    integer: bool = False
-    decimals: int | None = None
-    bins: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
-        for side in ("lower", "upper"):
-            object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
-        require_order(self.lower <= self.upper)
-        if self.integer:
-            # Each of them may fit one that the other does not.
-            integer_dtype(int(self.lower), int(self.upper))
-        if self.decimals is not None:
-            self._check_decimals(self.decimals)
-
-    def _check_decimals(self, decimals: int) -> None:
-        if self.integer:
-            raise SchemaError("integer columns have no decimals; drop one of the two")
-        low, high = self._decimal_grid(decimals)
-        if low > high:
-            raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
-        if max(abs(low), abs(high)) > MAX_GRID:
-            raise SchemaError(
-                "bounds this large cannot keep that many decimals exactly; allow fewer decimals"
-            )
-
-    def _decimal_grid(self, decimals: int) -> tuple[int, int]:
-        low, high = (Decimal(repr(b)).scaleb(decimals) for b in (self.lower, self.upper))
-        return math.ceil(low), math.floor(high)
-
-    def grid(self) -> tuple[int, int] | None:
-        """First and last grid point, in units of 10**-decimals; None for numbers of any precision."""
-        if self.integer:
-            return int(self.lower), int(self.upper)
-        return None if self.decimals is None else self._decimal_grid(self.decimals)
-
-    def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as numbers; None if it can."""
-        return unless(physical, {"integer", "float", "decimal"}, self.kind)
 
 
 @dataclass(frozen=True)
@@ -158,7 +92,7 @@ class Categorical(ColumnBase):
             self._check_width()
 
     def _check_width(self) -> None:
-        every = [int(label) for label in (*self.categories, *([self.other_label] if self.open else []))]
+        every = [int(label) for label in self.labels]
         try:
             integer_dtype(min(every), max(every))
         except SchemaError:
@@ -178,6 +112,27 @@ class Categorical(ColumnBase):
     def label_type(self) -> type[Label]:
         """Type of all categories: str, int, float or bool."""
         return type(self.categories[0])
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Label of every code but missing."""
+        return (*self.categories, self.other_label) if self.open else self.categories
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes but missing."""
+        return len(self.categories) + self.open
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Type of the labels where the source has none."""
+        if self.label_type is int:
+            return integers_to(max(map(int, self.labels)))
+        return {
+            str: PhysicalType("text", "VARCHAR"),
+            bool: PhysicalType("boolean", "BOOLEAN"),
+            float: PhysicalType("float", "DOUBLE"),
+        }[self.label_type]
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot hold the categories; None if it can."""
@@ -220,6 +175,16 @@ class Boolean(ColumnBase):
                 f"{shown(self.spelling)}"
             )
 
+    @property
+    def n_values(self) -> int:
+        """Number of codes but missing."""
+        return 2
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Type of flags where the source has none; its name is how they are spelled, unless as true and false."""
+        return PhysicalType("boolean", "BOOLEAN" if self.spelling == SPELLINGS[0] else self.spelling)
+
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column stored in this way cannot be read as true or false; None if it can."""
         return unless(physical, {"boolean"}, self.kind)
@@ -254,6 +219,21 @@ class Identifier(ColumnBase):
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers have neither prefix nor width; drop them")
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes but missing: whatever is there is one."""
+        return 1
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it is learned which values are missing."""
+        return self.nullable
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Type of the new values where the source has none."""
+        return PhysicalType("integer", "BIGINT") if self.integer else PhysicalType("text", "VARCHAR")
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Return None: identifiers are not read, so they may be stored in any way."""

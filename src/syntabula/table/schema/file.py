@@ -13,15 +13,14 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import datetime as dt
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from syntabula._arguments import near, shown
 from syntabula._arguments import path as file_path
-from syntabula._arguments import shown
 from syntabula._files import not_a_file, whole_file
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
@@ -65,7 +64,7 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
     if len(raw) > MAX_BYTES:
         raise SchemaError(f"schema file {path} is larger than {MAX_BYTES} bytes")
     try:
-        return make(**parts_of_document(_document(raw, path)))
+        return make(**fields_of_document(_document(raw, path)))
     except SchemaError as error:
         raise SchemaError(f"schema file {path}: {error}") from None
 
@@ -103,7 +102,7 @@ def document_of(columns: Mapping[str, Column], label: str | None, others: str | 
     return {"version": VERSION, **named, "columns": stated, **further}
 
 
-def parts_of_document(document: object) -> dict[str, Any]:
+def fields_of_document(document: object) -> dict[str, Any]:
     """Read the columns, the label and the others of a schema.
 
     Args:
@@ -153,9 +152,7 @@ def _column_from_document(name: str, body: object) -> Column:
         raise SchemaError(f"{where} must be a mapping such as {{kind: boolean}}")
     kind = body.get("kind")
     if not isinstance(kind, str) or kind not in COLUMN_TYPES:
-        near = difflib.get_close_matches(str(kind), COLUMN_TYPES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{hint}")
+        raise SchemaError(f"{where}: kind must be one of {', '.join(COLUMN_TYPES)}{near(kind, COLUMN_TYPES)}")
     column_type = COLUMN_TYPES[kind]
     _refuse_unknown(where, body, ["kind", *(f.name for f in dataclasses.fields(column_type))])
     values = {key: value for key, value in body.items() if key != "kind"}
@@ -188,9 +185,8 @@ def _time(name: str, value: object, kind: str) -> dt.date:
 def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -> None:
     for key in document:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"allowed are {', '.join(known)}"
-            raise SchemaError(f"{where} has an unknown key {key!r}; {hint}")
+            hint = near(key, known) or f"; allowed are {', '.join(known)}"
+            raise SchemaError(f"{where} has an unknown key {key!r}{hint}")
 
 
 def _checked(path: str | Path) -> Path:

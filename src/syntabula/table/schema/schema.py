@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.errors import ObservedDomainError, SchemaError
 from syntabula.table.schema.columns import Column, ColumnBase, Provenance
-from syntabula.table.schema.file import document_of, parts_of_document, read_schema, write_document
+from syntabula.table.schema.file import document_of, fields_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
@@ -75,12 +74,12 @@ class Schema:
         if not isinstance(other, Schema):
             return NotImplemented
         # In order: the order of columns is part of what is declared.
-        return self._told() == other._told()
+        return self._declared() == other._declared()
 
     def __hash__(self) -> int:
-        return hash(self._told())
+        return hash(self._declared())
 
-    def _told(self) -> tuple[object, ...]:
+    def _declared(self) -> tuple[object, ...]:
         return self.label, self.others, *self.columns.items()
 
     def __repr__(self) -> str:
@@ -101,7 +100,7 @@ class Schema:
         try:
             return self.columns[name]
         except (KeyError, TypeError):
-            raise SchemaError(f"there is no column {shown(name)}{_near(name, self)}") from None
+            raise SchemaError(f"there is no column {shown(name)}{near(name, self, 3)}") from None
 
     @property
     def provenance(self) -> dict[Provenance, tuple[str, ...]]:
@@ -147,7 +146,7 @@ class Schema:
             # For more, another table is the likelier mistake than other names.
             likely = absent if len(absent) <= 3 else []
             hints = "".join(
-                f"; for {name!r}{_near(name, extra)[1:]}" for name in likely if _near(name, extra)
+                f"; for {name!r}{hint.removeprefix(';')}" for name in likely if (hint := near(name, extra, 3))
             )
             raise SchemaError(
                 f"the table has no column {listed(absent)}{hints}; rename or add the column, or take it out "
@@ -173,7 +172,7 @@ class Schema:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Schema:
         """Rebuild a schema from what `to_json` returned; raises SchemaError on anything else."""
-        return cls(**parts_of_document(document))
+        return cls(**fields_of_document(document))
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
@@ -241,13 +240,6 @@ def _check_name(name: object) -> None:
 
 def _kinds() -> str:
     return ", ".join(c.__name__ for c in get_args(Column))
-
-
-def _near(name: object, known: Any) -> str:
-    close = difflib.get_close_matches(str(name), list(known), n=3)
-    if not close and (same := [k for k in known if k.casefold() == str(name).casefold()]):
-        close = same[:3]
-    return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:

@@ -6,22 +6,23 @@ import datetime as dt
 import re
 import zoneinfo
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula._arguments import one_of, shown
 from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
-    ColumnBase,
+    Ordered,
+    clip_integers,
     declare,
     require_order,
     unless,
 )
-
-if TYPE_CHECKING:
-    from syntabula.table.raw import PhysicalType
 
 Resolution = Literal["day", "hour", "minute", "second", "millisecond", "microsecond"]
 
@@ -35,12 +36,15 @@ MICROSECONDS: dict[str, int] = {
 }
 """Length of each resolution in microseconds."""
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
+_DAY_WRITTEN = len("2020-01-31")
 _OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")
 
 
 @dataclass(frozen=True)
-class Date(ColumnBase):
+class Date(Ordered):
     """Calendar days between two days, both included.
 
     Attributes:
@@ -79,9 +83,41 @@ class Date(ColumnBase):
             return "is stored with a time zone but declared date; declare it datetime with a timezone"
         return unless(physical, {"date", "datetime"}, self.kind)
 
+    @property
+    def in_words(self) -> str:
+        """What its values are."""
+        return "a day"
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Type of days where the source has none."""
+        return PhysicalType("date", "DATE")
+
+    def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
+        """Return days since 1970-01-01 of days or times, and how many were clipped; see `Ordered.points`."""
+        days = values if kind == "date" else values // MICROSECONDS["day"]
+        return *clip_integers(days, *self.grid()), 0
+
+    def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
+        """Return days at points, and their type."""
+        return points, PhysicalType("date", "date")
+
+    def written(self, value: object) -> tuple[Fraction, Fraction]:
+        """Return, twice, the point of a date, a midnight without a zone, or ISO 8601 text; see `Ordered.written`."""
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value)
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is not None or value.time() != dt.time():
+                raise ValueError
+            value = value.date()
+        if not isinstance(value, dt.date):
+            raise TypeError
+        day = Fraction((value - _EPOCH.date()).days)
+        return day, day
+
 
 @dataclass(frozen=True)
-class Datetime(ColumnBase):
+class Datetime(Ordered):
     """Points in time between two bounds, both included, on a grid of the given resolution.
 
     Attributes:
@@ -112,6 +148,10 @@ class Datetime(ColumnBase):
             if not isinstance(moment, dt.datetime):
                 raise SchemaError(f"{side} must be a day with a time of day, such as a datetime.datetime")
             object.__setattr__(self, side, moment)
+        if self.timezone is not None:
+            time_zone(self.timezone)
+        elif self.lower.tzinfo is not None or self.upper.tzinfo is not None:
+            raise SchemaError("the bounds have a time zone but the column has none; state timezone")
         low, high = self.bounds()
         require_order(low <= high)
         first, last = self.grid()
@@ -120,14 +160,7 @@ class Datetime(ColumnBase):
 
     def bounds(self) -> tuple[int, int]:
         """Both bounds in microseconds since 1970-01-01, in UTC where there is a zone."""
-        zone = dt.UTC if self.timezone is None else time_zone(self.timezone)
-        return self._microseconds(self.lower, zone), self._microseconds(self.upper, zone)
-
-    def _microseconds(self, bound: dt.datetime, zone: dt.tzinfo) -> int:
-        if self.timezone is None and bound.tzinfo is not None:
-            raise SchemaError("the bounds have a time zone but the column has none; state timezone")
-        aware = bound if bound.tzinfo is not None else bound.replace(tzinfo=zone)
-        return (aware - _EPOCH) // dt.timedelta(microseconds=1)
+        return microseconds(self._in_zone(self.lower)), microseconds(self._in_zone(self.upper))
 
     def grid(self) -> tuple[int, int]:
         """First and last grid point, in units of the resolution since 1970-01-01."""
@@ -141,6 +174,64 @@ class Datetime(ColumnBase):
             stored, remedy = ("without", "drop") if physical.timezone is None else ("with", "state")
             return f"is stored {stored} a time zone, unlike declared; {remedy} timezone in the schema"
         return unless(physical, {"datetime"}, self.kind)
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Type of points in time where the source has none."""
+        if self.timezone is None:
+            return PhysicalType("datetime", "TIMESTAMP")
+        return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=self.timezone)
+
+    @property
+    def in_words(self) -> str:
+        """What its values are."""
+        return f"a time {'without' if self.timezone is None else 'with'} a zone, or a day"
+
+    @property
+    def grain(self) -> str:
+        """How far points lie apart, in words."""
+        return f" by the {self.resolution}"
+
+    def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
+        """Return the points of times, and how many of these were clipped; see `Ordered.points`."""
+        inside, clipped = clip_integers(values, *self.bounds())
+        return clip_integers(inside // MICROSECONDS[self.resolution], *self.grid())[0], clipped, 0
+
+    def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
+        """Return times at points, and their type."""
+        name = "datetime64[us]" if self.timezone is None else f"datetime64[us, {self.timezone}]"
+        return points * MICROSECONDS[self.resolution], PhysicalType("datetime", name, timezone=self.timezone)
+
+    def written(self, value: object) -> tuple[Fraction, Fraction]:
+        """Return the first and the last point of a datetime, which is one, of a date, which is all of a day, or of text.
+
+        Text is in ISO 8601. Times without a zone are read in that of the column. See `Ordered.written`.
+        """
+        if isinstance(value, str):
+            text = value.strip()
+            is_day = len(text) == _DAY_WRITTEN
+            value = dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
+        unit = MICROSECONDS[self.resolution]
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is not None and self.timezone is None:
+                raise ValueError
+            moment = Fraction(microseconds(self._in_zone(value)), unit)
+            return moment, moment
+        if not isinstance(value, dt.date):
+            raise TypeError
+        days = (value, value + dt.timedelta(days=1))
+        first, after = (microseconds(self._in_zone(dt.datetime.combine(d, dt.time()))) for d in days)
+        return Fraction(first, unit), Fraction(after - 1, unit)
+
+    def _in_zone(self, moment: dt.datetime) -> dt.datetime:
+        if moment.tzinfo is not None or self.timezone is None:
+            return moment
+        return moment.replace(tzinfo=time_zone(self.timezone))
+
+
+def microseconds(moment: dt.datetime) -> int:
+    """Return microseconds since 1970-01-01, of the wall clock, or of UTC if the moment has a zone."""
+    return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
 
 
 def _plain(bound: object) -> object:

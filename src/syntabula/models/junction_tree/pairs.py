@@ -1,0 +1,302 @@
+"""The tables of pairs of columns that no clique of a calibrated junction tree holds together, in one pass.
+
+Given the separator between them, columns on either side of an edge are independent. So each branch of the tree sends the
+probabilities of its columns given its separator, all side by side, from the leaves inwards; a pair is found in the
+clique where its two columns meet. A clique's table is read a few times in all, and each product is one of matrices.
+The pass ends in the centroid of each part, so that over each edge the lighter side is carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syntabula.marginals.domain import Clique
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.junction_tree.tree import JunctionTree, inwards
+from syntabula.models.tables import arranged, axes_outside, sum_over
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What one clique sends to the next one inwards.
+
+    Attributes:
+        position: The clique.
+        reader: The next clique inwards; -1 in a centroid.
+        separator: What both hold.
+        sent: Columns beyond the separator that are still asked for further inwards.
+    """
+
+    position: int
+    reader: int
+    separator: Clique
+    sent: Clique
+
+
+def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
+    """Say what each clique sends, so that each pair of columns meets in a clique."""
+    partners: dict[str, set[str]] = {}
+    for one, other in wanted:
+        partners.setdefault(one, set()).add(other)
+        partners.setdefault(other, set()).add(one)
+    weights = [0] * len(tree.cliques)
+    for column in partners:
+        home = tree.holder((column,))
+        assert home is not None
+        weights[home] += tree.domain.size(column)
+    steps = []
+    for ways in inwards(tree, weights):
+        below: dict[int, set[str]] = {}
+        for position, reader, separator in ways:
+            held = below.setdefault(position, set()).union(tree.cliques[position])
+            sent = [c for c in partners if c in held and c not in separator and partners[c] - held]
+            below.setdefault(reader, set()).update(held)
+            steps.append(Sending(position, reader, separator, tuple(sent)))
+    return steps
+
+
+def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
+    """Return the most cells that messages hold at one time."""
+    waiting: dict[int, int] = {}
+    held = most = 0
+    for step in steps:
+        made = tree.domain.cells(step.separator) * sum(tree.domain.size(c) for c in step.sent)
+        held += made
+        most = max(most, held)
+        waiting[step.reader] = waiting.get(step.reader, 0) + made
+        held -= waiting.pop(step.position, 0)
+    return most
+
+
+_CELLS_AT_ONCE = 10_000_000
+"""Cells that messages may hold at one time (40 MB in single precision)."""
+
+
+def pairs_across(
+    tree: JunctionTree, tables: Sequence[FloatArray], wanted: Sequence[Clique]
+) -> dict[Clique, FloatArray]:
+    """Return the probabilities of pairs, the axes of each in its order.
+
+    Args:
+        tree: The tree.
+        tables: Probabilities of its cliques.
+        wanted: Pairs of columns that no clique holds together.
+    """
+    return _found(tree, tables, list(wanted), 0)
+
+
+def _found(
+    tree: JunctionTree, tables: Sequence[FloatArray], wanted: list[Clique], side: int
+) -> dict[Clique, FloatArray]:
+    """Find pairs in one pass or, where messages would take too much room, in several for fewer columns each."""
+    if not wanted:
+        return {}
+    steps = plan_pass(tree, wanted)
+    cells = most_cells(tree, steps)
+    if cells <= _CELLS_AT_ONCE:
+        return _run(tree, tables, wanted, steps, {})
+    if len(wanted) > 1:
+        wanted.sort(key=lambda pair: pair[side])
+        half = len(wanted) // 2
+        return {
+            pair: table
+            for part in (wanted[:half], wanted[half:])
+            for pair, table in _found(tree, tables, part, 1 - side).items()
+        }
+    # One pair alone has a single column carried: some of its codes at a time.
+    (pair,) = wanted
+    carried = next(c for step in steps for c in step.sent)
+    size = tree.domain.size(carried)
+    rows = max(1, size * _CELLS_AT_ONCE // cells)
+    parts = [
+        _run(tree, tables, wanted, steps, {carried: slice(start, start + rows)})[pair]
+        for start in range(0, size, rows)
+    ]
+    return {pair: np.concatenate(parts, axis=pair.index(carried))}
+
+
+@dataclass(frozen=True)
+class _Message:
+    """What a branch of the tree says of its columns.
+
+    Attributes:
+        separator: What the branch shares with the clique that reads this.
+        codes: Where the codes of each column are.
+        table: Their probabilities given the separator [one axis per column of it, codes of all one after the other].
+    """
+
+    separator: Clique
+    codes: Mapping[str, slice]
+    table: FloatArray
+
+    def about(self, columns: Sequence[str]) -> _Message:
+        """Return the message about some of its columns."""
+        if len(columns) == len(self.codes):
+            return self
+        if not columns:
+            return _Message(self.separator, {}, self.table[..., :0])
+        return _joined(self.separator, {c: self.table[..., self.codes[c]] for c in columns})
+
+
+def _joined(separator: Clique, parts: Mapping[str, FloatArray]) -> _Message:
+    """Join what is said of several columns, each table [one axis per column of the separator, codes]."""
+    codes, start = {}, 0
+    for column, part in parts.items():
+        codes[column] = slice(start, start + part.shape[-1])
+        start += part.shape[-1]
+    return _Message(separator, codes, np.concatenate(list(parts.values()), axis=-1))
+
+
+def _run(
+    tree: JunctionTree,
+    tables: Sequence[FloatArray],
+    wanted: Sequence[Clique],
+    steps: Sequence[Sending],
+    codes: Mapping[str, slice],
+) -> dict[Clique, FloatArray]:
+    """Make one pass; a column that `codes` names is carried with these codes alone."""
+    found = _Found(wanted)
+    waiting: dict[int, list[_Message]] = {}
+    for step in steps:
+        inside = _Inside(tree, step.position, tables[step.position])
+        messages = waiting.pop(step.position, [])
+        joint = _joint(inside, messages, step, codes)
+        _add_pairs(found, inside, messages, joint)
+        if joint:
+            waiting.setdefault(step.reader, []).append(_conditional(joint, inside))
+    _add_independent(found, waiting.get(-1, []))
+    return found.tables
+
+
+def _joint(
+    inside: _Inside, messages: Sequence[_Message], step: Sending, codes: Mapping[str, slice]
+) -> _Message | None:
+    """Join what branches say with what a clique says of its own columns; None if nothing is asked for."""
+    parts = {
+        c: inside.sum((*step.separator, c))[..., codes.get(c, slice(None))]
+        for c in step.sent
+        if c in inside.clique
+    }
+    for message in messages:
+        onward = message.about([c for c in message.codes if c in step.sent])
+        if onward.codes:
+            joint = inside.carry(onward, step.separator)
+            parts |= {c: joint[..., part] for c, part in onward.codes.items()}
+    return _joined(step.separator, parts) if parts else None
+
+
+def _add_pairs(found: _Found, inside: _Inside, messages: Sequence[_Message], joint: _Message | None) -> None:
+    """Add pairs of a branch's column with one of the clique that reads it, and with one of another branch."""
+    for axis, column in enumerate(joint.separator if joint else ()):
+        if joint and found.missing(joint.codes, [column]):
+            others = tuple(i for i in range(len(joint.separator)) if i != axis)
+            found.add(sum_over(joint.table, others), {column: slice(None)}, joint.codes)
+    for number, message in enumerate(messages):
+        for column in inside.clique:
+            one = message.about(found.missing(message.codes, [column]))
+            if one.codes:
+                found.add(inside.carry(one, (column,)), {column: slice(None)}, one.codes)
+        for other in messages[number + 1 :]:
+            one = message.about(found.missing(message.codes, other.codes))
+            two = other.about(found.missing(other.codes, message.codes))
+            if one.codes:
+                lighter, heavier = sorted((one, two), key=lambda m: m.table.shape[-1])
+                block = _flat(inside.carry(lighter, heavier.separator)).T @ _flat(heavier.table)
+                found.add(block, lighter.codes, heavier.codes)
+
+
+def _conditional(joint: _Message, inside: _Inside) -> _Message:
+    """Divide by the separator's probabilities, in place: of columns given the separator, as a message is."""
+    below = inside.sum(joint.separator)
+    inverse = np.divide(1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny)
+    np.multiply(joint.table, inverse[..., None], out=joint.table)
+    return joint
+
+
+def _add_independent(found: _Found, messages: Sequence[_Message]) -> None:
+    """Add pairs of columns of different trees, which are independent."""
+    alone = [(c, message.table[part]) for message in messages for c, part in message.codes.items()]
+    for number, (one_column, one_table) in enumerate(alone):
+        for other_column, other_table in alone[number + 1 :]:
+            block = np.multiply.outer(one_table, other_table)
+            found.add(block, {one_column: slice(None)}, {other_column: slice(None)})
+
+
+class _Found:
+    """Pairs, as they are found.
+
+    Args:
+        wanted: The pairs that are asked for.
+    """
+
+    def __init__(self, wanted: Sequence[Clique]) -> None:
+        self.tables: dict[Clique, FloatArray] = {}
+        self._left = set(wanted)
+
+    def missing(self, columns: Iterable[str], others: Iterable[str]) -> list[str]:
+        """Return the columns that have a pair with one of the others which is not found yet."""
+        others = list(others)
+        return [c for c in columns if any((c, o) in self._left or (o, c) in self._left for o in others)]
+
+    def add(self, block: FloatArray, rows: Mapping[str, slice], columns: Mapping[str, slice]) -> None:
+        """Take the tables of pairs from a block [codes of some columns, codes of others]."""
+        for one, its_codes in rows.items():
+            for other, others_codes in columns.items():
+                for pair, table in (((one, other), block), ((other, one), block.T)):
+                    if pair in self._left:
+                        part = (its_codes, others_codes) if table is block else (others_codes, its_codes)
+                        self.tables[pair] = table[part].copy()
+                        self._left.remove(pair)
+
+
+class _Inside:
+    """The table of one clique, and sums of it.
+
+    Args:
+        tree: The tree.
+        position: The clique.
+        table: Its probabilities.
+    """
+
+    def __init__(self, tree: JunctionTree, position: int, table: FloatArray) -> None:
+        self.clique = tree.cliques[position]
+        self._domain = tree.domain
+        self._sums = {self.clique: table}
+
+    def sum(self, columns: Clique) -> FloatArray:
+        """Return the probabilities of some columns, in their order, summed once from the smallest table at hand."""
+        wanted = self._domain.canonical(columns)
+        if wanted not in self._sums:
+            held = min((c for c in self._sums if set(wanted) <= set(c)), key=lambda c: self._sums[c].size)
+            self._sums[wanted] = sum_over(self._sums[held], axes_outside(held, wanted))
+        return arranged(self._sums[wanted], wanted, columns)
+
+    def carry(self, message: _Message, target: Clique) -> FloatArray:
+        """Return the joint probabilities of some columns of the clique and a message's [*columns, codes]."""
+        shared = tuple(c for c in message.separator if c in target)
+        gone = tuple(c for c in message.separator if c not in target)
+        new = tuple(c for c in target if c not in message.separator)
+        kept = self._domain.shape(shared)
+        left = self.sum((*shared, *new, *gone)).reshape(
+            *kept, self._domain.cells(new), self._domain.cells(gone)
+        )
+        axes = [message.separator.index(c) for c in (*shared, *gone)]
+        right = message.table.transpose(*axes, len(axes))
+        right = right.reshape(*kept, self._domain.cells(gone), right.shape[-1])
+        product = _for_products(left) @ right
+        placed = (*shared, *new)
+        product = product.reshape(*self._domain.shape(placed), right.shape[-1])
+        return product.transpose(*(placed.index(c) for c in target), len(placed))
+
+
+def _for_products(table: FloatArray) -> FloatArray:
+    """Return matrices [..., rows, columns] that a matrix product takes without stepping through them one by one."""
+    return table if table.itemsize in table.strides[-2:] else np.ascontiguousarray(table)
+
+
+def _flat(table: FloatArray) -> FloatArray:
+    """Return a table with all axes but the last joined."""
+    return table.reshape(-1, table.shape[-1])

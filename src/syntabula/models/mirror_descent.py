@@ -1,0 +1,194 @@
+"""Estimation: the distribution that is nearest to noisy marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.factor_graph import FactorGraph, ImpossibleError
+from syntabula.models.junction_tree.elimination import Order
+from syntabula.models.tables import axes_outside
+from syntabula.models.targets import Target
+
+_MOST_MOMENTUM = 0.95
+_LEAST_STEP = 1e-300
+_SETTLE_EVERY = 16
+_SINGLE = 1e-5
+
+
+def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
+    """Return the floating-point type for the tables of a model that need only be as exact as noise leaves them.
+
+    In single precision a count of all records is off by some millionth part, which is to stay below a tenth of
+    the least standard deviation. Potentials, losses and gradients are held in double precision in any case.
+    """
+    measured = [t for t in targets if t.weight.any()]
+    heaviest = max(float(t.weight.max()) for t in measured)
+    coarse = all(t.noise for t in measured) and heaviest * (_SINGLE * total) ** 2 <= 1
+    return np.dtype(np.float32 if coarse else np.float64)
+
+
+def estimate(
+    domain: Domain,
+    order: Order,
+    targets: Sequence[Target],
+    start: Mapping[Clique, FloatArray],
+    total: float,
+    *,
+    iterations: int,
+    tolerance: float,
+    stop_at_noise: bool,
+) -> tuple[dict[Clique, FloatArray], np.dtype[Any]]:
+    """Fit one table of log-potentials per clique by entropic mirror descent with momentum.
+
+    Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
+    distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
+    inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
+    at the current marginals, and on in the direction of the last step (Polyak 1964); it is kept if L falls.
+    If it does not, the momentum is dropped (O'Donoghue and Candes 2015), and the step made shorter.
+
+    Args:
+        domain: The columns.
+        order: In which they are summed out; see `eliminate`.
+        targets: What to fit.
+        start: Log-potentials to start from, by clique; 0 for a clique that is not in it.
+        total: Number of records.
+        iterations: At most so many steps.
+        tolerance: Stop when L falls by less than this part of itself over ten steps.
+        stop_at_noise: Stop when no clique is farther from its measurement than noise explains.
+
+    Returns:
+        The potentials, one table per target, and the precision in which their product can be worked out.
+    """
+    precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
+    objective = _Objective(domain, order, targets, total, precision)
+    theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
+    try:
+        losses, gradient = objective(theta)
+    except ImpossibleError:  # a start so far out that nothing is possible is no start
+        theta = np.zeros(theta.shape)
+        losses, gradient = objective(theta)
+    before, momentum = theta, 0
+    moves = _moves([t.clique for t in targets])
+    explained = np.array([t.explained for t in targets])
+    step = 1.0 / max(t.curvature(total) for t in targets)
+    history = [float(losses.sum())]
+    for _ in range(iterations):
+        if stop_at_noise and np.all(losses <= explained):
+            break
+        keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
+        trial = theta - step * gradient
+        if keep:
+            trial += keep * (theta - before)
+        try:
+            new_losses, new_gradient = objective(trial)
+        except ImpossibleError:
+            new_losses = np.full(losses.shape, np.inf)
+        if new_losses.sum() < history[-1]:
+            before, theta, losses, gradient = theta, trial, new_losses, new_gradient
+            step *= 1.05 if momentum else 1.5
+            momentum += 1
+            history.append(float(losses.sum()))
+            if len(history) % _SETTLE_EVERY == 0:
+                before, theta = (
+                    objective.joined(_settled(objective.split(x), moves)) for x in (before, theta)
+                )
+            if len(history) > 10 and history[-11] - history[-1] <= tolerance * max(history[-1], 1e-12):
+                break
+        else:
+            step *= 0.7 if momentum else 0.5
+            before, momentum = theta, 0
+            if step < _LEAST_STEP:
+                break
+    potentials = {t.clique: p for t, p in zip(targets, objective.split(theta), strict=True)}
+    return potentials, objective.precision
+
+
+class _Objective:
+    """The loss of each target at some potentials, and its gradient by the target's counts.
+
+    The tables of all targets lie one after the other in one vector, so that a step touches them all at once.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        order: Order,
+        targets: Sequence[Target],
+        total: float,
+        precision: np.dtype[Any],
+    ) -> None:
+        factors = [tuple(domain.index(c) for c in t.clique) for t in targets]
+        self._graph = FactorGraph(domain.sizes, factors, order)
+        self._shapes = [t.mean.shape for t in targets]
+        self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
+        self._starts = [0, *self._ends[:-1]]
+        self._mean = self.joined([t.mean for t in targets])
+        self._weight = self.joined([t.weight for t in targets])
+        self._total = total
+        self.precision = precision
+
+    def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
+        """Return the vector of some tables, one per target."""
+        return np.concatenate([t.ravel() for t in tables])
+
+    def split(self, vector: FloatArray) -> list[FloatArray]:
+        """Return the tables of a vector."""
+        return [
+            vector[start:end].reshape(shape)
+            for start, end, shape in zip(self._starts, self._ends, self._shapes, strict=True)
+        ]
+
+    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses [targets] and the gradient [cells]; raises ImpossibleError as the graph does."""
+        difference = self._probabilities(theta)
+        difference *= self._total
+        difference -= self._mean
+        gradient = difference * self._weight
+        difference *= gradient
+        return 0.5 * np.add.reduceat(difference, self._starts), gradient
+
+    def _probabilities(self, theta: FloatArray) -> FloatArray:
+        """Return the model's probabilities of all cells, found in as many digits as noise leaves."""
+        tables = [np.subtract(t, t.max(), dtype=self.precision) for t in self.split(theta)]
+        for table in tables:
+            np.exp(table, out=table)
+        try:
+            marginals = self._graph.marginals(tables)
+        except ImpossibleError:
+            if self.precision == np.float64:
+                raise
+            self.precision = np.dtype(np.float64)  # whose exponents reach ten times as far
+            return self._probabilities(theta)
+        return np.concatenate([t.ravel() for t in marginals], dtype=np.float64)
+
+
+def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return which tables hold which smaller ones, wide ones first: numbers, and axes that only the first has."""
+    wide = sorted(range(len(cliques)), key=lambda i: -len(cliques[i]))
+    return [
+        (i, j, axes_outside(cliques[i], cliques[j]))
+        for i in wide
+        for j in wide
+        if set(cliques[j]) < set(cliques[i])
+    ]
+
+
+def _settled(
+    theta: Sequence[FloatArray], moves: Sequence[tuple[int, int, tuple[int, ...]]]
+) -> list[FloatArray]:
+    """Move what a table says of some of its columns alone to the table of those columns; the model stays the same.
+
+    Where two measurements disagree on a column that they share, each step raises one table and lowers the other
+    by the same function of that column, without end. Moved to a common place the two cancel.
+    """
+    settled = [t.copy() for t in theta]
+    for i, j, axes in moves:
+        part = settled[i].mean(axis=axes, keepdims=True)
+        settled[i] -= part
+        settled[j] += part.squeeze(axes)
+    return settled

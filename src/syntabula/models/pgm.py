@@ -1,0 +1,271 @@
+"""Private-PGM: a graphical model fitted to noisy marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from syntabula._arguments import count, flag, megabytes, normalise, positive
+from syntabula._memory import available_bytes
+from syntabula.marginals.consistency import consistent_total
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.models.base import MarginalModel, bound, check_sample
+from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
+from syntabula.models.junction_tree.sample import sample_given, sample_rows
+from syntabula.models.junction_tree.tree import (
+    JunctionTree,
+    check_memory,
+    elimination_order,
+    junction_tree,
+    junction_tree_memory_mb,
+    memory_with_each_mb,
+    tree_of,
+)
+from syntabula.models.mirror_descent import estimate
+from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.models.tables import aligned, arranged
+from syntabula.models.targets import Target, joined_targets
+
+_CHEAP_MB = 100.0
+"""A tree of this size is made within a second."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PGM(MarginalModel):
+    """The maximum-entropy distribution nearest to noisy marginals, as factors on a junction tree.
+
+    McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential privacy"
+    (Private-PGM). Measurements weigh by the inverse variance of their noise, as maximum likelihood asks;
+    early versions of the public code weighed by the inverse standard deviation. The number of records is the
+    inverse-variance weighted mean of the measurements' sums, at least 1: under noise that drowns everything it
+    may be 1. The papers take a fixed number of steps towards the optimum (AIM and tab_bench 1,000 a round, MST
+    10,000 at the end); here steps have momentum, and end as the options say.
+
+    Attributes:
+        iterations: At most so many steps of mirror descent in one fit.
+        tolerance: A fit stops when ten steps improve the loss by less than this part. Where a fit can stop at the
+            noise it hardly matters; with little noise a smaller one comes nearer and may take many times as long.
+        stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
+            Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
+        max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
+    """
+
+    kind: ClassVar[str] = "pgm"
+
+    iterations: int = 2000
+    tolerance: float = 1e-3
+    stop_at_noise: bool = True
+    max_memory_mb: float = 1000.0
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
+    _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
+    _held: JunctionTree | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        return bound(self._domain)
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self._total
+
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        """Maximal cliques of the junction tree."""
+        return tuple(self.domain.canonical(c) for c in self._tree.cliques)
+
+    @cached_property
+    def _layout(self) -> Domain:
+        """The columns in the order of all tables within: large ones last, so that inner loops are long."""
+        sizes = zip(self.domain.columns, self.domain.sizes, strict=True)
+        return Domain.from_sizes(dict(sorted(sizes, key=lambda column: column[1])))
+
+    @cached_property
+    def _tree(self) -> JunctionTree:
+        """The tree that the last fit has made; anew for a model that was loaded."""
+        return self._held or junction_tree(self._layout, self._potentials)
+
+    @cached_property
+    def _tables(self) -> list[FloatArray]:
+        """Probabilities of the tree's cliques: made when first asked for, as estimation does without them."""
+        return clique_tables(self._tree, self._potentials, self._precision)
+
+    def over(self, domain: Domain) -> Self:
+        """Return an unfitted model (uniform, total 1) with the same options over a domain."""
+        return replace(
+            self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64), _held=None
+        )
+
+    def memory_mb(self, cliques: Sequence[Clique]) -> float:
+        """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
+        return junction_tree_memory_mb(self.domain, cliques)
+
+    def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> list[float]:
+        """Return `memory_mb([*cliques, candidate])` for each candidate, all at once."""
+        return memory_with_each_mb(self.domain, cliques, candidates)
+
+    def fit(self, measurements: Sequence[Measurement]) -> Self:
+        """Return a model fitted to all given measurements, started from this one's potentials.
+
+        Args:
+            measurements: At least one; a clique may be measured more than once.
+
+        Raises:
+            ArgumentError: If there is none, or values do not have the shape of their clique.
+            SchemaError: If a clique names an unknown column.
+            ResourceError: If the junction tree would be too large; nothing was allocated.
+        """
+        check_measurements(self.domain, measurements)
+        order = elimination_order(self._layout, [m.clique for m in measurements])
+        tree = tree_of(self._layout, order)
+        check_memory(tree, self.max_memory_mb)
+        total = consistent_total(measurements)
+        targets = joined_targets(self._layout, measurements)
+        start = self._start(targets, total)
+        self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
+        potentials, precision = estimate(
+            self._layout,
+            order,
+            targets,
+            start,
+            total,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            stop_at_noise=self.stop_at_noise,
+        )
+        return replace(self, _total=total, _potentials=potentials, _precision=precision, _held=tree)
+
+    def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
+        """Return log-potentials to start from: those known, and for a new clique what takes the model there.
+
+        With log(y / mu) as its potential a model with marginal mu gets the marginal y (one step of iterative
+        proportional fitting), which is the solution where new cliques form a tree. Cells whose difference
+        noise explains are left as the model has them.
+        """
+        start = dict(self._potentials)
+        new = [t for t in targets if t.clique not in start]
+        if start:
+            for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
+                start[target.clique] = target.correction(believed * (total / self._total))
+            return start
+        # The first start: every column on its own, as its smallest measured clique has it.
+        for column in self.domain.columns:
+            holding = [t for t in new if column in t.clique and t.weight.any()]
+            if holding:
+                smallest = min(holding, key=lambda t: t.mean.size)
+                table = np.log(smallest.margin(column, total))
+                start[smallest.clique] = start.get(smallest.clique, 0.0) + aligned(
+                    table, (column,), smallest.clique
+                )
+        return {
+            t.clique: np.array(np.broadcast_to(start[t.clique], t.mean.shape))
+            for t in new
+            if t.clique in start
+        }
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
+        wanted = [tuple(c) for c in cliques]
+        for clique in wanted:
+            self.domain.canonical(clique)  # names columns that do not exist
+        tree = self._tree_for(wanted)
+        tables = (
+            self._tables if tree is self._tree else clique_tables(tree, self._potentials, self._precision)
+        )
+        found = marginal_probabilities(tree, tables, wanted, self.max_memory_mb)
+        return [np.multiply(self._total, table, dtype=np.float64) for table in found]
+
+    def _tree_for(self, wanted: Sequence[Clique]) -> JunctionTree:
+        """Return a tree that holds all wide marginals, if making it is quicker than to find each across the tree."""
+        across = [c for c in wanted if len(c) > 2 and self._tree.holder(c) is None]
+        if not across:
+            return self._tree
+        most = min(self.max_memory_mb, max(_CHEAP_MB, len(across) * self._tree.cells * 8 / 2**20))
+        held = [*self._potentials, *across]
+        if junction_tree_memory_mb(self._layout, held) > most:
+            return self._tree
+        return junction_tree(self._layout, held)
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows by rounding; with `given`, draw the other columns exactly conditionally.
+
+        Raises:
+            ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
+            ResourceError: If so many rows would not fit the memory of any machine.
+        """
+        check_sample(self.domain, n, given)
+        if given is None:
+            return self._in_order(sample_rows(self._tree, self._tables, int(n), rng))
+        return self._in_order(sample_given(self._tree, self._tables, given, rng))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the distribution times one weight per code of some columns, exactly."""
+        probability, tables = weigh(self._tree, self._tables, weights)
+        return Restricted(probability, lambda n, rng: self._in_order(sample_rows(self._tree, tables, n, rng)))
+
+    def _in_order(self, rows: EncodedTable) -> EncodedTable:
+        return EncodedTable(self.domain, tuple(rows.column(c) for c in self.domain.columns))
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
+        cliques = [self.domain.canonical(c) for c in self._potentials]
+        facts = {
+            **stored_facts(self),
+            "cliques": [list(c) for c in cliques],
+            "precision": self._precision.name,
+        }
+        tables = [
+            np.ascontiguousarray(arranged(p, c, wanted))
+            for (c, p), wanted in zip(self._potentials.items(), cliques, strict=True)
+        ]
+        return facts, {f"potential/{i}": t for i, t in enumerate(tables)}
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            domain, _, _ = read_facts(cls, facts)
+            return {f"potential/{i}": 8 * domain.cells(c) for i, c in enumerate(facts["cliques"])}
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        with whole_model():
+            domain, total, options = read_facts(cls, facts)
+            model = cls(**options).over(domain)
+            cliques = [tuple(c) for c in facts["cliques"]]
+            tables = [np.asarray(arrays[f"potential/{i}"], dtype=np.float64) for i in range(len(cliques))]
+            fits = len(tables) == len(arrays) and all(
+                t.shape == domain.shape(c) for t, c in zip(tables, cliques, strict=True)
+            )
+            canonical = [model._layout.canonical(c) for c in cliques]
+            potentials = {
+                wanted: np.ascontiguousarray(arranged(t, c, wanted))
+                for t, c, wanted in zip(tables, cliques, canonical, strict=True)
+            }
+            finite = all(np.isfinite(p).all() for p in potentials.values())
+            if not fits or len(potentials) < len(tables) or not finite:
+                raise ValueError
+            precision = np.dtype(
+                {"float32": np.float32, "float64": np.float64}[facts.get("precision", "float64")]
+            )
+            model = replace(model, _total=total, _potentials=potentials, _precision=precision)
+            # What the file says may be more than this machine has.
+            available = available_bytes()
+            machine_mb = math.inf if available is None else available / 2**20
+            check_memory(model._tree, min(model.max_memory_mb, machine_mb))
+            return model

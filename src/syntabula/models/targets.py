@@ -1,0 +1,162 @@
+"""What a model is fitted to: the measurements of each clique, joined; and the same as goals for soft rows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.consistency import project_simplex
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.tables import arranged, axes_outside, sum_over
+
+Numbers = NDArray[np.float32]
+
+_LEAST_PROBABILITY = 1e-9
+_SIGNIFICANT = 3.0
+"""Standard deviations beyond which a difference of one cell is taken for more than noise."""
+_UNKNOWN = 1e-6
+"""Cells whose precision is below this part of their table's largest one were not measured."""
+_UNKNOWN_WEIGHT = 1e-12
+"""The same of the square of the precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """All measurements of one clique, joined by inverse variance.
+
+    Attributes:
+        clique: Columns in the order of the domain.
+        mean: Weighted mean of the measured counts.
+        weight: Inverse variance of the mean, for each cell; 0 where nothing was measured.
+        noise: Loss that the true table is expected to have here: half for each cell with noise.
+    """
+
+    clique: Clique
+    mean: FloatArray
+    weight: FloatArray
+    noise: float
+
+    @property
+    def explained(self) -> float:
+        """Loss that noise still explains: two standard deviations above what it gives the true table, and 4.
+
+        Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
+        loss has a long tail: 3 for two cells would be passed by one true table in twenty, and trying to fit
+        that one costs hundreds of steps in vain.
+        """
+        return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
+
+    def curvature(self, total: float) -> float:
+        """Return how much a cell's gradient changes with its log-potential, at most: its weight times its count.
+
+        A count is taken for as large as its standard deviation if it was measured smaller.
+        """
+        sigma = np.sqrt(np.divide(1.0, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
+        counts = np.minimum(np.maximum(self.mean, sigma), total)
+        return float((self.weight * counts).max())
+
+    def margin(self, column: str, total: float) -> FloatArray:
+        """Return the probabilities of one column that are nearest to the measured counts, none quite zero."""
+        counts = project_simplex(sum_over(self.mean, axes_outside(self.clique, (column,))), total)
+        above: FloatArray = np.maximum(counts, _LEAST_PROBABILITY * total)
+        return above / total
+
+    def correction(self, believed: FloatArray) -> FloatArray:
+        """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""
+        if not self.weight.any():
+            return np.zeros(self.weight.shape)
+        sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
+        least = np.minimum(believed, sigma / 2) + _LEAST_PROBABILITY * believed.sum()
+        known = np.where(
+            np.abs(self.mean - believed) > _SIGNIFICANT * sigma, np.maximum(self.mean, least), believed
+        )
+        ratio: FloatArray = np.log((known + least) / (believed + least))
+        return ratio
+
+
+def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
+    """Join measurements of the same columns, so that each clique is looked at once a step.
+
+    Columns in several cliques that were not measured alone get a target of weight 0.
+    """
+    sums: dict[Clique, list[FloatArray]] = {}
+    noisy: dict[Clique, bool] = {}
+    for m in measurements:
+        clique = domain.canonical(m.clique)
+        values, weight = arranged(m.values, m.clique, clique), 1.0 / arranged(m.variances, m.clique, clique)
+        if clique in sums:
+            sums[clique][0] += values * weight
+            sums[clique][1] += weight
+        else:
+            sums[clique] = [values * weight, weight.copy()]
+        noisy[clique] = noisy.get(clique, True) and bool(np.all(m.sigma))
+    targets = []
+    for clique, (weighted, weight) in sums.items():
+        # A cell that was not measured has a standard deviation beyond any count: no noise to explain.
+        cells = np.count_nonzero(weight > _UNKNOWN_WEIGHT * weight.max()) if noisy[clique] else 0
+        targets.append(Target(clique, weighted / weight, weight, cells / 2))
+    # Columns that several cliques share need a table of their own, see _settled.
+    shared = Counter(c for t in targets for c in t.clique)
+    for column, n in shared.items():
+        if n > 1 and (column,) not in sums:
+            zeros = np.zeros(domain.size(column))
+            targets.append(Target((column,), zeros, zeros, 0.0))
+    return targets
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What rows should have of one marginal, one number for each cell.
+
+    Attributes:
+        clique: Columns in the order of the domain.
+        wanted: Probability of each cell.
+        precision: One over its standard deviation; 0 where nothing was measured.
+        weight: What a squared difference counts.
+        explained: Sum of squared standardised differences that noise explains: two deviations above its mean.
+    """
+
+    clique: Clique
+    wanted: Numbers
+    precision: Numbers
+    weight: Numbers
+    explained: float
+
+
+def make_goals(
+    targets: Sequence[Target], total: float, *, newest: Collection[Clique] = (), emphasis: float = 1.0
+) -> list[Goal]:
+    """Return a goal for each target.
+
+    A squared difference counts in proportion to one over the standard deviation of its noise, and more for the
+    newest targets: equation 6 of Chen, Gong, Wang, MargNet.
+
+    Args:
+        targets: Counts to reach, with cliques in the order of the domain.
+        total: Number of records.
+        newest: Cliques that weigh more than others.
+        emphasis: How much more.
+    """
+    largest = max(float(np.sqrt(t.weight.max())) for t in targets)
+    goals = []
+    for target in targets:
+        sharpness = np.sqrt(target.weight)
+        sharpness[sharpness <= _UNKNOWN * sharpness.max()] = 0
+        noisy = np.count_nonzero(sharpness) if target.noise else 0
+        importance = (emphasis if target.clique in newest else 1.0) / largest
+        goals.append(
+            Goal(
+                target.clique,
+                wanted=(target.mean / total).astype(np.float32),
+                precision=(sharpness * total).astype(np.float32),
+                weight=(sharpness * importance).astype(np.float32),
+                explained=noisy + 2 * math.sqrt(2 * noisy),
+            )
+        )
+    return goals

@@ -1,0 +1,166 @@
+"""Codes are merged where noise drowns them, and selectors start from that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.counting import MemoryEngine
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import Measurement
+from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.select.merged_codes import ONE_WAY, MergedStart, coarsen
+
+
+def coarsened(
+    columns: Mapping[str, Sequence[float]], sigma: float, *, pair_sigma: float = 0.0, least: float = 4.0
+) -> Recoding:
+    domain = Domain.from_sizes({c: len(counts) for c, counts in columns.items()})
+    one_way = [Measurement((c,), np.asarray(counts, dtype=float), sigma) for c, counts in columns.items()]
+    return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)
+
+
+class TestGroups:
+    def test_large_codes_stay_alone_and_small_ones_join(self) -> None:
+        recoding = coarsened({"a": [100, 10, 20, 100, 5]}, sigma=10.0)
+
+        assert recoding.maps["a"].tolist() == [0, 1, 1, 2, 3]
+
+    def test_the_tails_of_a_column_stay_apart(self) -> None:
+        recoding = coarsened({"a": [15, 20, 500, 900, 500, 20, 15]}, sigma=10.0)
+
+        groups = recoding.maps["a"]
+        assert groups[0] == groups[1] != groups[-1] == groups[-2]
+
+    def test_without_noise_all_codes_stay(self) -> None:
+        assert not coarsened({"a": [0, 0, 3, 1]}, sigma=0.0).maps
+
+    def test_counts_below_zero_end_in_one_group(self) -> None:
+        assert coarsened({"a": [-3, -2, -8]}, sigma=10.0).target.size("a") == 1
+
+    def test_a_pair_is_merged_until_its_cells_hold_more_than_their_noise(self) -> None:
+        even = {"a": [100.0] * 100, "b": [100.0] * 100}
+
+        groups = coarsened(even, sigma=1.0, pair_sigma=10.0).target.sizes
+
+        # 10,000 records over 40 a cell: 250 cells, 15 x 15.
+        assert all(14 <= size <= math.sqrt(250) for size in groups)
+
+    def test_more_noise_leaves_fewer_groups(self) -> None:
+        even = {"a": [100.0] * 100, "b": [100.0] * 100}
+
+        sizes = [coarsened(even, sigma=1.0, pair_sigma=s).target.size("a") for s in (0.1, 1, 10, 100)]
+
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[0] == 100
+        assert sizes[-1] >= 3
+
+    def test_small_columns_keep_their_codes(self) -> None:
+        table = {"wide": [100.0] * 100, "two": [5000.0] * 2, "three": [3333.0] * 3}
+
+        sizes = coarsened(table, sigma=1.0, pair_sigma=100.0).target
+
+        assert (sizes.size("two"), sizes.size("three")) == (2, 3)
+        assert sizes.size("wide") < 20
+
+    def test_pairs_are_refused(self) -> None:
+        pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)
+
+        with pytest.raises(ArgumentError, match="single columns"):
+            coarsen([pair], domain=Domain(("a", "b"), (2, 2)), pair_sigma=1.0, records_per_noise=4.0)
+
+
+class TestShares:
+    def test_differences_that_noise_explains_vanish(self) -> None:
+        shares = coarsened({"a": [500, 8, 12, 9, 11]}, sigma=10.0).shares["a"]
+
+        assert shares[1:] == pytest.approx([0.25] * 4)
+
+    def test_differences_beyond_noise_stay(self) -> None:
+        shares = coarsened({"a": [500, 2, 25, 3, 0]}, sigma=9.0).shares["a"]
+
+        assert shares[2] > 1.5 * shares[1]
+
+    def test_they_sum_to_one_in_each_group(self) -> None:
+        counts = np.random.default_rng(0).normal(20, 15, 50)
+
+        recoding = coarsened({"a": counts.tolist()}, sigma=15.0)
+
+        sums = np.bincount(recoding.maps["a"], recoding.shares["a"])
+        assert sums == pytest.approx(np.ones(sums.size))
+
+
+WIDE = Domain(("one", "other", "flag"), (100, 100, 2))
+
+
+def curator(sizes: tuple[int, ...]) -> Curator:
+    rng = np.random.default_rng(0)
+    domain = Domain(WIDE.columns, sizes)
+    table = EncodedTable(domain, tuple(rng.integers(0, size, 4000) for size in sizes))
+    return Curator(MemoryEngine(table), Ledger(Budget.zcdp(0.1, 1e-6)), SeededNoise(0))
+
+
+def start(private: Curator, *, least: float | None = 4.0, most: Fraction = Fraction(1, 5)) -> MergedStart:
+    return MergedStart.of(
+        private,
+        share=Fraction(1),
+        first=Fraction(1, 20),
+        most=most,
+        records_per_noise=least,
+        pair_sigma=lambda rest: private.noise_sigma(3, rest),
+    )
+
+
+def test_where_much_is_merged_columns_are_measured_again() -> None:
+    private = curator(WIDE.sizes)
+
+    found = start(private)
+
+    assert found.used == Fraction(1, 5)
+    assert [(step, share) for step, _, share in private.ledger.by_step()] == [(ONE_WAY, pytest.approx(0.2))]
+    assert found.curator.domain == found.recoding.target
+    assert [m.values.shape for m in found.measured] == [(n,) for n in found.recoding.target.sizes]
+    assert found.recoding.target.size("one") < 50
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [((3, 4, 2), {}), (WIDE.sizes, {"least": None}), (WIDE.sizes, {"most": Fraction(1, 20)})],
+)
+def test_else_they_are_measured_once(sizes: tuple[int, ...], options: dict[str, Fraction | None]) -> None:
+    private = curator(sizes)
+
+    found = start(private, **options)
+
+    assert found.used == Fraction(1, 20)
+    assert len(private.ledger.entries) == 1
+
+
+def test_nothing_is_merged_if_switched_off() -> None:
+    assert start(curator(WIDE.sizes), least=None).curator.domain == WIDE
+
+
+def test_what_is_left_decides_how_far_codes_merge() -> None:
+    private = curator(WIDE.sizes)
+    asked: list[Fraction] = []
+
+    MergedStart.of(
+        private,
+        share=Fraction(1),
+        first=Fraction(1, 20),
+        most=Fraction(1, 5),
+        records_per_noise=4.0,
+        pair_sigma=lambda rest: asked.append(rest) or private.noise_sigma(3, rest),
+    )
+
+    assert asked == [Fraction(19, 20), Fraction(4, 5)]
