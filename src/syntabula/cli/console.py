@@ -34,12 +34,12 @@ class Console:
             if self.as_json
             else text.rstrip("\n")
         )
-        print(shown)
+        print(printable(shown))
 
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -63,7 +63,19 @@ class Console:
 
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if not self.quiet or issubclass(category, PrivacyWarning):
-            print(f"warning: {in_flags(' '.join(str(message).split()))}", file=sys.stderr)
+            line = in_flags(" ".join(str(message).split()))
+            print(f"warning: {printable(line)}", file=sys.stderr)
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters written out, but for tabs and line ends.
+
+    Release files and tables come from anywhere, and some of these characters command the terminal.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @contextmanager
@@ -125,6 +137,9 @@ _NAMES = {
     r"Budget\.pure\(epsilon\)": "--pure",
     r"Budget\.none\(\)": "--epsilon inf",
     r"\bgiven=": "--given",
+    r"a list of values, a range as a tuple \(first, last\), None for missing or \.\.\. for present": (
+        "a range such as 30..40, or nothing for missing"
+    ),
     r"release\.schema\[[^\]]*\]": "`syntabula info`",
     r"\bmemory_mb\b": "--memory",
     r"\b(max_memory_mb|max_model_mb|max_rows)\b(?! must)": r"--option \1",

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from syntabula import errors
 from syntabula._memory import ran_out
-from syntabula.cli.console import in_flags
+from syntabula.cli.console import in_flags, printable
 
 
 class Exit(IntEnum):
@@ -125,7 +125,7 @@ def report_failure(error: BaseException) -> int:
     code, message = _code_and_message(error)
     line = " ".join(message.split())
     if line:
-        print(f"error: {line}", file=sys.stderr)
+        print(f"error: {printable(line)}", file=sys.stderr)
     return int(code)
 
 

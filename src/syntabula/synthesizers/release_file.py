@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -186,7 +186,10 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
         raise ReleaseFileError(f"{name!r} was altered: the checksum of its manifest does not match")
     if _values(text) > MAX_VALUES:
         raise ReleaseFileError(f"the manifest of {name!r} holds more values than a release can have")
-    manifest = json.loads(text)
+    manifest = json.loads(text, parse_constant=_no_number)
+    if b"\\u" in text:
+        # Half of a surrogate pair is not text: it could be neither printed nor written.
+        json.dumps(manifest, ensure_ascii=False).encode()
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")
     version = manifest.get("format_version")
@@ -200,3 +203,7 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
             "upgrade syntabula"
         )
     return manifest
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
