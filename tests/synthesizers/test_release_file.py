@@ -73,7 +73,7 @@ class TestDamage:
     def test_random_bytes_are_refused(self, path):
         path.write_bytes(np.random.default_rng(1).bytes(5000))
 
-        with pytest.raises(ReleaseFileError, match="not a whole release file"):
+        with pytest.raises(ReleaseFileError, match="not a complete release file"):
             read_release(path)
 
     def test_a_missing_file_is_named(self, tmp_path):

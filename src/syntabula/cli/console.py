@@ -1,4 +1,4 @@
-"""What the command says: results on standard output, progress and warnings on standard error, in its own words."""
+"""Output of the commands: results on standard output; progress, notes and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from syntabula.errors import PrivacyWarning, SyntabulaWarning
 
 @dataclass(frozen=True, kw_only=True)
 class Console:
-    """How to speak to the user.
+    """Prints results, notes, progress and warnings.
 
     Attributes:
-        quiet: Leave out progress and notes; results, errors and privacy warnings stay.
+        quiet: Omit progress and notes, but not results, errors and privacy warnings.
         as_json: Print results as one JSON document.
     """
 
@@ -54,7 +54,7 @@ class Console:
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
-        """Show our warnings as one line each; keep silent those of others, whose text may show a cell."""
+        """Show our warnings as one line each; suppress those of other libraries, whose text may show a cell."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", SyntabulaWarning)
@@ -100,7 +100,7 @@ def _plain_lines() -> Progress:
 
     def show(step: str, fraction: float) -> None:
         nonlocal last, shown
-        # Of a long step, every tenth part: a log must not look as if nothing went on.
+        # Report every tenth of a long step, so that a log shows that work continues.
         if step != last or fraction >= shown + 0.1:
             last, shown = step, fraction
             print(f"{fraction:4.0%}  {step}", file=sys.stderr, flush=True)
@@ -108,7 +108,7 @@ def _plain_lines() -> Progress:
     return show
 
 
-# The argument that a message of the library begins with, and the option that it came from.
+# The command-line option for each argument that a message of the library may begin with.
 _ARGUMENTS = {
     "accounting": "--accounting",
     "bins": "--bins",
@@ -129,7 +129,7 @@ _ARGUMENTS = {
     "workers": "--workers",
 }
 _BEGINS = re.compile(rf"({'|'.join(_ARGUMENTS)})(?= (must|is|asks|gives|cannot|allows)\b)")
-# Names of Python within a message, the longest first.
+# Python names within a message, the longest first.
 _NAMES = {
     r"allow_observed=True \(--observed-domain\)": "--observed-domain",
     r"`others: find` in the schema file \(Schema\(\.\.\., others='find'\)\)": "`others: find` in the schema file",
@@ -153,7 +153,7 @@ _NAMES = {
 
 
 def in_flags(message: str) -> str:
-    """Return a message of the library with the options of the command in place of arguments."""
+    """Return a message of the library with arguments replaced by command-line options."""
     if begins := _BEGINS.match(message):
         message = _ARGUMENTS[begins[1]] + message[begins.end() :]
     for name, flag in _NAMES.items():

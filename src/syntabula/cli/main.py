@@ -11,7 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
     Args:
-        arguments: Words after the command's name; those of the process by default.
+        arguments: Words after the command's name; by default those of the process.
 
     Returns:
         An exit code as documented in `syntabula --help`.

@@ -1,4 +1,4 @@
-"""What every method shares: its options, and that it plans and fits; what learns the table is left to it."""
+"""What every method shares: its options, planning and fitting. Each method provides its own learner."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ class Synthesizer(ABC):
 
     Attributes:
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
-        delta: Probability with which the epsilon bound may fail; well below one over the number of records.
+        delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
             the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250.
-        preprocessing: How bins are chosen, and what part of the budget that and unknown domains may cost.
-        rare: How rare categories of large columns are merged under privacy before anything else; None for not.
-        seed: Replaces the secure noise by a repeatable one, for experiments; the release is then NOT private.
-        noise: Replaces the source of noise altogether, for audits; it says itself whether it is private.
-        allow_observed: Allows domains that were read off the sensitive table; the statement says so.
-        memory_mb: No step may need more; checked before data is read.
-        journal: Path of a file to which every spend is written before its noise is drawn. What it holds
-            already, from a run that broke off or from another method, counts: this run makes do with the rest.
-        resume: Goes on with the run that the journal holds: the answers that it had are taken from there and what
-            is left is drawn, so that the release is the one of a run that never broke off.
-        progress: Called with the name of a step and the part that is done.
+        preprocessing: How bins are chosen, and the fraction of the budget that bins and unknown domains may cost.
+        rare: How rare categories of large columns are merged under privacy before anything else; None merges none.
+        seed: Replaces the secure noise by repeatable noise, for experiments; the release is then NOT private.
+        noise: Replaces the noise source altogether, for audits; the source declares whether it is private.
+        allow_observed: Allows domains that were read off the sensitive table; the statement discloses this.
+        memory_mb: Memory limit of each step; checked before data is read.
+        journal: Path of a file to which every spend is written before its noise is drawn. Spends that it
+            already holds, from an interrupted run or another method, count: this run only gets the rest of the
+            budget.
+        resume: Resumes the run in the journal: its noisy answers are reused and only the missing ones are drawn,
+            so that the release is the same as without the interruption.
+        progress: Called with the name of a step and the fraction done.
     """
 
     key: ClassVar[str]
@@ -66,10 +67,10 @@ class Synthesizer(ABC):
     resume: bool = False
     progress: Progress | None = None
 
-    if not TYPE_CHECKING:  # a type checker reads the fields, and finds a wrong name by itself
+    if not TYPE_CHECKING:  # a type checker reads the fields and finds wrong names without this
 
         def __new__(cls, *unnamed: Any, **given: Any) -> Self:
-            """Refuse arguments that this method does not have, with near misses."""
+            """Refuse arguments that this method does not have; suggests similar names."""
             check_arguments(cls, unnamed, given)
             return super().__new__(cls)
 
@@ -89,27 +90,27 @@ class Synthesizer(ABC):
             memory_mb=megabytes,
             journal=path.or_none,
             resume=flag,
-            progress=function("a function of a step's name and the part that is done").or_none,
+            progress=function("a function of a step's name and the fraction done").or_none,
         )
         if self.resume and self.journal is None:
-            raise ArgumentError("resume goes on with the run of a journal; name it as journal=PATH")
-        _ = self.learner  # refuses what it cannot be made of
+            raise ArgumentError("resume=True needs the journal of the run to resume; pass it as journal=PATH")
+        _ = self.learner  # refuses parts that cannot make a learner
 
     @property
     @abstractmethod
     def learner(self) -> Learner:
-        """What learns the encoded table; raises ArgumentError for options that make none."""
+        """The part that learns the encoded table; raises ArgumentError if the options cannot make one."""
 
     @property
     def name(self) -> str:
-        """What a statement calls this method."""
+        """Name of this method in a statement."""
         return self.key
 
     def with_options(self, **options: Any) -> Self:
         """Return this method with some options of its parts changed, by name; `method_options` lists them.
 
         Raises:
-            ArgumentError: If no part has an option of that name, or a value makes no sense to it.
+            ArgumentError: If no part has an option of that name, or a value is invalid.
 
         Examples:
             >>> import syntabula
@@ -126,14 +127,14 @@ class Synthesizer(ABC):
         physical: Mapping[str, PhysicalType] | None = None,
         types_found: bool = False,
     ) -> Plan:
-        """Say what memory, time and budget each step will take, before any value is read.
+        """Return the memory, time and budget of each step, before any value is read.
 
         Args:
-            schema: Columns and domains, or the path of a schema file; None where they will be found privately.
+            schema: Columns and domains, or the path of a schema file; None if they will be found privately.
             n_rows: A public or guessed number of rows; 100,000 by default.
-            physical: Stored type of each column, where some are not declared. Their domains are then guessed.
-            types_found: Whether none is stored, as in a text file, so that types will be found too. The plan is then
-                one of numbers, whatever `physical` says.
+            physical: Stored type of each column, if some are not declared. Their domains are then guessed.
+            types_found: Whether types will be found too, as for a text file, which stores none. The plan then
+                assumes numeric columns, whatever `physical` says.
 
         Raises:
             ArgumentError: If domains have to be found, and no types are given.
@@ -155,25 +156,26 @@ class Synthesizer(ABC):
                 public, and those of JSON are read off the cells; the statement warns of both.
             schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
                 differential privacy from the names and stored types of the columns alone, and the types of
-                delimited text likewise; or, if `allow_observed`, both are read off the table, which taints the
-                statement. Columns that a schema of `others="find"` does not declare are treated likewise.
-            strict: Raise DataError on values outside what the schema declares instead of coercing them. That
-                failure is visible to whoever sees it and is not covered by the guarantee.
+                delimited text likewise; or, if `allow_observed`, both are read off the table, which the
+                statement discloses as not protected. Columns that a schema of `others="find"` does not declare
+                are treated likewise.
+            strict: Raise DataError on values outside the declared domains instead of coercing them. The
+                guarantee does not cover such a failure: whoever sees it learns something about the table.
 
         Raises:
             ArgumentError: If `strict` is neither True nor False.
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
             PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
-            SchemaError: If the schema does not fit the table's columns, or one that is not declared has a type of which
-                no domain can be found.
+            SchemaError: If the schema does not fit the table's columns, or an undeclared column has a type for which no
+                domain can be found.
             DataError: If the table cannot be read.
             ResourceError: If a step needs more memory than `memory_mb`. Nothing was spent, unless domains
                 had to be found first.
             BudgetError: If categories have to be found and the budget has no delta.
             ReleaseFileError: If the journal cannot be opened or written, is damaged, or another run holds it.
-            ResumeError: If the journal that is to be gone on with is another run's; nothing was drawn.
-            BudgetExceededError: If the journal leaves less than a hundredth of the budget. Else never in a
-                correct method: a step asked for more than its share.
+            ResumeError: If the journal to resume belongs to another run; nothing was drawn.
+            BudgetExceededError: If the journal leaves less than a hundredth of the budget. Otherwise it
+                means a bug in the method: a step asked for more than its share.
         """
         from syntabula.synthesizers.fitting import fit
 
@@ -182,7 +184,7 @@ class Synthesizer(ABC):
 
 
 def _check_types(physical: object) -> None:
-    """Raise ArgumentError unless stored types are given by the names of columns, or none are."""
+    """Raise ArgumentError unless stored types are None or a mapping from column names."""
     allowed = "the stored type of each column by its name, such as the origin's of a table that was read"
     given = instance_of(Mapping, allowed).or_none("physical", physical)
     for stored in (given or {}).values():
