@@ -120,7 +120,7 @@ class TestHostileFiles:
     def test_what_json_and_unicode_do_not_have_is_refused(self, path, text):
         rewrite(path, lambda m: signed(m, m["manifest.json"].replace(b'"mst"', text.encode())))
 
-        with pytest.raises(ReleaseFileError, match="not a whole release file"):
+        with pytest.raises(ReleaseFileError, match="not a complete release file"):
             read_release(path)
 
     def test_escapes_of_whole_characters_are_read(self, path):
