@@ -181,7 +181,7 @@ class TestDomains:
 
         assert ran.code == 4
         assert "noise hides what kind of values it holds" in ran.err
-        assert "no domain of any column was found" in ran.err
+        assert "no column's domain was found" in ran.err
         assert not (folder / "out.csv").exists()
 
     def test_text_without_a_schema_needs_a_delta(self, folder, run):
