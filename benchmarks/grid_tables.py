@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import syntabula
-from syntabula.privacy.accounting.zcdp import rho_from_epsilon
+from syntabula.privacy.conversion import rho_from_epsilon
 
 BINS = 100
 

@@ -303,10 +303,10 @@ class TestRefusals:
         assert not Path("journal").exists()
 
     def test_without_it_what_was_spent_counts(self, journal, run) -> None:
-        spends = Journal.replay(journal)
+        spends = Journal.read(journal).records
 
         ran = run(*SYNTH, "-o", "out.csv", "--quiet")
 
         assert ran.code == 4
         assert "new journal" in ran.err
-        assert len(Journal.replay(journal)) == len(spends)
+        assert len(Journal.read(journal).records) == len(spends)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from syntabula.errors import PrivacyWarning
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -27,17 +26,16 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.noise import SecureNoise
-from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
-from syntabula.privacy.statement_facts import StatedEvent, StatementLine
-from syntabula.privacy.statement_of_run import lines_of, statement_of
-from syntabula.privacy.statement_text import domain_step, folded
+from syntabula.privacy.rounding import shown_above, shown_below
+from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
+from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
     "approximate": APPROXIMATE,
-    "with delta for categories": APPROXIMATE.with_selection_delta(Fraction(1, 10) * Fraction(1e-6)),
+    "with delta for categories": APPROXIMATE.with_failure_delta(Fraction(1, 10) * Fraction(1e-6)),
     "zcdp": Budget.zcdp(0.3, 1e-6),
-    "zcdp with delta for categories": Budget.zcdp(0.3, 1e-6).with_selection_delta(1e-7),
+    "zcdp with delta for categories": Budget.zcdp(0.3, 1e-6).with_failure_delta(1e-7),
     "pure": Budget.pure(2.0),
     "none": Budget.none(),
 }
@@ -228,7 +226,7 @@ class TestLines:
         )
 
     def test_no_parameter_promises_more_than_there_was(self) -> None:
-        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        ledger = Ledger(Budget(1.0, 1e-5).with_failure_delta(1e-6))
         ledger.spend(ExponentialEvent(epsilon=0.0123412, candidates=3), step="choose")
         ledger.spend(GaussianEvent(sigma=98.769, l2_sensitivity_squared=1, cells=9), step="measure")
         ledger.spend(ThresholdEvent(sigma=98.769, threshold=600.49), step="find")  # delta 1.0003e-08
@@ -354,7 +352,7 @@ class TestEvents:
 class TestComposition:
     def test_it_says_the_limits_and_what_was_spent_of_them(self) -> None:
         threshold = ThresholdEvent(sigma=90.0, threshold=600.0)
-        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        ledger = Ledger(Budget(1.0, 1e-5).with_failure_delta(1e-6))
         for _ in range(3):
             ledger.spend(threshold, step="find")
 
@@ -364,8 +362,8 @@ class TestComposition:
         assert Fraction(composition["limit"]) >= ledger.budget.total  # type: ignore[operator]
         assert composition["limit"] == pytest.approx(float(ledger.budget.total or 0), rel=1e-15)
         assert ledger.spent <= Fraction(composition["spent"]) <= ledger.spent * (1 + Fraction(1, 2**50))
-        assert composition["delta_limit"] == float(ledger.budget.selection_delta)
-        assert ledger.delta_spent <= Fraction(composition["delta_spent"]) < 2 * ledger.delta_spent
+        assert composition["delta_limit"] == float(ledger.budget.failure_delta)
+        assert ledger.failure_spent <= Fraction(composition["delta_spent"]) < 2 * ledger.failure_spent
         assert composition["delta_spent"] == pytest.approx(3 * threshold.delta, rel=1e-15)
         assert "before the first draw" in composition["rule"]
         assert "Dong, Roth and Su" in composition["rule"]

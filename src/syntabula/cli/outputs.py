@@ -248,7 +248,7 @@ class FilesOfRun:
     @classmethod
     def of(cls, request: Request, table: Path, schema: Schema | None, *, strict: bool) -> FilesOfRun:
         """Return the files of a command that learns a table."""
-        from syntabula.privacy.replay import fingerprint
+        from syntabula.privacy.resume import fingerprint
 
         asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _MAY_DIFFER}
         declared = None if schema is None else schema.to_json()
@@ -283,7 +283,7 @@ class FilesOfRun:
                 journal.record_file(self._identity(file))
 
     def _identity(self, path: Path) -> str:
-        from syntabula.privacy.replay import fingerprint
+        from syntabula.privacy.resume import fingerprint
 
         with path.open("rb") as file:
             return fingerprint([self.command, hashlib.file_digest(file, "sha256").hexdigest()])

@@ -150,7 +150,7 @@ def find_columns(
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
     n_labels = sum(table.columns[name].physical.is_labels for name in shares)
-    delta = ledger.selection_allowance / max(n_labels, 1)
+    delta = ledger.failure_allowance / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
     # Declared columns are not hidden.

@@ -23,7 +23,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_text import domain_step
+from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.files.delimited import DelimitedFile
@@ -72,7 +72,7 @@ class Preparation:
         """Return the budget, with part of its delta reserved if categories must be found."""
         if not self.finds_labels:
             return budget
-        return budget.with_selection_delta(self.settings.delta_share * Fraction(budget.delta))
+        return budget.with_failure_delta(self.settings.delta_share * Fraction(budget.delta))
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain after rare codes are merged.

@@ -19,7 +19,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_text import domain_step
+from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (

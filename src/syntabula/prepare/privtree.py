@@ -10,7 +10,8 @@ from syntabula._arguments import normalise, one_of
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.statistics.split_tree import TREE_SENSITIVITY, Node
+from syntabula.privacy.events import TreeEvent
+from syntabula.privacy.split_tree import Node
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class PrivTreeBins:
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
     dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 per level, at any depth.
-    The proof is with the mechanism, `syntabula.privacy.statistics.split_tree`; it holds for any threshold of at least
-    0 that depends only on public or released numbers.
+    The proof is with the mechanism, `syntabula.privacy.mechanisms.split_tree`; it holds for any threshold of at least 0
+    that depends only on public or released numbers.
 
     The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the records,
     where b is the largest number of leaves. That leaves wide bins in the tails: on the controlled distributions of
@@ -58,7 +59,7 @@ class PrivTreeBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         root = Node(int(lower), int(upper) + 1) if column.integer else Node(float(lower), float(upper))
-        theta = self._theta(max(n_estimated, 0.0) / count, TREE_SENSITIVITY / column.pure_epsilon(share))
+        theta = self._theta(max(n_estimated, 0.0) / count, TreeEvent.sensitivity / column.pure_epsilon(share))
         leaves = column.tree(root, threshold=theta, most_leaves=count, share=share, step=step)
         return bins_through([leaf.low for leaf in leaves], lower, upper, integer=column.integer)
 

@@ -1,13 +1,18 @@
 """Everything that guards privacy; a release can be audited by reading this folder alone, in this order.
 
-1. What is promised: `budget` (what may be spent), `events` (what was drawn), `rules` (what each event costs, its chance
-   to fail and its words), `accounting` (the proofs: `gdp`, `zcdp`, `gaussian`, and the noise that a cost buys).
-2. What is spent: `ledger` (refuses before the draw), `spend_token` (pays for one draw), `pricing` (the one place where a
-   share of the budget becomes an event).
-3. What is drawn: `sensitive` (exact statistics, closed to all but mechanisms), `mechanisms`, `noise`, `exact_samplers`,
-   `exact_choice`.
-4. What may be asked: `doors` (tables, cells, columns, labels), over the statistics of `statistics`, whose sensitivities
-   are proven there.
-5. What outlives a run: `journal`, `spend_records`, `replay`, `run`.
-6. What is said: `statement_facts`, `statement_text`, `statement`, `statement_of_run`.
+1. What is promised: `rounding` (to the safe side), `conversion` (what a total promises, with proofs), `budget` (what may
+   be spent).
+2. What is drawn: `events` (each mechanism in its own parameters), `gdp` (what noise costs in Gaussian privacy, with
+   proofs), `parameters` (the noise that a cost buys), `rules` (of each event: cost in each currency, chance to fail,
+   what a cost buys, words).
+3. What is spent: `records` (what was spent and answered), `ledger` (refuses before the draw; its tokens pay for one
+   draw each), `pricing` (the one place where a share of the budget becomes an event).
+4. How it is drawn: `sensitive` (exact statistics, closed to all but mechanisms), `exact_samplers`, `noise`,
+   `split_tree`, `mechanisms`.
+5. What outlives a run: `journal` (spends and answers on disk), `resume` (why a resumed run pays once for each answer).
+6. What may be asked, in `doors`: of tables by `scores` (sensitivities, with proofs), `counted_table`, `tables`,
+   `cells` and `thresholds`; of one raw column by `sorted_points`, `columns` and `labels`.
+7. What is said: `statement_facts`, `statement`.
+
+A new mechanism is one dataclass in `events`, one rule in `rules` and one draw in `mechanisms`.
 """

@@ -12,25 +12,20 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
-from syntabula.privacy.budget_numbers import (
-    DELTA_ALLOWED,
-    Number,
-    float_below,
-    number_below,
-    read_delta,
-    require_positive,
-    shown_above,
-)
-from syntabula.privacy.rules import Currency
+from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.rounding import Number, float_above, float_below, number_below, shown_above
 
 Kind = Literal["approximate", "zcdp", "pure", "none"]
 Accounting = Literal["gdp", "zcdp"]
+Currency = Literal["mu_squared", "rho", "epsilon", "none"]
+"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
 
 _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
+_STORED_FAILURE_DELTA = "selection_delta"
+"""The name in files and statements, which is older than other draws with a chance to fail."""
+_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
 
 
@@ -50,8 +45,8 @@ class Budget:
         currency: In which unit spends are counted: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon"
             (pure), or "none".
         total: What may be spent in that unit, exact; None without privacy.
-        selection_delta: Part of delta, exact, that is set aside for releasing categories above a threshold;
-            the rest serves the conversion.
+        failure_delta: Part of delta, exact, that is set aside for draws with a chance to fail, such as the
+            release of categories above a threshold; their chances add up. The rest serves the conversion.
 
     Examples:
         >>> Budget(epsilon=1.0, delta=1e-5).currency
@@ -64,7 +59,7 @@ class Budget:
     currency: Currency
     # Exact, and for that too long to be read.
     total: Fraction | None = field(repr=False)
-    selection_delta: Fraction = field(repr=False)
+    failure_delta: Fraction = field(repr=False)
 
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
@@ -84,12 +79,12 @@ class Budget:
             raise BudgetError(f"accounting is {shown(accounting)}; it must be gdp or zcdp")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
-            if delta is not None and number_below("delta", delta, DELTA_ALLOWED) != 0:
-                read_delta(delta)
+            if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
+                _delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
-        slack = read_delta(delta)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = _delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
@@ -107,8 +102,8 @@ class Budget:
         """
         allowed = "a finite number above 0"
         total = number_below("rho", rho, allowed)
-        require_positive("rho", total, allowed)
-        slack = read_delta(delta)
+        _require_positive("rho", total, allowed)
+        slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
         return budget
@@ -121,7 +116,7 @@ class Budget:
             BudgetError: If epsilon is outside its range, or no number.
         """
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
@@ -134,17 +129,17 @@ class Budget:
     @property
     def conversion_delta(self) -> float:
         """What is left of delta for the conversion from zCDP or Gaussian privacy, rounded down."""
-        return float_below(Fraction(self.delta) - self.selection_delta)
+        return float_below(Fraction(self.delta) - self.failure_delta)
 
-    def with_selection_delta(self, selection_delta: Fraction | float) -> Budget:
-        """Return the same promise with part of its delta set aside for the selection of categories.
+    def with_failure_delta(self, failure_delta: Fraction | float) -> Budget:
+        """Return the same promise with part of its delta set aside for draws with a chance to fail.
 
-        By composition of approximate zCDP (Bun and Steinke, 2016, section 8), and as any chance to fail, both
-        parts of delta add. Less of it is left for the conversion, so that the total shrinks a little, or epsilon
-        grows for a budget that is stated in zCDP.
+        Chances to fail add up, and both parts of delta add (for approximate zCDP: Bun and Steinke, 2016, section 8).
+        Less of it is left for the conversion, so that the total shrinks a little, or epsilon grows for a budget that
+        is stated in zCDP.
 
         Args:
-            selection_delta: Above 0 and below delta.
+            failure_delta: Above 0 and below delta.
 
         Raises:
             BudgetError: If the budget has no delta to set aside, or less than that.
@@ -152,14 +147,14 @@ class Budget:
         if self.kind == "none":
             return self
         # A float, so that files keep it exactly.
-        part = Fraction(number_below("selection_delta", selection_delta, "a number above 0, below delta"))
+        part = Fraction(number_below("failure_delta", failure_delta, "a number above 0, below delta"))
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
                 "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
                 "state the categories in a schema, or use a budget with a delta"
             )
         budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
-        object.__setattr__(budget, "selection_delta", part)
+        object.__setattr__(budget, "failure_delta", part)
         if self.kind == "approximate":
             total = _total(self.epsilon, budget.conversion_delta, self.currency)
             object.__setattr__(budget, "total", total)
@@ -176,7 +171,7 @@ class Budget:
                 bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
-                kind = "Approximate zero" if self.selection_delta else "Zero"
+                kind = "Approximate zero" if self.failure_delta else "Zero"
                 return (
                     f"{kind}-concentrated differential privacy with rho {shown_above(float(self.total or 0))}, which is "
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
@@ -209,8 +204,8 @@ class Budget:
                     "delta": self.delta,
                     self.currency: total,
                 }
-                part = float(self.selection_delta)
-                return facts | {"selection_delta": part} if part else facts
+                part = float(self.failure_delta)
+                return facts | {_STORED_FAILURE_DELTA: part} if part else facts
             case "pure":
                 return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
         return {"kind": self.kind}
@@ -234,24 +229,20 @@ class Budget:
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
                     # JSON reads a number that no float holds as infinity; a budget without privacy is of kind none.
-                    require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
-                    return whole._read_selection(record)
+                    _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
+                    return whole._read_failure(record)
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
-                    return whole._read_selection(record)
+                    return whole._read_failure(record)
                 case "pure":
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
         raise BudgetError(f"budget kind is {shown(kind)}; it must be approximate, zcdp, pure or none")
 
-    def _read_selection(self, record: Mapping[str, Any]) -> Budget:
-        part = record.get("selection_delta")
-        if part is None:
-            return self
-        return self.with_selection_delta(
-            number_below("selection_delta", part, "a number above 0, below delta")
-        )
+    def _read_failure(self, record: Mapping[str, Any]) -> Budget:
+        part = record.get(_STORED_FAILURE_DELTA)
+        return self if part is None else self.with_failure_delta(part)
 
     @classmethod
     def _of(
@@ -269,7 +260,7 @@ class Budget:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "currency", currency)
         object.__setattr__(self, "total", total)
-        object.__setattr__(self, "selection_delta", Fraction(0))
+        object.__setattr__(self, "failure_delta", Fraction(0))
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
@@ -291,3 +282,23 @@ def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
+
+
+def _require_positive(name: str, number: float, allowed: str) -> None:
+    """Refuse a number that is not finite and above 0; raises BudgetError."""
+    if not (math.isfinite(number) and number > 0):
+        raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+
+
+def _delta(value: Number | None) -> float:
+    """Read a delta, rounded down; raises BudgetError if it is missing or outside 0 to 1."""
+    if value is None:
+        raise BudgetError(
+            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
+        )
+    number = number_below("delta", value, _DELTA_ALLOWED)
+    if number == 0:
+        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
+    if not 0 < number < 1:
+        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
+    return number

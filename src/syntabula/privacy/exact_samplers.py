@@ -1,24 +1,48 @@
-"""Exact samplers with cryptographic randomness over arrays of numpy: OpenDP's, but for choices among many.
+"""Exact samplers with cryptographic randomness over arrays of numpy: OpenDP's, and our own for choices among many.
 
-Only OpenDP's feature flag `contrib` is set, without which the library makes no measurement at all: it
+**OpenDP.** Only its feature flag `contrib` is set, without which the library makes no measurement at all: it
 says that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
 `idealized-numerics`) are not: counts are int64, and scores and scales are taken as exact rationals.
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
-OpenDP adds in exact arithmetic and ends at the range of i64. A choice is `make_noisy_max` under zero-
-concentrated divergence, which is the exponential mechanism (a candidate is drawn evenly and kept with
-probability exp((score - largest score) / scale), exactly); under max divergence it would be
-permute-and-flip, which has another distribution. Where a few scores are far above all others, that takes a trial for
-each candidate, of 3 microseconds: above a thousand candidates our own `privacy.exact_choice` takes over, which
-takes one trial in all. The number of candidates is public; each spend states it.
+OpenDP adds in exact arithmetic and ends at the range of i64. A vector call costs about 10 (Gaussian) or 6 (Laplace)
+microseconds a cell on one core; a call per cell costs 60 to 70. A choice is `make_noisy_max` under zero-concentrated
+divergence, which is the exponential mechanism (a candidate is drawn evenly and kept with probability exp((score -
+largest score) / scale), exactly); under max divergence it would be permute-and-flip, which has another distribution.
 
-A vector call costs about 10 (Gaussian) or 6 (Laplace) microseconds a cell on one core; a call per cell
-costs 60 to 70.
+**Choices among many.** Where a few scores are far above all others, OpenDP takes a trial for each candidate, of
+3 microseconds. Above a thousand candidates (their number is public; each spend states it) `choose_among_many` takes over,
+with about one trial in all. Candidate i is to have a probability proportional to p_i = 2^32 exp(-d_i), with
+d_i = (largest score - score i) / scale a rational number, as floats are (McSherry and Talwar, 2007). Von Neumann's
+rejection (1951):
+
+1. Candidate i gets a line of w_i units, a whole number of at least p_i. All lines lie end to end.
+2. A unit is drawn evenly from all of them: unit u = 0 .. w_i - 1 of candidate i.
+3. A point is drawn evenly in that unit, u + V. If it is below p_i, candidate i is chosen; else begin anew at 2.
+
+A trial chooses i with probability p_i / (w_1 + ... + w_n), so that what is chosen first has probability
+p_i / (p_1 + ... + p_n): exactly, however far w_i is above p_i. That would cost trials only, and costs three in a hundred
+here. No probability is rounded, as rounded ones tell neighbouring tables apart (Mironov, 2012; Ilvento, 2020).
+
+Where arithmetic could do harm, it is exact or bounded:
+
+- w_i >= p_i. Float64 only finds in which step of 1/64 d_i lies; w_i is the power of a whole step below, and comes from a
+  table whose entries are bounded in decimal arithmetic. Up to 23, where the table ends, a difference and a quotient that
+  IEEE 754 rounds are off by 2^-47 at most; a difference beyond float64 counts as its largest number, which is less.
+- w_1 + ... + w_n <= 2^62 is a sum of int64, as 2^30 candidates of 2^32 units are the most.
+- u + V < p_i is decided with as many binary digits of V as it takes, against bounds of p_i whose quotient is rounded
+  outwards and whose exponential, which `decimal` rounds correctly, is moved outwards by a unit in its last place.
+
+Units and digits of V come from `secrets`, which is the operating system's generator.
 """
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +50,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy import exact_choice
 
 Counts = NDArray[np.int64]
 
@@ -37,6 +60,17 @@ _MEASUREMENTS_KEPT = 64
 
 _MOST_BY_OPENDP = 1000
 """Candidates of a choice that OpenDP makes, in 0.06 to 3 milliseconds; the library's sampler is kept where it will do."""
+
+MOST_CANDIDATES = 1 << 30
+"""So many scores fill 8 GB."""
+
+_UNIT_BITS = 32
+"""A candidate of the largest score has 2^32 units: then even 10^6 candidates of one unit cost hardly a trial."""
+
+_STEPS = 64
+"""Steps of the table for each unit of d. The power of two makes a multiplication by it exact."""
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def gaussian(counts: Counts, sigma: float) -> Counts:
@@ -52,8 +86,33 @@ def laplace(counts: Counts, scale: float) -> Counts:
 def choice(scores: NDArray[np.float64], scale: float) -> int:
     """Return position i with probability proportional to exp(scores[i] / scale); scale above 0, scores finite."""
     if scores.size > _MOST_BY_OPENDP:
-        return exact_choice.choose(scores, scale)
+        return choose_among_many(scores, scale)
     return int(_invoke(_noisy_max_measurement(scale), scores))
+
+
+def choose_among_many(scores: NDArray[np.float64], scale: float) -> int:
+    """Return what `choice` does, by our own sampler, whatever the number of candidates.
+
+    Args:
+        scores: Exact scores [candidates], float64, finite, at least one.
+        scale: Above 0, finite.
+
+    Raises:
+        ArgumentError: If there are more than MOST_CANDIDATES.
+    """
+    if scores.size > MOST_CANDIDATES:
+        raise ArgumentError(f"a choice is among at most {MOST_CANDIDATES} candidates, not {scores.size}")
+    largest = scores.max()
+    table = _units_by_step(_UNIT_BITS)
+    units = table[_steps_down(scores, largest, scale, table.size - 1)]
+    ends = np.cumsum(units)
+    while True:
+        drawn = secrets.randbelow(int(ends[-1]))
+        chosen = int(np.searchsorted(ends, drawn, side="right"))
+        unit = drawn - int(ends[chosen] - units[chosen])
+        exponent = (Fraction(float(largest)) - Fraction(float(scores[chosen]))) / Fraction(scale)
+        if _is_below(unit, exponent, _UNIT_BITS):
+            return chosen
 
 
 # Modules one by one: opendp.prelude loads scikit-learn and polars where they are installed.
@@ -111,3 +170,63 @@ def _draw_in_parts(measurement: Callable[[Any], Any], counts: Counts) -> Counts:
         stop = start + _CELLS_PER_CALL
         noisy[start:stop] = _invoke(measurement, flat[start:stop])
     return noisy.reshape(counts.shape)
+
+
+def _steps_down(
+    scores: NDArray[np.float64], largest: np.float64, scale: float, last: int
+) -> NDArray[np.intp]:
+    """Return the whole steps in (largest - score) / scale, at most `last`; less than one step too many."""
+    with np.errstate(over="ignore", under="ignore"):
+        distances = largest - scores
+        np.minimum(distances, _LARGEST, out=distances)
+        distances /= scale
+        distances *= _STEPS
+    steps: NDArray[np.intp] = np.minimum(distances, last, out=distances).astype(np.intp)
+    return steps
+
+
+@lru_cache(maxsize=8)
+def _units_by_step(unit_bits: int) -> NDArray[np.int64]:
+    """Return the units [steps] of a candidate that is so many steps down, taken a step less; the last is 1."""
+    units = [1 << unit_bits]
+    while units[-1] > 1:
+        units.append(_bounds(Fraction(len(units) - 1, _STEPS), unit_bits)[1])
+    table = np.array(units, dtype=np.int64)
+    table.flags.writeable = False
+    return table
+
+
+def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
+    """Draw V evenly from 0 .. 1 and return whether unit + V < 2^unit_bits exp(-exponent)."""
+    drawn, bits = unit, unit_bits
+    while True:
+        # By now unit + V is known to lie from drawn to drawn + 1, in parts of 2^(unit_bits - bits).
+        low, high = _bounds(exponent, bits)
+        if drawn + 1 <= low:
+            return True
+        if drawn >= high:
+            return False
+        drawn, bits = (drawn << unit_bits) + secrets.randbits(unit_bits), bits + unit_bits
+
+
+def _bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return whole numbers that 2^bits exp(-exponent) lies between, for an exponent of at least 0.
+
+    They are equal for 0, and else two apart or less.
+    """
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    if exponent > bits:
+        return 0, 1
+    # 10^(bits / 3) > 2^bits, and the other digits are for the exponent's own size.
+    digits = bits // 3 + len(str(bits)) + 5
+    lower, upper = (_decimals(digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+    parts = Decimal(exponent.numerator), Decimal(exponent.denominator)
+    least = lower.next_minus(lower.exp(upper.divide(*parts).copy_negate()))
+    most = upper.next_plus(upper.exp(lower.divide(*parts).copy_negate()))
+    return math.floor(Fraction(least) * 2**bits), math.ceil(Fraction(most) * 2**bits)
+
+
+def _decimals(digits: int, rounding: str) -> Context:
+    """Return arithmetic of so many digits, in which nothing is raised and nothing comes near over- or underflow."""
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[], flags=[])

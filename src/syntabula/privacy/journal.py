@@ -1,32 +1,49 @@
 """The journal: what was spent, on disk before the noise is drawn, and what came of it.
 
-A file of lines (`privacy.journal_lines`). A run line begins a run. A spend line is written and forced to disk
-before its token exists, an outcome line before the noisy answer is handed on. After a crash a spend without an
-outcome stays spent, and an answered one is read back and never drawn again: two draws under one charge could be
-averaged. All values are noisy, so the file tells no more than the release does; it is readable by its owner only
-all the same. Where privacy was switched off the values are exact, and the file is as sensitive as the table.
+A file of lines. A run line begins a run. A spend line is written and forced to disk before its token exists, an
+outcome line before the noisy answer is handed on. After a crash a spend without an outcome stays spent, and an
+answered one is read back and never drawn again: two draws under one charge could be averaged. All values are noisy,
+so the file tells no more than the release does; it is readable by its owner only all the same. Where privacy was
+switched off the values are exact, and the file is as sensitive as the table.
 
-A spend without an outcome was never answered, and its one draw may still be made (`privacy.replay`). That rests on
+A spend without an outcome was never answered, and its one draw may still be made (`privacy.resume`). That rests on
 this: whether an outcome can be written does not depend on it. A draw that is repeated until its answer fits on
 the disk would be another mechanism than the one that was paid for. The event fixes the length of most answers. Those
 of a tree or of categories have none, and are written together with padding, up to the longest answer that there
 could have been: they fit where that one would. The end of the line is written when all of this lies on the disk, and
 then the padding is cut off.
+
+Lines are JSON, each with a hash of itself and of the line before it. A line that was changed, taken out or put
+elsewhere does not fit the hashes, so that spends are not left out of a sum by accident. It is no defence against
+somebody who computes the hashes anew.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from syntabula._files import lock_exclusively, sync_folder
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.privacy.events import Event
-from syntabula.privacy.journal_lines import longest_outcome_line, outcome_line, read_lines, written
-from syntabula.privacy.spend_records import JournalRecord, MemoryJournal, NoisyArray, plain_numbers
+from syntabula.privacy.events import Event, event_from_json
+from syntabula.privacy.records import MemoryJournal, NoisyArray, plain_numbers
+
+_LENGTH = 32
+_MARK = b', "chain": "'
+_BEGINNINGS = (b'{"run": {', b'{"spend": "')
+_AROUND_AN_ANSWER = 512
+"""Bytes of an outcome line beside its answer, at most: names, a number, a type, a shape and the hash."""
+
+_START = hashlib.sha256(b"syntabula journal 2").hexdigest()[:_LENGTH]
+"""What the first line takes for the hash before it; it names the format."""
 
 
 class Journal(MemoryJournal):
@@ -74,11 +91,6 @@ class Journal(MemoryJournal):
         _read_into(memory, Path(path).read_bytes(), Path(path))
         return memory
 
-    @staticmethod
-    def replay(path: str | os.PathLike[str]) -> tuple[JournalRecord, ...]:
-        """Read the spends of a file and their outcomes; see `read`."""
-        return Journal.read(path).records
-
     def record_run(self, facts: Mapping[str, str]) -> None:
         """Write that a run begins with the next spend, and force it to disk."""
         with self._lock:
@@ -108,7 +120,7 @@ class Journal(MemoryJournal):
             self._require_open(number)
             plain = plain_numbers(values)
             self._append(
-                outcome_line(number, plain), room=None if longest is None else longest_outcome_line(longest)
+                _outcome_line(number, plain), room=None if longest is None else _longest_outcome_line(longest)
             )
             super().record_outcome(number, plain)
 
@@ -136,7 +148,7 @@ class Journal(MemoryJournal):
         """Write a line and force it to disk; with room, where so many bytes fit and only there."""
         if self._descriptor < 0:
             raise ArgumentError("the journal is closed; open it again to go on")
-        text, last = written(line, self._last)
+        text, last = _written(line, self._last)
         end = self._end + len(text)
         try:
             if room is None:
@@ -187,8 +199,81 @@ def _opened(path: Path, must_exist: bool) -> int:
         ) from None
 
 
+def _outcome_line(number: int, values: NoisyArray) -> dict[str, Any]:
+    """Return the line of an answer, of numbers as `plain_numbers` returns them."""
+    encoded = base64.b64encode(values.tobytes()).decode("ascii")
+    return {"outcome": encoded, "of": number, "dtype": values.dtype.str, "shape": list(values.shape)}
+
+
+def _longest_outcome_line(longest: int) -> int:
+    """Return what the line of an answer of at most so many bytes takes, at most."""
+    return 4 * -(-longest // 3) + _AROUND_AN_ANSWER
+
+
+def _written(line: dict[str, Any], last: str) -> tuple[bytes, str]:
+    """Return the text of a line, its end included, and its hash, which the next line is given as the last."""
+    body = json.dumps(line, ensure_ascii=True).encode("ascii")[:-1]
+    here = _hash(body, last)
+    return body + _MARK + here.encode("ascii") + b'"}\n', here
+
+
 def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, str]:
-    try:
-        return read_lines(memory, content)
-    except ReleaseFileError as error:
-        raise ReleaseFileError(f"the journal {str(path)!r} cannot be used: {error}") from None
+    """Read the content of a file into memory.
+
+    What follows the last line end is left out: the writer of a line without its end never returned, so that
+    nothing was drawn or released for it.
+
+    Returns:
+        Where the last line ends, and its hash.
+
+    Raises:
+        ReleaseFileError: If this is no journal, or it is damaged before its last line end.
+    """
+    useless = f"the journal {str(path)!r} cannot be used:"
+    end = content.rfind(b"\n") + 1
+    if not end and not any(content.startswith(text[: len(content)]) for text in _BEGINNINGS):
+        raise ReleaseFileError(
+            f"{useless} it is not a journal; name another file, which is made if it does not exist"
+        )
+    last = _START
+    for position, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
+        try:
+            last = _checked(line, last)
+            _read_line(memory, json.loads(line))
+        except Exception:
+            # Hostile text raises many kinds of error, and all mean the same here.
+            raise ReleaseFileError(
+                f"{useless} line {position} of the journal is damaged, not preceded by the line that it was written "
+                "after, or from another version; what was spent cannot be known from it. Put back the file as the run "
+                "left it"
+            ) from None
+    return end, last
+
+
+def _hash(body: bytes, last: str) -> str:
+    return hashlib.sha256(last.encode("ascii") + body).hexdigest()[:_LENGTH]
+
+
+def _checked(line: bytes, last: str) -> str:
+    """Return the hash of a line; raises ValueError if it is not the one that is written at its end."""
+    body, _, rest = line.rpartition(_MARK)
+    here = _hash(body, last)
+    if rest != here.encode("ascii") + b'"}':
+        raise ValueError("the line does not follow the one before it")
+    return here
+
+
+def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
+    # By the class that keeps them only: the lines of a file are not to be written again.
+    if "run" in line:
+        MemoryJournal.record_run(memory, {str(name): str(fact) for name, fact in line["run"].items()})
+    elif "spend" in line:
+        MemoryJournal.record_spend(
+            memory, str(line["spend"]), event_from_json(line["event"]), line.get("query")
+        )
+    elif "file" in line:
+        MemoryJournal.record_file(memory, str(line["file"]))
+    else:
+        raw = base64.b64decode(line["outcome"], validate=True)
+        values = np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])
+        MemoryJournal.record_outcome(memory, line["of"], values)

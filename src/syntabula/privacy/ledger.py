@@ -1,4 +1,4 @@
-"""The ledger: every spend of a release, refused before the draw where the budget would not cover it."""
+"""The ledger: refuses every spend that the budget does not cover, and gives a token for one draw for the others."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, BudgetExceededError, ResumeError
-from syntabula.privacy.accounting.gaussian import epsilon_from_mu
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above
+from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import (
-    Event,
-)
-from syntabula.privacy.replay import REMEDY, Replay
-from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_above, mu_squared_together
-from syntabula.privacy.spend_records import JournalProtocol, NoisyArray
-from syntabula.privacy.spend_token import Token
+from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
+from syntabula.privacy.events import Event
+from syntabula.privacy.records import MemoryJournal, NoisyArray, Replay
+from syntabula.privacy.rounding import float_above, root_above
+from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 
 RELATION = "add or remove one record"
 
@@ -37,13 +33,57 @@ class LedgerEntry:
     cost: Fraction
 
 
+class Token:
+    """The right to one draw of one event; only a ledger makes it.
+
+    Attributes:
+        step: Name of the step that spent.
+        event: What may be drawn.
+        number: Number of the spend in the journal, or in the ledger without one, counted from 0.
+        outcome: What an earlier run was answered for this spend; the token then pays for no draw.
+    """
+
+    __slots__ = ("_lock", "_used", "event", "number", "outcome", "step")
+
+    def __init__(self, step: str, event: Event, number: int, outcome: NoisyArray | None = None) -> None:
+        self.step = step
+        self.event = event
+        self.number = number
+        self.outcome = outcome
+        self._used = False
+        self._lock = threading.Lock()
+
+    def consume(self) -> Event:
+        """Use the token up, just before the draw.
+
+        Returns:
+            The event that was paid for.
+
+        Raises:
+            BudgetError: If the token was used before, or an earlier run was answered with it.
+        """
+        if self.outcome is not None:
+            raise BudgetError(f"the spend of step {self.step!r} has an answer; each spend pays for one draw")
+        with self._lock:
+            if self._used:
+                raise BudgetError(
+                    f"the token of step {self.step!r} was used before; each spend pays for one draw"
+                )
+            self._used = True
+        return self.event
+
+    def __reduce__(self) -> str:
+        # A copy would pay for a second draw.
+        raise TypeError("a token cannot be copied or pickled")
+
+
 class Ledger:
     """Counts what is spent against a budget, exactly, by additive composition, which holds adaptively too.
 
     Composition of zCDP and of pure privacy is additive also where later events are chosen after seeing
     earlier answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
     Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP; Smith and Thakurta 2022 for Gaussian privacy, and
-    `accounting.gdp` for what a choice costs there, which depends on what is left).
+    `privacy.gdp` for what a choice costs there, which depends on what is left).
 
     Args:
         budget: What may be spent in all.
@@ -58,7 +98,7 @@ class Ledger:
     relation = RELATION
 
     def __init__(
-        self, budget: Budget, journal: JournalProtocol | None = None, *, replay_from: int | None = None
+        self, budget: Budget, journal: MemoryJournal | None = None, *, replay_from: int | None = None
     ) -> None:
         if not isinstance(budget, Budget):
             raise ArgumentError(f"budget is a {type(budget).__name__}; it must be a Budget")
@@ -67,14 +107,14 @@ class Ledger:
         self._lock = threading.Lock()
         self._entries: list[LedgerEntry] = []
         self._spent = Fraction(0)
-        self._delta_spent = Fraction(0)
+        self._failure_spent = Fraction(0)
         records = journal.records if journal else ()
         earlier = records[:replay_from]
         self._replay = Replay(records[len(earlier) :])
         for record in earlier:
             self._add(self._priced(record.event, record.step))
         self._inherited = self._spent
-        self._inherited_delta = self._delta_spent
+        self._inherited_failure = self._failure_spent
 
     @property
     def budget(self) -> Budget:
@@ -87,7 +127,7 @@ class Ledger:
         Args:
             event: What is about to be drawn.
             step: Name of the step, for the statement of what was spent.
-            query: What is asked (`privacy.replay.fingerprint`), to find its answer again.
+            query: What is asked (`privacy.resume.fingerprint`), to find its answer again.
 
         Returns:
             A token for one draw. With a journal the spend is on disk by then. Where the journal holds it from
@@ -133,16 +173,8 @@ class Ledger:
         return self._replay.answered
 
     def require_all_replayed(self) -> None:
-        """Refuse a release that leaves out spends of the run that it goes on with: they would not be in its sum.
-
-        Raises:
-            ResumeError: If the journal holds spends that were not asked for again.
-        """
-        if self._replay.left:
-            raise ResumeError(
-                f"the journal belongs to another run: {self._replay.left} of its spends were not asked for again; "
-                f"{REMEDY}"
-            )
+        """Refuse a release that leaves out spends of the run it resumes; see `Replay.require_all_taken`."""
+        self._replay.require_all_taken()
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -174,15 +206,15 @@ class Ledger:
         return self.remaining / self.allowance if self.allowance else Fraction(0)
 
     @property
-    def selection_allowance(self) -> Fraction:
-        """Delta that this ledger may spend on finding categories, likewise."""
-        return self._budget.selection_delta - self._inherited_delta
+    def failure_allowance(self) -> Fraction:
+        """What the chances to fail may add up to: the part of delta set aside, less what the journal held at first."""
+        return self._budget.failure_delta - self._inherited_failure
 
     @property
-    def delta_spent(self) -> Fraction:
-        """Exact sum of the probabilities with which the events may fail outright."""
+    def failure_spent(self) -> Fraction:
+        """Exact sum of the chances to fail of all draws."""
         with self._lock:
-            return self._delta_spent
+            return self._failure_spent
 
     def require_allowance(self) -> None:
         """Refuse to begin where earlier spends of the journal leave next to nothing, before more is spent.
@@ -192,7 +224,7 @@ class Ledger:
         """
         for whole, left in (
             (self._budget.total, self.allowance),
-            (self._budget.selection_delta, self.selection_allowance),
+            (self._budget.failure_delta, self.failure_allowance),
         ):
             if whole and left is not None and left < whole / 100:
                 raise BudgetExceededError(
@@ -213,14 +245,9 @@ class Ledger:
         else:
             # What was left did its part in the costs, and may be gone by now: the events on their own.
             together = mu_squared_together(entry.event for entry in self.entries)
-            epsilon = epsilon_from_mu(mu_above(together), delta) if together else 0.0
+            epsilon = epsilon_from_mu(root_above(together), delta) if together else 0.0
         # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
         return min(epsilon, self._budget.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """Delta of the budget."""
-        return self._budget.delta
 
     def by_step(self) -> list[tuple[str, Fraction, float]]:
         """Sum the costs of each step, in order of first spend.
@@ -244,16 +271,16 @@ class Ledger:
                 f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
                 "nothing was drawn or spent. Raise the budget, or measure less."
             )
-        if total is not None and self._delta_spent + failure_of(event) > self._budget.selection_delta:
+        if total is not None and self._failure_spent + failure_of(event) > self._budget.failure_delta:
             raise BudgetExceededError(
                 f"step {step!r} may fail with probability {float(failure_of(event)):.3g}, but only "
-                f"{float(self._budget.selection_delta - self._delta_spent):.3g} of delta is set aside for that; "
+                f"{float(self._budget.failure_delta - self._failure_spent):.3g} of delta is set aside for that; "
                 "nothing was drawn or spent"
             )
         return LedgerEntry(step, event, cost)
 
     def _add(self, entry: LedgerEntry) -> None:
-        self._delta_spent += failure_of(entry.event)
+        self._failure_spent += failure_of(entry.event)
         self._entries.append(entry)
         self._spent += entry.cost
 

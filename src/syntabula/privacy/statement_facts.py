@@ -1,14 +1,25 @@
-"""What a release knows of its own privacy: what each step ran and cost, and what the guarantee rests on."""
+"""What a release knows of its own privacy, as facts that anybody can check: see docs/recompose.md for their JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Self
 
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, event_class, event_from_json
-from syntabula.privacy.rules import RULES, derived_facts
+from syntabula.privacy.rounding import float_above
+from syntabula.privacy.rules import RULES, derived_facts, failure_of, in_words, parameters_in_words
+
+if TYPE_CHECKING:
+    from syntabula.privacy.ledger import Ledger
+
+STATEMENT_VERSION = 2
+"""Of the JSON. Version 1, which was not written down, had no events and no composition."""
+
+UNIT = "one record (one row of the table)"
 
 _MOST_NAMED = 10
 """Columns that a warning names; all are listed below it."""
@@ -179,7 +190,109 @@ class StatementFacts:
             )
         return tuple(reasons)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as values that JSON can hold; `from_json` reads them back."""
+        return {
+            "statement_version": STATEMENT_VERSION,
+            "method": self.method,
+            "budget": self.budget.to_json(),
+            "epsilon_spent": self.epsilon_spent,
+            "delta": self.budget.delta,
+            "composition": self._composition(),
+            "steps": [line.to_json() for line in self.lines],
+            "unit": UNIT,
+            "neighbouring_relation": self.relation,
+            "noise": self.noise,
+            "noise_is_private": self.noise_is_private,
+            "is_private": self.is_private,
+            "reasons_against": list(self.reasons_against),
+            "provenance": dict(self.provenance),
+            "version": self.version,
+            "choice": None
+            if self.choice is None
+            else {"method": self.choice.method, "reason": self.choice.reason},
+            "replayed": self.replayed,
+            "types_read": self.types_read,
+            "stored_types": list(self.stored_types),
+            "made_anew": list(self.made_anew),
+        }
+
+    def _composition(self) -> dict[str, Any]:
+        """Return the limit that was fixed before the first draw, and what all draws cost of it, rounded up."""
+        budget = self.budget
+        stated = [event for line in self.lines for event in line.events or ()]
+        recorded = budget.total is not None and all(line.events is not None for line in self.lines)
+        costs = sum((Fraction(event.cost or 0) for event in stated), Fraction(0))
+        deltas = sum((failure_of(s.event) * s.repetitions for s in stated), Fraction(0))
+        return {
+            "currency": budget.currency,
+            "limit": None if budget.total is None else float_above(budget.total),
+            # The ledger has held the exact sums within their limits; rounding up each term may not show that.
+            "spent": float_above(min(costs, budget.total or costs)) if recorded else None,
+            "delta_limit": float(budget.failure_delta),
+            "delta_spent": float_above(min(deltas, budget.failure_delta)) if recorded else None,
+            "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, also where "
+            "a later one was chosen by earlier answers",
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild what `to_json` returned; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
+        choice = facts.get("choice")  # files from before there was one have none
+        return cls(
+            method=str(facts["method"]),
+            budget=Budget.from_json(facts["budget"]),
+            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
+            lines=tuple(map(StatementLine.from_json, facts["steps"])),
+            relation=str(facts["neighbouring_relation"]),
+            noise=str(facts["noise"]),
+            noise_is_private=bool(facts["noise_is_private"]),
+            provenance={str(k): str(v) for k, v in facts["provenance"].items()},
+            version=str(facts["version"]),
+            choice=None
+            if choice is None
+            else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
+            # Earlier files do not have these.
+            replayed=int(facts.get("replayed", 0)),
+            types_read=bool(facts.get("types_read", False)),
+            stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
+            made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
+        )
+
     def _named(self, columns: Sequence[str]) -> str:
         """Say how many columns these are, and which."""
         names = ", ".join(columns[:_MOST_NAMED]) + (" and others" if len(columns) > _MOST_NAMED else "")
         return f"{len(columns)} of {len(self.provenance)} columns ({names})"
+
+
+def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
+    """Say what each step of a ledger ran and cost, in order of its first spend."""
+    private = ledger.budget.total is not None
+    stated: dict[str, list[StatedEvent]] = {}
+    numbered = enumerate(ledger.entries, start=1)
+    for (step, event), alike in groupby(numbered, key=lambda one: (one[1].step, one[1].event)):
+        draws = list(alike)
+        cost = float_above(sum((entry.cost for _, entry in draws), Fraction(0))) if private else None
+        group = StatedEvent(event=event, number=draws[0][0], repetitions=len(draws), cost=cost)
+        stated.setdefault(step, []).append(group)
+    return tuple(
+        StatementLine(
+            step=step,
+            mechanism=_in_words([s.event for s in stated[step] for _ in range(s.repetitions)]),
+            share=share if private else None,
+            events=tuple(stated[step]),
+        )
+        for step, _, share in ledger.by_step()
+    )
+
+
+def _in_words(events: list[Event]) -> str:
+    """Say what was run; where one mechanism ran with several parameters, their range."""
+    alike: dict[str, list[Event]] = {}
+    for event in events:
+        alike.setdefault(in_words(event), []).append(event)
+    return ", and ".join(_times(len(found)) + m + parameters_in_words(found) for m, found in alike.items())
+
+
+def _times(number: int) -> str:
+    return "" if number == 1 else f"{number} times "

@@ -18,9 +18,9 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.storage import check_storable
+from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.privacy.statistics.dependence import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import Selector
 from syntabula.select.density import density

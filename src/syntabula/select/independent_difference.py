@@ -17,8 +17,8 @@ from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
+from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
 from syntabula.select.rounds import mean_noise
 

@@ -18,8 +18,8 @@ from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
+from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.statistics.dependence import batches
 from syntabula.select.base import Selector
 from syntabula.select.dependence_graph import (
     best_families,

@@ -14,8 +14,7 @@ from syntabula._planning import PlannedFit, PlannedStep
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 
 _HALF_LAPLACE = math.sqrt(1 / 2)  # the same of Laplace noise of standard deviation 1
 _NO_LIMIT = 1_000_000

@@ -17,8 +17,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.select.base import Selector
 from syntabula.select.merged_codes import coarsen
 

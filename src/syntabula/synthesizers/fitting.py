@@ -20,9 +20,8 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import open_ledger
-from syntabula.privacy.statement_of_run import statement_of
+from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,

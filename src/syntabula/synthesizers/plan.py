@@ -14,7 +14,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.prepare.preparation import Preparation, prepare
 from syntabula.prepare.preprocessing import BinCount
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.statement_text import folded
+from syntabula.privacy.statement import folded
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric

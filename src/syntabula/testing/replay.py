@@ -13,15 +13,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from syntabula.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TreeEvent
+from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.statistics.split_tree import STEPS
+from syntabula.privacy.rules import RULES
 
 Spend = tuple[str, Event, str | None]
 """Step, event and question."""
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +128,6 @@ def check_alike(first: Run, second: Run) -> None:
         step, event, _ = first.spends[one.spend]
         assert one.scale == other.scale, f"the noise of step {step!r} depends on the records"
         moved = np.abs(np.asarray(one.exact, dtype=float) - np.asarray(other.exact, dtype=float))
-        match event:
-            case GaussianEvent():
-                held = np.square(moved).sum() <= event.l2_sensitivity_squared and one.scale == event.sigma
-            case LaplaceEvent():
-                held = moved.sum() <= event.l1_sensitivity and one.scale == event.scale
-            case ExponentialEvent():
-                held = moved.max(initial=0) <= one.scale * event.epsilon / 2 * (1 + _ROUNDING) + _ROUNDING
-            case TreeEvent():
-                held = moved.sum() <= STEPS  # a record lies in one node of a level
-            case _:
-                held = True
+        held = RULES[type(event)].covers(event, moved, one.scale)
         assert held, f"one record moves the statistic of step {step!r} by more than its stated sensitivity"
     assert first.result == second.result, "what comes out depends on the records beyond the noisy answers"

@@ -94,9 +94,9 @@ refused_argument(
     "a delta that is a table", lambda: st.MST(delta=FRAME), "delta", "type DataFrame", error=BudgetError
 )
 refused_argument(
-    "a selection delta of text",
-    lambda: st.Budget(1, 1e-5).with_selection_delta("x"),
-    "selection_delta",
+    "a failure delta of text",
+    lambda: st.Budget(1, 1e-5).with_failure_delta("x"),
+    "failure_delta",
     "'x'",
     error=BudgetError,
 )

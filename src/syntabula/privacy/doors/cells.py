@@ -10,13 +10,12 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.scores import differences
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
-from syntabula.privacy.statistics.scores import differences
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""
@@ -36,7 +35,7 @@ class CellCurator:
         cliques: The marginals whose cells may be asked for.
     """
 
-    def __init__(self, curator: Curator, cliques: Sequence[Clique]) -> None:
+    def __init__(self, curator: CountedTable, cliques: Sequence[Clique]) -> None:
         if not cliques:
             raise ArgumentError("cells can only be asked for of at least one clique")
         self._curator = curator
@@ -82,7 +81,7 @@ class CellCurator:
 
         query = [self._cliques, np.flatnonzero(~left).tolist()]
         event = curator._choice(candidates.size, share)
-        chosen = answer(curator.ledger, curator._source, event, step=step, query=query, draw=draw)
+        chosen = curator._answer(event, step, query, draw)
         return self._cell(int(candidates[chosen[0]]))
 
     def measure(
@@ -121,7 +120,7 @@ class CellCurator:
             return noisy_counts(token, curator._source, Sensitive(np.concatenate(parts)))
 
         query = list(chosen.items())
-        noisy = answer(curator.ledger, curator._source, event, step=step, query=query, draw=draw)
+        noisy = curator._answer(event, step, query, draw)
         measured = []
         for clique, cells_of in chosen.items():
             values = np.zeros(curator.domain.shape(clique))

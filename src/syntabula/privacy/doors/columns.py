@@ -12,32 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.events import Event, ExponentialEvent
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
+from syntabula.privacy.events import Event, ExponentialEvent, TreeEvent
+from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.mechanisms import choose, noisy_counts, split_tree
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
-    choice_event,
+    bought,
     counting_event,
     laplace_epsilon_of_share,
-    tree_event,
 )
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
-from syntabula.privacy.statistics.scores import quantile_scores, shortfall_scores
-from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.statistics.split_tree import (
-    TREE_SENSITIVITY,
-    Node,
-    are_decisions,
-    leaves_of,
-    most_decisions,
-    split_tree,
-)
+from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions
 
 
 class ColumnCurator:
@@ -238,7 +228,7 @@ class ColumnCurator:
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and by what a score of sensitivity one is divided in it."""
-        event = choice_event(self._ledger, share, candidates=candidates, what=what)
+        event = bought(self._ledger, share, ExponentialEvent, what=what, candidates=candidates)
         return event, 2 / event.epsilon if isinstance(event, ExponentialEvent) else 0.0
 
     def _quantile(
@@ -276,7 +266,7 @@ class ColumnCurator:
         Returns:
             The leaves, in ascending order.
         """
-        event = tree_event(self._ledger, share, sensitivity=TREE_SENSITIVITY)
+        event = bought(self._ledger, share, TreeEvent, what="tree")
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
             ends = (

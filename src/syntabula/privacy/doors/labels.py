@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.events import ThresholdEvent
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import threshold_event
-from syntabula.privacy.run import answer
+from syntabula.privacy.pricing import bought
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
 
 Label = str | None
 
@@ -55,9 +55,9 @@ class LabelCurator:
             LONGEST bytes, those with the smallest noisy counts are left out, which is post-processing.
 
         Raises:
-            BudgetExceededError: If too little of delta is set aside (`Budget.with_selection_delta`).
+            BudgetExceededError: If too little of delta is set aside (`Budget.with_failure_delta`).
         """
-        event = threshold_event(self._ledger, share, delta)
+        event = bought(self._ledger, share, ThresholdEvent, what="categories", failure=delta)
         longest = None if self._ledger.budget.currency == "none" else LONGEST
 
         def draw(token: Token) -> NoisyArray:

@@ -13,14 +13,13 @@ from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import CrossedThresholds, places
+from syntabula.privacy.doors.scores import Weighing, row_distances
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
-from syntabula.privacy.statistics.scores import Weighing, row_distances
 
 _THRESHOLDS_AT_ONCE, _ROWS_AT_ONCE = 32, 4096
 """1 MB of sums stays in the cache."""
@@ -100,7 +99,7 @@ class ThresholdCurator:
             there = np.flatnonzero(left)
             event = curator._choice(there.size, Fraction(share) / picks)
             query = [self._name, np.packbits(left)]
-            drawn = answer(curator.ledger, curator._source, event, step=step, query=query, draw=draw)
+            drawn = curator._answer(event, step, query, draw)
             chosen.append(int(there[drawn[0]]))
             left[chosen[-1]] = False
         return chosen

@@ -1,8 +1,7 @@
-"""PrivTree's mechanism: noisy decisions to split, whose cost does not grow with the depth of the tree."""
+"""Trees of halves: what comes of decisions to split, which `privacy.mechanisms.split_tree` draws; free of the data."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.events import ExactEvent, TreeEvent
-from syntabula.privacy.mechanisms import SpendToken
-from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.sensitive import Sensitive
-
-TREE_SENSITIVITY = 3
-"""(2 beta - 1) / (beta - 1) for halves, beta = 2: the whole tree costs 3 / scale."""
 
 STEPS = 1 << 10
 """Noise is whole steps of this fraction of a record, so that it is drawn exactly."""
@@ -44,66 +36,6 @@ class Node:
         return Node(self.low, middle, self.depth + 1), Node(middle, self.high, self.depth + 1)
 
 
-def split_tree(
-    token: SpendToken,
-    noise: NoiseSource,
-    root: Node,
-    counts_of: Callable[[Sequence[Node]], Sensitive[NDArray[np.int64]]],
-    *,
-    threshold: float,
-    most_leaves: int,
-) -> NDArray[np.int64]:
-    """Release the splits of a PrivTree (Zhang, Xiao and Xie, 2016, Algorithm 2).
-
-    A node with count c and depth k splits if max(c - k delta, theta - delta) + Laplace(lambda) > theta, with
-    lambda = 3 / epsilon and delta = lambda ln 2. No count is released.
-
-    Proof sketch, one record added. Only the nodes on the record's path change, each count by one. A node
-    whose biased count is at the floor theta - delta in both tables decides alike. For the others a decision to
-    split gets likelier by a factor of at most exp(1 / lambda), and of at most exp(exp((theta + 1 - b) / lambda)
-    / lambda) once b >= theta + 1, for then splitting was near certain already. Going up the path biased
-    counts grow by at least delta a level, so their logarithms sum to at most 1 + (1 + 1/2 + 1/4 + ...) = 3 over
-    lambda. A decision not to split occurs once on the path and gets less likely by at most exp(1 / lambda), in
-    the other direction. Depth does not enter. Here counts and noise are whole multiples of 1 / 1024 record
-    and delta is rounded up, which only speeds the decay; a test sums the exact probabilities of the
-    discrete noise over all alignments and finds the sum below 3 / lambda.
-
-    Nodes are visited level by level, and all of a level are decided by one vectorised draw. Which nodes a level
-    has rests on released decisions and public widths alone (`leaves_of`).
-
-    Args:
-        token: Pays for the whole tree: a tree event or, without privacy, an exact one.
-        noise: Draws the noise.
-        root: The interval to divide; public or released.
-        counts_of: Exact number of values in each of some nodes.
-        threshold: Theta, in records, at least 0.
-        most_leaves: At least 1.
-
-    Returns:
-        All decisions, 1 to split and 0 not to, by level; `leaves_of` says what comes of them.
-    """
-    event = token.consume()
-    if not isinstance(event, TreeEvent | ExactEvent):
-        raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a tree")
-    if most_leaves < 1 or not (math.isfinite(threshold) and threshold >= 0):
-        raise ArgumentError("a tree needs a finite threshold of at least 0 and at least one leaf")
-    theta = round(threshold * STEPS)
-    delta = math.ceil(event.decay * STEPS) if isinstance(event, TreeEvent) else 0
-    decisions: list[NDArray[np.int64]] = []
-
-    def decide(nodes: Sequence[Node]) -> NDArray[np.bool_]:
-        counts = counts_of(nodes).reveal_inside_privacy()
-        biased = np.maximum(counts * STEPS - nodes[0].depth * delta, theta - delta)
-        if isinstance(event, TreeEvent):
-            biased = noise.discrete_laplace(biased.astype(np.int64), event.scale * STEPS)
-        splits: NDArray[np.bool_] = biased > theta
-        decisions.append(splits.astype(np.int64))
-        return splits
-
-    _grow(root, decide, most_leaves)
-    return np.concatenate(decisions) if decisions else np.zeros(0, dtype=np.int64)
-
-
 def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> list[Node]:
     """Return the leaves that the decisions of a tree lead to, in ascending order; free of the data.
 
@@ -129,7 +61,7 @@ def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> 
             raise ArgumentError("there are fewer decisions than the tree needs")
         return part.astype(np.bool_)
 
-    leaves = _grow(root, decide, most_leaves)
+    leaves = grow(root, decide, most_leaves)
     if taken < decisions.size:
         raise ArgumentError("there are more decisions than the tree needs")
     return leaves
@@ -149,7 +81,8 @@ def most_decisions(most_leaves: int) -> int:
     return 2 * most_leaves - 1
 
 
-def _grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most_leaves: int) -> list[Node]:
+def grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most_leaves: int) -> list[Node]:
+    """Return the leaves in ascending order; all nodes of a level are decided together, from the root down."""
     leaves: list[Node] = []
     level = [root]
     while level:

@@ -1,19 +1,24 @@
-"""What a journal holds: spends, what came of them, and where runs began; in memory."""
+"""What a journal holds: spends, their answers and the beginnings of runs; and how a resumed run takes them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ResumeError
 from syntabula.privacy.events import Event
 
 NoisyArray = NDArray[Any]
+
+REMEDY = (
+    "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
+    "resume, which makes do with what is left of the budget"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +29,7 @@ class JournalRecord:
         step: Name of the step that spent.
         event: What was drawn.
         outcome: The noisy answer, or None if none was written; the spend counts either way.
-        query: What was asked, as `privacy.replay.fingerprint` writes it; None if that was not said.
+        query: What was asked, as `privacy.resume.fingerprint` writes it; None if that was not said.
     """
 
     step: str
@@ -49,29 +54,8 @@ class JournalRun:
     files: tuple[str, ...] = ()
 
 
-class JournalProtocol(Protocol):
-    """What a ledger needs of a journal."""
-
-    @property
-    def records(self) -> tuple[JournalRecord, ...]:
-        """All spends so far, in order, those read back at opening included."""
-
-    @property
-    def runs(self) -> tuple[JournalRun, ...]:
-        """Where runs began, in order, those read back at opening included."""
-
-    def record_run(self, facts: Mapping[str, str]) -> None:
-        """Write down that a run begins."""
-
-    def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
-        """Write down a spend before its noise is drawn; return its number."""
-
-    def record_outcome(self, number: int, values: NoisyArray, *, longest: int | None = None) -> None:
-        """Write down what was drawn for the spend of this number, of at most so many bytes."""
-
-
 class MemoryJournal:
-    """A journal without a file, for tests that record and replay."""
+    """A journal in memory; `privacy.journal.Journal` also writes it to a file."""
 
     def __init__(self) -> None:
         self._records: list[JournalRecord] = []
@@ -128,6 +112,57 @@ class MemoryJournal:
             raise ArgumentError(f"the journal has no spend of number {number}")
         if self._records[number].outcome is not None:
             raise ArgumentError(f"spend {number} already has an outcome; each spend pays for one draw")
+
+
+class Replay:
+    """The spends of a run that broke off, to be asked for again in their order.
+
+    Args:
+        records: What the journal holds of that run.
+    """
+
+    def __init__(self, records: Sequence[JournalRecord] = ()) -> None:
+        self._records = tuple(records)
+        self._next = 0
+
+    @property
+    def left(self) -> int:
+        """Number of spends that were not asked for again so far."""
+        return len(self._records) - self._next
+
+    @property
+    def answered(self) -> int:
+        """Number of recorded answers that were handed on so far."""
+        return sum(record.outcome is not None for record in self._records[: self._next])
+
+    def require_all_taken(self) -> None:
+        """Refuse a release that leaves out spends of the run it resumes: they would not be in its sum.
+
+        Raises:
+            ResumeError: If there are spends that were not asked for again.
+        """
+        if self.left:
+            raise ResumeError(
+                f"the journal belongs to another run: {self.left} of its spends were not asked for again; {REMEDY}"
+            )
+
+    def take(self, event: Event, step: str, query: str | None) -> JournalRecord | None:
+        """Return the next recorded spend, which must be this one; None if all were taken.
+
+        Raises:
+            ResumeError: If it is another spend. It is not taken.
+        """
+        if not self.left:
+            return None
+        record = self._records[self._next]
+        if (record.step, record.event, record.query) != (step, event, query):
+            differs = "another query" if (record.step, record.event) == (step, event) else "another draw"
+            raise ResumeError(
+                f"the journal belongs to another run: its spend {self._next + 1} is for step {record.step!r}, and "
+                f"this run asks for {differs} in step {step!r}; {REMEDY}"
+            )
+        self._next += 1
+        return record
 
 
 def plain_numbers(values: NoisyArray) -> NoisyArray:

@@ -9,14 +9,9 @@ import math
 from fractions import Fraction
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.gdp import (
-    gaussian_cost,
-    gaussian_precision,
-    range_bought,
-    ranged_cost,
-)
-from syntabula.privacy.accounting.roots import finite, nonzero, root_above, root_below
-from syntabula.privacy.rules import Currency
+from syntabula.privacy.budget import Currency
+from syntabula.privacy.gdp import gaussian_cost, gaussian_precision, range_bought, ranged_cost
+from syntabula.privacy.rounding import finite, nonzero, root_above, root_below
 
 
 def gaussian_sigma(
