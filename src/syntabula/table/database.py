@@ -16,7 +16,7 @@ from syntabula.table.frames.object_columns import object_array, whole_decimals
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _LAST = 2**63 - 1
 
 
@@ -104,7 +104,7 @@ def _exact(column: str, printed: str) -> str:
         return f"({column} - DATE '1970-01-01')::BIGINT"
     if printed == "INTERVAL":
         return f"epoch_us({column})"
-    if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
         # Infinite times have no microseconds; as the first or last time of all they are clipped to the nearest bound.
         ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
         return f"coalesce(epoch_us({column}), {ends})"
@@ -143,7 +143,7 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
         return "text", object
     if printed == "DATE":
         return "date", np.int64
-    if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
         return "datetime", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
 

@@ -56,8 +56,8 @@ _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
-_FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
-_LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
+_FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
+_LAST_TIME = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
 
 
 def draft_schema(source: Any) -> tuple[Schema, list[str]]:
@@ -137,7 +137,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
             return Date(low, high, nullable=nullable, provenance="observed"), note
         case "datetime":
-            column, zone_note = _moments(values, raw.physical.timezone, nullable)
+            column, zone_note = _times(values, raw.physical.timezone, nullable)
             return column, note or zone_note
     raise SchemaError(raw.physical.without_domain)
 
@@ -238,7 +238,7 @@ def _decimal(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, s
     return _real(name, values.astype(np.float64), nullable)
 
 
-def _moments(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
+def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     resolution: Any = next(unit for unit, length in MICROSECONDS.items() if not (values % length).any())
     note = None
@@ -250,7 +250,7 @@ def _moments(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Co
                 "UTC",
                 "has a time zone that is unknown on this machine; synthetic values will be in UTC",
             )
-    ends = (_EPOCH + dt.timedelta(microseconds=min(max(m, _FIRST_MOMENT), _LAST_MOMENT)) for m in (low, high))
+    ends = (_EPOCH + dt.timedelta(microseconds=min(max(m, _FIRST_TIME), _LAST_TIME)) for m in (low, high))
     lower, upper = (m if zone is None else m.replace(tzinfo=dt.UTC) for m in ends)
     column = Datetime(
         lower, upper, timezone=zone, resolution=resolution, nullable=nullable, provenance="observed"

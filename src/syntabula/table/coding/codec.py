@@ -105,9 +105,9 @@ class Codec:
 
         Values outside the bounds are clipped to the nearest bound. Unlisted categories become "other" if the column is
         open, else missing if it is nullable; so do cells of text files that cannot be read as the declared kind. A
-        record that still has a cell without a code is left out.
-        That depends only on the record itself, so adding or removing one record of the raw table changes at most one
-        record of the encoded table, and the guarantee carries over (a 1-stable transformation).
+        record that still has a cell without a code is left out. That depends only on the record itself, so adding or
+        removing one record of the raw table changes at most one record of the encoded table, and the guarantee
+        carries over (a 1-stable transformation).
 
         Args:
             table: Table to encode.

@@ -30,7 +30,7 @@ _NUMPY = {sql.lower(): name for name, sql in _INTEGERS.items()}
 _NARROW_FLOATS = {"float", "float32", "float16", "halffloat"}
 _DECIMAL = re.compile(r"decimal(?:\d+)?\((?:precision=)?(\d+), ?(?:scale=)?(\d+)\)")
 _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
-_MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+_TIMESTAMPS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
 """From a column's name, values and alias, returns an array for DuckDB and the expression to write."""
 # Characters that may begin a formula (OWASP, CSV Injection), in half and full width. Plain numbers are harmless,
@@ -208,7 +208,7 @@ def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], st
         case "datetime" if physical.timezone is not None:
             return _numbers(column), f"make_timestamptz({source})"
         case "datetime":
-            return _numbers(column), f"make_timestamp({source})::{_moment_type(column)}"
+            return _numbers(column), f"make_timestamp({source})::{_timestamp_type(column)}"
         case "duration":
             return _numbers(column), f"to_microseconds({source})"
         case "text":
@@ -262,11 +262,11 @@ def _decimal_type(name: str, column: RawColumn) -> str:
     return f"DECIMAL(38,{max(scale, 0)})"
 
 
-def _moment_type(column: RawColumn) -> str:
+def _timestamp_type(column: RawColumn) -> str:
     matched = _UNIT.search(column.physical.name)
     named = column.physical.name.upper()
-    unit = matched[1] if matched else next((u for u, t in _MOMENTS.items() if t == named), "us")
-    return _MOMENTS[held_unit(column, unit)]
+    unit = matched[1] if matched else next((u for u, t in _TIMESTAMPS.items() if t == named), "us")
+    return _TIMESTAMPS[held_unit(column, unit)]
 
 
 def _neutralised(text: str) -> str:

@@ -18,7 +18,7 @@ from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
 
 
 def read_json_lines(
@@ -128,7 +128,7 @@ def _parsed(texts: list[str]) -> list[Any] | None:
     try:
         if all(map(_DATE.fullmatch, texts)):
             return [dt.date.fromisoformat(t) for t in texts]
-        if all(map(_MOMENT.fullmatch, texts)):
+        if all(map(_TIMESTAMP.fullmatch, texts)):
             moments = [dt.datetime.fromisoformat(t) for t in texts]
             if all(m.tzinfo is not None for m in moments):
                 return [m.astimezone(dt.UTC) for m in moments]

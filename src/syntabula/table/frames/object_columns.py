@@ -117,7 +117,7 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
         zones = {zone_name(v.tzinfo) for v in values}
         zone = zones.pop()
         moments = np.array([microseconds(v) for v in values], dtype=np.int64)
-        return other if zones or not _come_back(moments, zone) else ("datetime", moments, zone)
+        return other if zones or not _are_representable(moments, zone) else ("datetime", moments, zone)
     if all(issubclass(t, dt.date) and not issubclass(t, dt.datetime) for t in types):
         return "date", np.array([v.toordinal() - _FIRST_DAY for v in values], dtype=np.int64), None
     if all(issubclass(t, dt.timedelta) for t in types):
@@ -135,7 +135,7 @@ def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) 
     return RawColumn(decimals, missing, PhysicalType("decimal", printed, scale=0))
 
 
-def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
+def _are_representable(moments: NDArray[np.int64], zone: str | None) -> bool:
     """Return whether times can be turned back into objects: the zone is known, and they are within the calendar."""
     if zone is None:
         return True

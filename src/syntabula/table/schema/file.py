@@ -35,7 +35,7 @@ LABELS = ("categories", "other_label")
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
-_MOMENT = re.compile(f"{_DAY.pattern}({_TIME})?")
+_DAY_OR_TIME = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
 def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
@@ -169,7 +169,7 @@ def _column_from_document(name: str, body: object) -> Column:
 
 def _time(name: str, value: object, kind: str) -> dt.date:
     """Read a day, or a time (a day alone means its first moment); messages do not show the value."""
-    pattern = _DAY if kind == "date" else _MOMENT
+    pattern = _DAY if kind == "date" else _DAY_OR_TIME
     if not isinstance(value, str) or not pattern.fullmatch(value):
         example = "a day such as 2024-01-31" + (
             "" if kind == "date" else ", or a time such as 2024-01-31T10:00:00"
