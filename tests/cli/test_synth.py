@@ -174,7 +174,7 @@ class TestDomains:
 
         assert ran.code == 0, ran.err
         assert ran.out.count("WARNING") == 1
-        assert "WARNING: not end-to-end private: which columns are numbers" in ran.out
+        assert "WARNING: not end-to-end private: the types of columns" in ran.out
 
     def test_a_budget_that_hides_every_bound_is_exit_4_and_names_the_remedy(self, folder, run):
         ran = run(*SYNTH, "--epsilon", 0.01)
