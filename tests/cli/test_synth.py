@@ -174,14 +174,14 @@ class TestDomains:
 
         assert ran.code == 0, ran.err
         assert ran.out.count("WARNING") == 1
-        assert "WARNING: not end-to-end private: which columns are numbers" in ran.out
+        assert "WARNING: not end-to-end private: the types of columns" in ran.out
 
     def test_a_budget_that_hides_every_bound_is_exit_4_and_names_the_remedy(self, folder, run):
         ran = run(*SYNTH, "--epsilon", 0.01)
 
         assert ran.code == 4
         assert "noise hides what kind of values it holds" in ran.err
-        assert "no domain of any column was found" in ran.err
+        assert "no column's domain was found" in ran.err
         assert not (folder / "out.csv").exists()
 
     def test_text_without_a_schema_needs_a_delta(self, folder, run):

@@ -37,7 +37,7 @@ from syntabula.table.schema.schema import Schema, check_declared, is_whole, unde
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
-    from syntabula.synthesizers.synthesizer import Synthesizer
+    from syntabula.synthesizers.settings import Settings
     from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
@@ -45,7 +45,7 @@ _PREPARED, _ENCODED = 0.05, 0.1
 """Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
 
 
-def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool) -> Release:
+def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -> Release:
     """Learn a sensitive table and return a release; see `Synthesizer.fit`."""
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
@@ -75,7 +75,7 @@ def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool
 
 
 def fit_table(
-    method: Synthesizer,
+    method: Settings,
     source: RawTable | DelimitedFile,
     schema: Schema | None,
     journal: Journal | None,
@@ -151,7 +151,7 @@ def fit_table(
 
 
 def _opened(
-    method: Synthesizer, source: Any, schema: Schema | None
+    method: Settings, source: Any, schema: Schema | None
 ) -> AbstractContextManager[RawTable | DelimitedFile]:
     if not is_whole(schema) and not method.allow_observed:
         from syntabula.table.files.delimited import delimited_file, is_delimited
@@ -161,7 +161,7 @@ def _opened(
     return nullcontext(read(source, schema))
 
 
-def _opened_journal(method: Synthesizer) -> AbstractContextManager[Journal | None]:
+def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
     if method.journal is None:
         return nullcontext()
     from syntabula.privacy.journal import Journal
@@ -179,7 +179,7 @@ def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[st
 
 
 def _ledger(
-    method: Synthesizer,
+    method: Settings,
     prepared: Preparation,
     noise: NoiseSource,
     schema: Schema | None,
@@ -191,9 +191,7 @@ def _ledger(
     return open_ledger(budget, journal, facts, resume=method.resume)
 
 
-def run_facts(
-    method: Synthesizer, budget: Budget, noise: NoiseSource, schema: Schema | None
-) -> dict[str, str]:
+def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
     """Return facts that identify a run before its first spend; the spends identify the rest.
 
     Each option and declared column has its own fingerprint, so that a message can name those that differ.

@@ -21,7 +21,7 @@ from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.synthesizer import Synthesizer
+    from syntabula.synthesizers.settings import Settings
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 2.3e-7
@@ -130,7 +130,7 @@ class Plan:
 
 
 def plan_of(
-    method: Synthesizer,
+    method: Settings,
     schema: Schema | None,
     physical: Mapping[str, PhysicalType],
     n_rows: int,
@@ -173,7 +173,7 @@ def plan_of(
     return planned_fit(method, codec, prepared, n_rows, spent)
 
 
-def check_declared_memory(method: Synthesizer, schema: Schema) -> None:
+def check_declared_memory(method: Settings, schema: Schema) -> None:
     """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
     codec = guessed_codec(schema, method.bins, GUESSED_ROWS, budget_of(method))
     plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
@@ -181,7 +181,7 @@ def check_declared_memory(method: Synthesizer, schema: Schema) -> None:
 
 
 def planned_fit(
-    method: Synthesizer, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
+    method: Settings, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
 ) -> Plan:
     """Return the plan of a fit whose columns have these codes; `budget` is the method's budget as `prepared` returns
     it."""
@@ -209,7 +209,7 @@ def planned_fit(
 
 
 def preparation_of(
-    method: Synthesizer,
+    method: Settings,
     schema: Schema | None,
     found: Mapping[str, PhysicalType],
     *,
@@ -219,7 +219,7 @@ def preparation_of(
     return prepare(method.preprocessing, method.bins, method.rare, schema, found, types_found=types_found)
 
 
-def budget_of(method: Synthesizer) -> Budget:
+def budget_of(method: Settings) -> Budget:
     """Return the budget of a method, which is always set after construction."""
     assert method.budget is not None
     return method.budget
