@@ -160,7 +160,7 @@ class TestDomains:
         assert "does not declare column 'age', 'job'" in forgotten.err
         assert "`others: find`" in forgotten.err
         assert ran.code == 0, ran.err
-        assert "found privately, for part of the budget: 2 columns 'age', 'job'" in ran.err
+        assert "found privately, at a cost in budget: 2 columns 'age', 'job'" in ran.err
         assert "independently of the data (1): sex." in ran.out
         assert rows_of(folder / "out.csv")[0] == ["age", "sex", "job"]
         told = run("info", "x.syn").out
@@ -472,7 +472,9 @@ class TestTwoCommandsWithOneOutput:
         monkeypatch.undo()
 
         assert ran.code == 6
-        assert "error: 'out.csv' was written by another program in the meantime and stays as it is" in ran.err
+        assert (
+            "error: 'out.csv' was written by another program in the meantime and was not replaced" in ran.err
+        )
         assert (folder / "out.csv").read_text() == "theirs"
         command = shlex.split(ran.err.split("no further cost: syntabula ")[1].splitlines()[0])
         monkeypatch.chdir(folder)

@@ -133,7 +133,7 @@ class TestLoading:
 
     @pytest.mark.parametrize("kind", [None, 3, "", "a b", "x\n", "k" * 200])
     def test_what_is_no_kind_is_not_shown(self, kind: object) -> None:
-        with pytest.raises(ReleaseFileError, match=r"^this file names no kind of model$"):
+        with pytest.raises(ReleaseFileError, match=r"^this file does not name the kind of its model$"):
             storage.model_class(kind)
 
     def test_what_a_file_says_of_a_plug_in_is_only_shown_and_cut(self) -> None:

@@ -55,6 +55,17 @@ def broken_off(answers: int, *, unanswered: bool = False) -> MemoryJournal:
     return journal
 
 
+class TestRecordedAnswer:
+    def test_one_of_another_shape_is_refused(self) -> None:
+        journal = MemoryJournal()
+        ledger = open_ledger(BUDGET, journal, FACTS, resume=False)
+        token = ledger.spend(EVENT, step="x", query=fingerprint("q"))
+        journal.record_outcome(token.number, np.array([[5]]))
+
+        with pytest.raises(ReleaseFileError, match="cannot be an answer"):
+            ask(open_ledger(BUDGET, journal, FACTS, resume=True))
+
+
 class TestAnswer:
     def test_recorded_ones_come_back_in_order_and_are_not_drawn_or_charged_again(self) -> None:
         journal = broken_off(3)

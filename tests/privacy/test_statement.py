@@ -198,6 +198,15 @@ class TestJson:
         with pytest.raises((KeyError, TypeError, ValueError)):
             PrivacyStatement.from_json(facts)
 
+    @pytest.mark.parametrize("value", ["much", [1], {}, math.nan, math.inf])
+    def test_numbers_are_finite_numbers(self, value: object) -> None:
+        facts = statement().to_json()
+        line = facts["steps"][0]
+
+        for damaged in (facts | {"epsilon_spent": value}, facts | {"steps": [line | {"share": value}]}):
+            with pytest.raises((TypeError, ValueError)):
+                PrivacyStatement.from_json(damaged)
+
 
 class TestLines:
     def test_each_step_is_one_line_with_its_mechanism_and_share(self) -> None:
@@ -338,7 +347,17 @@ class TestEvents:
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
 
-    @pytest.mark.parametrize("damage", [{"number": None}, {"kind": "magic"}, {"sigma": -1.0}, {"more": 3}])
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            {"number": None},
+            {"kind": "magic"},
+            {"sigma": -1.0},
+            {"more": 3},
+            {"cost": math.nan},
+            {"cost": math.inf},
+        ],
+    )
     def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
         ledger = Ledger(Budget(1.0, 1e-6))
         ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")

@@ -221,6 +221,7 @@ def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, 
 
     Text after the last line end is ignored: the writer of an incomplete line never returned, so nothing was drawn or
     released for it.
+    More than one line cannot follow it, unless something changed the line ends.
 
     Returns:
         The position after the last line, and its hash.
@@ -233,6 +234,11 @@ def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, 
     if not end and not any(content.startswith(text[: len(content)]) for text in _BEGINNINGS):
         raise ReleaseFileError(
             f"{useless} it is not a journal; name another file, which is created if it does not exist"
+        )
+    if content.count(_MARK, end) > 1:
+        raise ReleaseFileError(
+            f"{useless} its lines do not end with LF, as those of a run do, so that what was spent cannot be known from "
+            "it; put back the file as the run left it"
         )
     last = _START
     for position, line in enumerate(content[:end].split(b"\n")[:-1], start=1):

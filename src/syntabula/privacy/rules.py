@@ -154,7 +154,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_gaussian,
         deviation=lambda event: event.sigma,
         tail=lambda event, probability: event.sigma * math.sqrt(-2 * math.log(probability)),
-        is_answer=lambda event, values: _are_counts(values) and values.size == event.cells,
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
         covers=lambda event, moved, scale: (
             np.square(moved).sum() <= event.l2_sensitivity_squared and scale == event.sigma
         ),
@@ -167,7 +167,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_laplace,
         deviation=lambda event: float(np.sqrt(2 * np.exp(-1 / event.scale)) / -np.expm1(-1 / event.scale)),
         tail=lambda event, probability: -event.scale * math.log(probability),
-        is_answer=lambda event, values: _are_counts(values) and values.size == event.cells,
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
         covers=lambda event, moved, scale: moved.sum() <= event.l1_sensitivity and scale == event.scale,
     ),
     # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,15 @@ UNIT = "one record (one row of the table)"
 
 _MOST_NAMED = 10
 """Largest number of columns that a warning names; all are listed below it."""
+
+
+def _finite(fact: Any) -> float | None:
+    """Return a number of a statement's JSON, or None for none; raises TypeError or ValueError if it is no number."""
+    if fact is None:
+        return None
+    if not math.isfinite(number := float(fact)):
+        raise ValueError("a number of a statement is infinite or none")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +68,7 @@ class StatedEvent:
             event=event_from_json({name: value for name, value in facts.items() if name not in beside}),
             number=int(facts["number"]),
             repetitions=int(facts["repetitions"]),
-            cost=None if facts["cost"] is None else float(facts["cost"]),
+            cost=_finite(facts["cost"]),
         )
 
 
@@ -90,7 +100,7 @@ class StatementLine:
         return cls(
             step=str(facts["step"]),
             mechanism=str(facts["mechanism"]),
-            share=facts["share"],
+            share=_finite(facts["share"]),
             events=None if events is None else tuple(map(StatedEvent.from_json, events)),
         )
 
@@ -242,7 +252,7 @@ class StatementFacts:
         return cls(
             method=str(facts["method"]),
             budget=Budget.from_json(facts["budget"]),
-            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
+            epsilon_spent=_finite(facts["epsilon_spent"]),
             lines=tuple(map(StatementLine.from_json, facts["steps"])),
             relation=str(facts["neighbouring_relation"]),
             noise=str(facts["noise"]),

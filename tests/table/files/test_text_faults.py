@@ -34,6 +34,7 @@ DELIMITED = {
     "a late line that does": (100_002, "ends with CRLF", HEADER + ROW * 100_000 + b"31,nurse,6\r\n" + ROW),
     "a line that does not": (5, "ends with LF", CRLF + b"31,nurse,6\n" + CRLF),
     "only a header that ends as Windows has it": (2, "ends with LF", HEADER.replace(b"\n", b"\r\n") + ROW),
+    "only a header that ends as old systems had it": (2, "ends with LF", HEADER.replace(b"\n", b"\r") + ROW),
     "a carriage return in a cell": (5, "carriage return", HEADER + ROW * 3 + b"31,nur\rse,6\n" + ROW),
     "a carriage return for a line end": (5, "carriage return", HEADER + ROW * 3 + b"31,nurse,6\r" + ROW),
     "too few cells": (5, "2 cells, the header has 3", HEADER + ROW * 3 + b"31,nurse\n" + ROW),

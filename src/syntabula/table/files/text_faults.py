@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import gzip
 import io
 import json
@@ -108,7 +109,9 @@ def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
     csv.field_size_limit(2**31 - 1)
     header = raw.readline(MOST_CHARACTERS).decode("utf-8-sig", "replace")
     raw.seek(0)
-    delimiter = max(delimiters, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+    # By its own line end, which may be another than that of the lines after it.
+    first = functools.partial(io.StringIO, header, newline="")
+    delimiter = max(delimiters, key=lambda mark: len(next(csv.reader(first(), delimiter=mark), [])))
     lines = _Lines(raw)
     usual, width = "", 0
     records = csv.reader(lines, delimiter=delimiter, strict=True)
