@@ -32,7 +32,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it",
             "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
             "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
-            "privacy/statistics/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
+            "privacy/doors/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
             "privacy/doors/test_tables.py::TestChoose"
             "::test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is",
             "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
@@ -65,8 +65,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_statement.py::TestVerdict"
             "::test_a_run_that_left_some_of_its_budget_is_promised_no_more_privacy_for_that",
             "privacy/test_statement.py::TestVerdict::test_what_breaks_the_guarantee_stands_first",
-            "privacy/test_accounting.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
-            "privacy/test_accounting.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
+            "privacy/test_conversion.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
+            "privacy/test_conversion.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
             "contracts/test_recompose.py::TestEveryMethod::test_its_total_is_recomposed_from_the_json_alone",
         ),
     ),
@@ -78,10 +78,10 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off",
             "privacy/test_noise.py::TestSecureNoise::test_of_forked_processes_shares_no_draw",
             "statistics/test_choice_distribution.py::TestMany::test_follow_the_exponential_mechanism",
-            "privacy/test_exact_choice.py::TestUnits::test_of_any_candidate_reach_its_weight",
-            "privacy/test_exact_choice.py::TestDecision"
+            "privacy/test_exact_samplers.py::TestUnits::test_of_any_candidate_reach_its_weight",
+            "privacy/test_exact_samplers.py::TestDecision"
             "::test_is_right_however_long_the_point_agrees_with_the_weight",
-            "privacy/test_exact_choice.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
+            "privacy/test_exact_samplers.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
             "privacy/test_noise.py::TestCounting::test_at_the_ends_of_int64_stays_there_and_never_wraps",
             "privacy/test_noise.py::TestSeededNoise::test_says_that_it_is_not_private",
             "contracts/test_every_method.py::TestBudgets::test_noise_is_secure_unless_a_seed_is_given",
@@ -166,7 +166,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_system_audit.py::TestAudits"
             "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
             "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
-            "privacy/statistics/test_split_tree.py::TestProof"
+            "privacy/test_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
             "privacy/doors/test_tables.py::TestMeasure"
             "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",

@@ -17,13 +17,13 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.pricing import smallest_threshold as threshold_event
+from syntabula.privacy.rules import smallest_threshold as threshold_event
 from syntabula.table.read import read
 
 N = 20_000
 RNG = np.random.default_rng(4)
 DELTA = Fraction(1, 10**6)
-BUDGET = Budget(epsilon=1.0, delta=1e-5).with_selection_delta(DELTA)
+BUDGET = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(DELTA)
 
 
 def found(values, budget=BUDGET, *, share=Fraction(1, 5)):
@@ -231,7 +231,7 @@ class TestPayment:
 
     def test_a_pure_budget_has_no_delta_to_set_aside(self):
         with pytest.raises(BudgetError, match="schema"):
-            Budget.pure(1.0).with_selection_delta(DELTA)
+            Budget.pure(1.0).with_failure_delta(DELTA)
 
     def test_the_threshold_follows_its_formula_and_never_costs_more_than_its_delta(self):
         event = threshold_event(10.0, DELTA)
@@ -243,7 +243,7 @@ class TestPayment:
 class TestBudget:
     def test_setting_delta_aside_leaves_a_little_less_to_spend(self):
         whole = Budget(epsilon=1.0, delta=1e-5)
-        less = whole.with_selection_delta(1e-6)
+        less = whole.with_failure_delta(1e-6)
 
         assert 0.9 * whole.total < less.total < whole.total
         assert Budget.from_json(less.to_json()) == less
@@ -251,7 +251,7 @@ class TestBudget:
 
     def test_a_budget_in_zcdp_keeps_rho_and_reports_a_larger_epsilon(self):
         whole = Budget.zcdp(0.1, 1e-5)
-        less = whole.with_selection_delta(1e-6)
+        less = whole.with_failure_delta(1e-6)
 
         assert less.total == whole.total
         assert less.epsilon > whole.epsilon

@@ -350,7 +350,7 @@ class TestStoredOtherwise:
         frame, schema = pd.DataFrame({"x": cells * 20}), st.Schema({"x": COLUMNS[name]})
 
         with pytest.warns(
-            CoercionWarning, match=rf"column 'x': {told}: check .* so that all count as missing"
+            CoercionWarning, match=rf"column 'x': {told}, so all become missing; check .* in the schema"
         ):
             release = st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
 

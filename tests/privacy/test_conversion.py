@@ -15,15 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.gaussian import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
-from syntabula.privacy.accounting.parameters import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-)
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
 from syntabula.privacy.budget import Accounting, Budget
+from syntabula.privacy.conversion import (
+    delta_of_gaussian,
+    epsilon_from_mu,
+    epsilon_from_rho,
+    mu_from_epsilon,
+    rho_from_epsilon,
+)
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -33,8 +32,10 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.pricing import smallest_threshold as threshold_event
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
+from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import epsilon_of
+from syntabula.privacy.rules import smallest_threshold as threshold_event
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 DELTAS = (1e-12, 1e-9, 1e-6, 1e-5, 1e-3)
@@ -278,7 +279,7 @@ class TestAgainstAnotherAccountant:
             ledger = play(TRACES[name], Budget(epsilon, delta, accounting=accounting))
             composed = compose(pld, ledger, epsilon / 4_000)
             # What thresholds may fail with is added to delta, and so is not there for the rest.
-            true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.selection_delta))
+            true = composed.get_epsilon_for_delta(float(Fraction(delta) - ledger.budget.failure_delta))
             assert ledger.epsilon_spent == pytest.approx(epsilon, rel=1e-12)
             assert ledger.epsilon_spent >= true
             # The price of counting in zCDP: 1.04 to 1.23 on these points, to 1.33 for choices alone at epsilon
@@ -313,8 +314,8 @@ def play(trace: Trace, budget: Budget) -> Ledger:
     """Spend a trace of shares on a ledger, as a synthesizer would."""
     thresholds = sum(kind == "threshold" for kind, _ in trace)
     if thresholds:
-        budget = budget.with_selection_delta(thresholds * THRESHOLD_PART * Fraction(budget.delta))
-    part = budget.selection_delta / max(thresholds, 1)
+        budget = budget.with_failure_delta(thresholds * THRESHOLD_PART * Fraction(budget.delta))
+    part = budget.failure_delta / max(thresholds, 1)
     ledger = Ledger(budget)
     assert budget.total is not None
     for kind, share in trace:

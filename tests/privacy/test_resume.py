@@ -24,13 +24,11 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import SecureNoise, SeededNoise
-from syntabula.privacy.replay import fingerprint
-from syntabula.privacy.run import answer, open_ledger
-from syntabula.privacy.spend_records import MemoryJournal
-from syntabula.privacy.spend_token import Token
-from syntabula.privacy.statistics.split_tree import Node, leaves_of
+from syntabula.privacy.records import MemoryJournal
+from syntabula.privacy.resume import answer, fingerprint, open_ledger
+from syntabula.privacy.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
 EVENT = GaussianEvent(4.0, 1, 1)
@@ -55,6 +53,17 @@ def broken_off(answers: int, *, unanswered: bool = False) -> MemoryJournal:
     if unanswered:
         ledger.spend(EVENT, step="x", query=fingerprint("q"))
     return journal
+
+
+class TestRecordedAnswer:
+    def test_one_of_another_shape_is_refused(self) -> None:
+        journal = MemoryJournal()
+        ledger = open_ledger(BUDGET, journal, FACTS, resume=False)
+        token = ledger.spend(EVENT, step="x", query=fingerprint("q"))
+        journal.record_outcome(token.number, np.array([[5]]))
+
+        with pytest.raises(ReleaseFileError, match="cannot be an answer"):
+            ask(open_ledger(BUDGET, journal, FACTS, resume=True))
 
 
 class TestAnswer:
@@ -140,9 +149,7 @@ class TestDamagedAnswers:
     def test_type_length_and_range_must_be_those_of_the_event(self) -> None:
         for event, values in self.DAMAGED:
             budget = (
-                NO_PRIVACY
-                if isinstance(event, ExactEvent)
-                else BUDGET.with_selection_delta(Fraction(1, 10**6))
+                NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
             )
             journal = MemoryJournal()
             ledger = open_ledger(budget, journal, FACTS, resume=False)
@@ -172,7 +179,7 @@ class TestDamagedAnswers:
             curator = LabelCurator({"a": 900}, ledger, SeededNoise(0))
             return curator.frequent(share=1, delta=Fraction(1, 10**6), step="s")
 
-        budget = BUDGET.with_selection_delta(Fraction(1, 10**6))
+        budget = BUDGET.with_failure_delta(Fraction(1, 10**6))
         journal = MemoryJournal()
         ask_of(open_ledger(budget, journal, FACTS, resume=False))
         written = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -246,7 +253,7 @@ class TestEveryKindOfAnswer:
 
     def both(self, ask_of) -> None:
         journal = MemoryJournal()
-        budget = Budget.zcdp(1.0, 1e-5).with_selection_delta(Fraction(1, 10**6))
+        budget = Budget.zcdp(1.0, 1e-5).with_failure_delta(Fraction(1, 10**6))
         first = ask_of(open_ledger(budget, journal, FACTS, resume=False), SecureNoise(), full=True)
         ledger = open_ledger(budget, journal, FACTS, resume=True)
 

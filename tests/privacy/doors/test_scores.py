@@ -1,4 +1,4 @@
-"""Dependences of columns on others: their sensitivity, their noise and their price."""
+"""Scores and dependences: one record changes them by no more than is declared, and they are priced so."""
 
 from __future__ import annotations
 
@@ -14,16 +14,74 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.statistics.dependence import (
+from syntabula.privacy.doors import scores as module
+from syntabula.privacy.doors.scores import (
     SENSITIVITY_STEPS,
     STEPS_PER_RECORD,
     batches,
     dependence_steps,
+    distances,
+    on_grid,
+    quantile_scores,
+    shortfall_scores,
 )
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+
+SCALES = [1.0, 1e6, 1e14, 1e17, 1e30, 1e300]  # twice the sensitivity over epsilon, up to the tiniest budgets
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(3, 20), Fraction(19, 20)])
+def test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most(
+    scale: float, fraction: Fraction
+) -> None:
+    rng = np.random.default_rng(0)
+    log_widths = np.log(rng.random(50))
+    ranks = np.sort(rng.integers(0, 10_000_001, 50))
+    one, declared = quantile_scores(ranks, 10_000_000, fraction, log_widths, scale)
+
+    for first_above in range(51):
+        more = ranks + (np.arange(50) >= first_above)
+        other, _ = quantile_scores(more, 10_000_001, fraction, log_widths, scale)
+        assert np.abs(one - other).max() <= declared == max(fraction.numerator, (1 - fraction).numerator)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_record_changes_a_shortfall_by_one_at_most(scale: float) -> None:
+    rng = np.random.default_rng(1)
+    counts, enough = rng.integers(0, 10_000_000, 50), 9e6
+    merits, log_weights = rng.random(50) * enough, np.log(rng.random(50))
+    one = shortfall_scores(counts, enough, merits, log_weights, scale)
+
+    other = shortfall_scores(counts + (rng.random(50) < 0.5), enough, merits, log_weights, scale)
+
+    assert np.abs(one - other).max() <= 1
+
+
+class TestDistances:
+    @pytest.mark.parametrize("at_once", [1, 7, 2**18])
+    def test_they_are_those_of_each_table_whatever_goes_at_a_time(
+        self, at_once: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rng = np.random.default_rng(2)
+        shapes = [(3, 2), (1,), (), (4, 5, 2), (2,), (6,)]
+        counts = [rng.integers(0, 1000, shape) for shape in shapes]
+        estimates = [rng.uniform(0, 1000, shape) for shape in shapes]
+        monkeypatch.setattr(module, "_CELLS_AT_ONCE", at_once)
+
+        found = distances([np.asarray(c) for c in counts], estimates)
+
+        expected = [np.abs(c - on_grid(e)).sum() for c, e in zip(counts, estimates, strict=True)]
+        assert found.tolist() == expected
+
+    def test_a_large_table_beside_a_small_one_changes_nothing_of_it(self) -> None:
+        counts = [np.array([5, 5]), np.array([1, 2])]
+
+        assert distances(counts, [np.array([1e300, 0.0]), np.array([1.0, 1.5])]).tolist() == [2.0**31, 0.5]
+
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 FAMILIES = [("a", "b"), ("a", "c"), ("b", "c"), ("a", "c", "b")]

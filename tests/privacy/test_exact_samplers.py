@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy import exact_choice, exact_samplers
-from syntabula.privacy.exact_choice import choose
+from syntabula.privacy import exact_samplers
+from syntabula.privacy.exact_samplers import choose_among_many as choose
 from syntabula.privacy.noise import SecureNoise
 
 FULL = np.finfo(np.float64).max
@@ -36,8 +36,8 @@ def exponents(scores: np.ndarray, scale: float) -> list[Fraction]:
 
 
 def units(scores: np.ndarray, scale: float, unit_bits: int = 32) -> np.ndarray:
-    table = exact_choice._units_by_step(unit_bits)
-    return table[exact_choice._steps_down(scores, scores.max(), scale, table.size - 1)]
+    table = exact_samplers._units_by_step(unit_bits)
+    return table[exact_samplers._steps_down(scores, scores.max(), scale, table.size - 1)]
 
 
 any_score = st.floats(allow_nan=False, allow_infinity=False)
@@ -74,19 +74,19 @@ class TestUnits:
             edge = float(np.nextafter(edge, np.copysign(np.inf, nudge)))
         exact = np.array([0.0, -max(edge, 0.0)])
 
-        steps = exact_choice._steps_down(exact, exact.max(), scale, 1421)
+        steps = exact_samplers._steps_down(exact, exact.max(), scale, 1421)
 
         assert Fraction(int(steps[1]) - 1, 64) <= exponents(exact, scale)[1]
         assert units(exact, scale)[1] >= power(exponents(exact, scale)[1], 32)
 
     def test_of_the_largest_score_are_two_to_the_32_and_of_the_least_one(self) -> None:
-        table = exact_choice._units_by_step(32)
+        table = exact_samplers._units_by_step(32)
 
         assert table[0] == table[1] == 2**32
         assert table[-1] == 1
         assert power(Fraction(table.size - 2, 64), 32) <= 1
         assert (np.diff(table) <= 0).all()
-        assert exact_choice.MOST_CANDIDATES * int(table[0]) < 2**63
+        assert exact_samplers.MOST_CANDIDATES * int(table[0]) < 2**63
 
 
 class TestBounds:
@@ -98,7 +98,7 @@ class TestBounds:
     @example(exponent=Fraction(1, 10**632), bits=64)
     @example(exponent=Fraction(64), bits=64)
     def test_hold_the_power_and_are_close(self, exponent: Fraction, bits: int) -> None:
-        low, high = exact_choice._bounds(exponent, bits)
+        low, high = exact_samplers._bounds(exponent, bits)
 
         exact = power(exponent, bits, digits=800 if exponent < 1 else 160)
         assert low <= exact <= high
@@ -115,11 +115,11 @@ class TestBounds:
                         for side in (mpmath.mpf(10) ** -60, -(mpmath.mpf(10) ** -60))
                     )
 
-                assert exact_choice._bounds(above, bits)[0] < whole
-                assert exact_choice._bounds(below, bits)[1] > whole
+                assert exact_samplers._bounds(above, bits)[0] < whole
+                assert exact_samplers._bounds(below, bits)[1] > whole
 
     def test_of_exponent_zero_are_equal(self) -> None:
-        assert exact_choice._bounds(Fraction(0), 40) == (2**40, 2**40)
+        assert exact_samplers._bounds(Fraction(0), 40) == (2**40, 2**40)
 
 
 class Scripted:
@@ -145,25 +145,25 @@ class TestDecision:
                 with mpmath.workdps(200):
                     point = int(mpmath.floor(power(exponent, 32 + alike, digits=200))) + nudge
                 unit, digits = point >> alike, point % (1 << alike)
-                monkeypatch.setattr(exact_choice.secrets, "randbits", Scripted(digits << 96, alike + 96))
+                monkeypatch.setattr(exact_samplers.secrets, "randbits", Scripted(digits << 96, alike + 96))
 
-                assert exact_choice._is_below(unit, exponent, 32) is (nudge < 0), (alike, nudge)
+                assert exact_samplers._is_below(unit, exponent, 32) is (nudge < 0), (alike, nudge)
 
     def test_needs_no_digit_for_most_units(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(exact_choice.secrets, "randbits", Scripted(0, 0))
+        monkeypatch.setattr(exact_samplers.secrets, "randbits", Scripted(0, 0))
         near = int(power(Fraction(1), 32))
 
-        assert exact_choice._is_below(near - 3, Fraction(1), 32)
-        assert not exact_choice._is_below(near + 3, Fraction(1), 32)
-        assert exact_choice._is_below(2**32 - 1, Fraction(0), 32)
-        assert not exact_choice._is_below(1, Fraction(10**632), 32)
+        assert exact_samplers._is_below(near - 3, Fraction(1), 32)
+        assert not exact_samplers._is_below(near + 3, Fraction(1), 32)
+        assert exact_samplers._is_below(2**32 - 1, Fraction(0), 32)
+        assert not exact_samplers._is_below(1, Fraction(10**632), 32)
 
     def test_of_a_candidate_with_next_to_no_weight_falls_with_the_first_digits(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(exact_choice.secrets, "randbits", Scripted(1, 32))
+        monkeypatch.setattr(exact_samplers.secrets, "randbits", Scripted(1, 32))
 
-        assert not exact_choice._is_below(0, Fraction(10**632), 32)
+        assert not exact_samplers._is_below(0, Fraction(10**632), 32)
 
 
 class TestExtremes:
@@ -193,7 +193,7 @@ class TestExtremes:
         assert scores.tolist() == [1.0, -3.0, 0.5]
 
     def test_of_too_many_candidates_is_refused_without_a_score(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(exact_choice, "MOST_CANDIDATES", 3)
+        monkeypatch.setattr(exact_samplers, "MOST_CANDIDATES", 3)
 
         with pytest.raises(ArgumentError, match="at most 3 candidates, not 4") as caught:
             choose(np.full(4, 987654.0), 1.0)
@@ -223,7 +223,7 @@ class TestSource:
         for name in ("random", "randrange", "randint", "getrandbits"):
             monkeypatch.setattr(random, name, refuse)
         scores, asked = np.sin(np.arange(5000.0)), []
-        monkeypatch.setattr(exact_choice.secrets, "randbelow", lambda most: asked.append(most) or most // 3)
+        monkeypatch.setattr(exact_samplers.secrets, "randbelow", lambda most: asked.append(most) or most // 3)
 
         chosen = {choose(scores, 1.0) for _ in range(5)}
 
@@ -248,7 +248,7 @@ class TestSource:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(exact_samplers, "_noisy_max_measurement", lambda scale: lambda scores: -1)
-        monkeypatch.setattr(exact_choice, "choose", lambda scores, scale: -2)
+        monkeypatch.setattr(exact_samplers, "choose_among_many", lambda scores, scale: -2)
 
         assert SecureNoise().noisy_max(np.zeros(1000), 1.0) == -1
         assert SecureNoise().noisy_max(np.zeros(1001), 1.0) == -2

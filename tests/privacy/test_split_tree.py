@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 
 from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.mechanisms import split_tree
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.statistics.split_tree import (
-    MOST_DEPTH,
-    STEPS,
-    TREE_SENSITIVITY,
-    Node,
-    are_decisions,
-    most_decisions,
-    split_tree,
-)
+from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:
@@ -54,8 +47,8 @@ class TestProof:
             without = np.maximum(top - STEPS - depths * delta, -delta)
             worst = max(worst, float((log_split(with_record, scale) - log_split(without, scale)).sum()))
 
-        assert worst <= TREE_SENSITIVITY / noise_scale
-        assert worst >= 0.5 * TREE_SENSITIVITY / noise_scale
+        assert worst <= TreeEvent.sensitivity / noise_scale
+        assert worst >= 0.5 * TreeEvent.sensitivity / noise_scale
 
     @pytest.mark.parametrize("noise_scale", [0.5, 3.0, 100.0])
     def test_counts_that_fall_down_the_path_cost_less_too(self, noise_scale):
@@ -69,7 +62,7 @@ class TestProof:
 
             cost = float((log_split(with_record, scale) - log_split(without, scale)).sum())
 
-            assert cost <= TREE_SENSITIVITY / noise_scale
+            assert cost <= TreeEvent.sensitivity / noise_scale
 
     @pytest.mark.parametrize("noise_scale", [0.5, 3.0, 100.0])
     def test_a_decision_not_to_split_costs_at_most_one_over_the_scale(self, noise_scale):
