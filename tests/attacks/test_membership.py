@@ -263,9 +263,8 @@ class TestWorkers:
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
+    def test_what_makes_no_sense_is_refused(self):
+        cases = [
             ({"n_shadows": 9}, "even"),
             ({"n_shadows": 6}, "at least 8"),
             ({"attacks": []}, "at least one"),
@@ -276,13 +275,12 @@ class TestArguments:
             ({"n_records": 40}, "other records"),
             ({"workers": 0}, "workers"),
             ({"attacks": ["range"], "target": 5}, "within the range"),
-        ],
-    )
-    def test_what_makes_no_sense_is_refused(self, change, message):
-        given = {"n_shadows": 8, "target": 39} | change
+        ]
+        for change, message in cases:
+            given = {"n_shadows": 8, "target": 39} | change
 
-        with pytest.raises(ArgumentError, match=message):
-            st.attack(table(), attacks.Self(), SCHEMA, **given)
+            with pytest.raises(ArgumentError, match=message):
+                st.attack(table(), attacks.Self(), SCHEMA, **given)
 
     @pytest.mark.parametrize("wrong", [5, None, "mst", st.MST], ids=repr)
     def test_what_cannot_be_fitted_is_no_synthesizer(self, wrong):

@@ -146,17 +146,17 @@ class TestDamagedAnswers:
         (ExactEvent("counts"), np.array([0.5])),
     )
 
-    @pytest.mark.parametrize(("event", "values"), DAMAGED, ids=lambda x: type(x).__name__)
-    def test_type_length_and_range_must_be_those_of_the_event(self, event, values: np.ndarray) -> None:
-        budget = (
-            NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
-        )
-        journal = MemoryJournal()
-        ledger = open_ledger(budget, journal, FACTS, resume=False)
-        journal.record_outcome(ledger.spend(event, step="x", query=fingerprint("q")).number, values)
+    def test_type_length_and_range_must_be_those_of_the_event(self) -> None:
+        for event, values in self.DAMAGED:
+            budget = (
+                NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
+            )
+            journal = MemoryJournal()
+            ledger = open_ledger(budget, journal, FACTS, resume=False)
+            journal.record_outcome(ledger.spend(event, step="x", query=fingerprint("q")).number, values)
 
-        with pytest.raises(ReleaseFileError, match=r"journal is damaged.*step 'x'"):
-            ask(open_ledger(budget, journal, FACTS, resume=True), event=event)
+            with pytest.raises(ReleaseFileError, match=r"journal is damaged.*step 'x'"):
+                ask(open_ledger(budget, journal, FACTS, resume=True), event=event)
 
     @pytest.mark.parametrize("decisions", [[], [1, 0], [0, 0], [1, 0, 0, 0]])
     def test_a_tree_has_as_many_decisions_as_it_needs(self, decisions: list[int]) -> None:
