@@ -17,6 +17,7 @@ from syntabula._arguments import (
     even,
     flag,
     names,
+    near,
     normalise,
     not_negative,
     one_of,
@@ -49,11 +50,11 @@ class TestNumbers:
     def test_a_decimal_share_keeps_all_its_digits(self):
         assert budget_share("x", Decimal("0.1")) == Fraction(1, 10)
 
-    @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
-    @pytest.mark.parametrize("rule", [count(0), even(0), positive, not_negative, budget_share])
-    def test_what_is_no_number_is_refused_by_name(self, rule, value):
-        with pytest.raises(ArgumentError, match=r"^size must be .*; got ."):
-            rule("size", value)
+    def test_what_is_no_number_is_refused_by_name(self):
+        for value in NO_NUMBERS:
+            for rule in [count(0), even(0), positive, not_negative, budget_share]:
+                with pytest.raises(ArgumentError, match=r"^size must be .*; got ."):
+                    rule("size", value)
 
     @pytest.mark.parametrize("value", [3.0, 3.5, Fraction(3), Decimal(3), -1, 10**400, -math.inf], ids=str)
     def test_a_count_is_an_integer_within_its_limits(self, value):
@@ -144,3 +145,11 @@ class TestWhatWasGiven:
         ):
             assert "zebra" not in shown(value)
             assert shown(value) == f"a value of type {type(value).__name__}"
+
+
+class TestNearNames:
+    def test_the_likeliest_are_suggested_also_if_only_capitals_differ(self):
+        assert near("incom", ["age", "income"]) == "; did you mean 'income'?"
+        assert near("AGE", ["age", "income"]) == "; did you mean 'age'?"
+        assert near("c", ["c1", "c2", "c3"], 2) == "; did you mean 'c3', 'c2'?"
+        assert near("weight", ["age", "income"]) == ""

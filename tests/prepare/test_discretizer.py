@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through, is_worth_fitting
+from syntabula.bins.uniform import Bins
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through, fit_spread, is_worth_fitting
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins, candidate_edges
@@ -61,30 +62,30 @@ def counts_of(bins, points) -> np.ndarray:
     ids=["quantile", "kmeans", "privtree", "privtree zero", "privtree fraction"],
 )
 class TestEveryDiscretizer:
-    @pytest.mark.parametrize("name", COLUMNS)
-    def test_bins_span_the_domain_exactly_within_count_and_budget(self, discretizer, name):
-        points, lower, upper = COLUMNS[name]
-        # Counts and kinds of budgets take turns, so that each discretizer and each column meets all pairs of them.
-        turn = DISCRETIZERS.index(discretizer) + list(COLUMNS).index(name)
+    def test_bins_span_the_domain_exactly_within_count_and_budget(self, discretizer):
+        for name in COLUMNS:
+            points, lower, upper = COLUMNS[name]
+            # Counts and kinds of budgets take turns, so that each discretizer and each column meets all pairs of them.
+            turn = DISCRETIZERS.index(discretizer) + list(COLUMNS).index(name)
 
-        for count, budget in zip((2, 20, 100), BUDGETS[turn % 3 :] + BUDGETS[: turn % 3], strict=True):
-            bins, ledger = fit(discretizer, points, lower, upper, count=count, budget=budget)
+            for count, budget in zip((2, 20, 100), BUDGETS[turn % 3 :] + BUDGETS[: turn % 3], strict=True):
+                bins, ledger = fit(discretizer, points, lower, upper, count=count, budget=budget)
 
-            integer = points.dtype != np.float64
-            assert bins.integer == integer
-            assert (bins.edges[0], bins.edges[-1]) == (lower, upper + integer)
-            assert 1 <= bins.size <= count
-            if budget.total is not None:
-                assert 0 < ledger.spent <= Fraction(1, 2) * budget.total
+                integer = points.dtype != np.float64
+                assert bins.integer == integer
+                assert (bins.edges[0], bins.edges[-1]) == (lower, upper + integer)
+                assert 1 <= bins.size <= count
+                if budget.total is not None:
+                    assert 0 < ledger.spent <= Fraction(1, 2) * budget.total
 
-    @pytest.mark.parametrize("name", ["92 % zeros", "92 % zeros among floats"])
-    def test_a_point_mass_gets_a_narrow_bin(self, discretizer, name):
-        points, lower, upper = COLUMNS[name]
+    def test_a_point_mass_gets_a_narrow_bin(self, discretizer):
+        for name in ["92 % zeros", "92 % zeros among floats"]:
+            points, lower, upper = COLUMNS[name]
 
-        bins, _ = fit(discretizer, points, lower, upper, count=50)
+            bins, _ = fit(discretizer, points, lower, upper, count=50)
 
-        first = bins.edges[1] - bins.edges[0]
-        assert first <= 0.05 * (upper - lower)
+            first = bins.edges[1] - bins.edges[0]
+            assert first <= 0.05 * (upper - lower)
 
 
 def test_all_are_fitted_discretizers():
@@ -172,3 +173,30 @@ class TestHelp:
 
     def test_cuts_outside_or_repeated_are_left_out(self):
         assert bins_through([5, 5, -1, 20, 7], 0, 9, integer=True).edges == (0, 5, 7, 10)
+
+
+SPREAD_RNG = np.random.default_rng(0)
+
+
+def fitted_spread(points, bins, budget):
+    ledger = Ledger(budget)
+    column = ColumnCurator(points, ledger, SeededNoise(0))
+    return fit_spread(column, bins, share=Fraction(1, 2), step="spread"), ledger
+
+
+class TestSpread:
+    @pytest.mark.parametrize("budget", [Budget.none(), Budget.pure(10.0), Budget(epsilon=5.0, delta=1e-5)])
+    def test_finds_where_the_values_of_each_bin_lie(self, budget):
+        points = np.concatenate([SPREAD_RNG.normal(0.3, 0.05, 5_000), SPREAD_RNG.normal(1.8, 0.02, 5_000)])
+
+        spread, ledger = fitted_spread(points, Bins((0.0, 1.0, 2.0)), budget)
+
+        assert spread.means == pytest.approx((0.3, 0.8), abs=0.02)
+        assert spread.deviations == pytest.approx((0.05, 0.02), abs=0.02)
+        if budget.total is not None:
+            assert 0 < ledger.spent <= Fraction(1, 2) * budget.total
+
+    def test_an_empty_bin_keeps_even_values(self):
+        spread, _ = fitted_spread(np.full(1_000, 0.5), Bins((0.0, 1.0, 2.0)), Budget.pure(5.0))
+
+        assert spread.deviations[1] == 0

@@ -15,7 +15,7 @@ import pytest
 from sample_files import TABLE, cells, shown, texts
 
 from syntabula.errors import DataError
-from syntabula.table.files.files import read_table, write_parts, write_table
+from syntabula.table.files.files import read_table, write_pieces, write_table
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -23,9 +23,8 @@ CANARY = "zebra-canary-7731"
 
 
 class TestFormulas:
-    @pytest.mark.parametrize(
-        "text",
-        [
+    def test_text_and_headers_that_would_run_get_an_apostrophe(self, tmp_path: Path) -> None:
+        cases = [
             "=1+1",
             "+A1",
             "-A1",
@@ -39,15 +38,14 @@ class TestFormulas:
             "＋A1",
             "－A1",
             "＠SUM(A1)",
-        ],
-    )
-    def test_text_and_headers_that_would_run_get_an_apostrophe(self, text: str, tmp_path: Path) -> None:
-        header = text.replace("\r", "\t").replace("\n", "\t")
-        for name in ("t.csv", "t.tsv.gz"):
-            write_table({header: texts(text, "safe")}, tmp_path / name)
-            back = read_table(tmp_path / name)
-            assert list(back.columns) == ["'" + header]
-            assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
+        ]
+        for text in cases:
+            header = text.replace("\r", "\t").replace("\n", "\t")
+            for name in ("t.csv", "t.tsv.gz"):
+                write_table({header: texts(text, "safe")}, tmp_path / name)
+                back = read_table(tmp_path / name)
+                assert list(back.columns) == ["'" + header]
+                assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
 
     def test_a_header_with_a_carriage_return_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"carriage return.*rename"):
@@ -55,11 +53,11 @@ class TestFormulas:
 
         assert not (tmp_path / "t.csv").exists()
 
-    @pytest.mark.parametrize("text", ["-1", "+1.5", "-2e5", "a=1", " =1", "", "'=1"])
-    def test_harmless_text_is_untouched(self, text: str, tmp_path: Path) -> None:
-        write_table({"x": texts(text, "safe")}, tmp_path / "t.csv")
+    def test_harmless_text_is_untouched(self, tmp_path: Path) -> None:
+        for text in ["-1", "+1.5", "-2e5", "a=1", " =1", "", "'=1"]:
+            write_table({"x": texts(text, "safe")}, tmp_path / "t.csv")
 
-        assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [text, "safe"]
+            assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [text, "safe"]
 
     def test_numbers_are_untouched_and_the_option_turns_it_off(self, tmp_path: Path) -> None:
         numbers = RawColumn(np.array([-1, -2]), np.zeros(2, dtype=bool), PhysicalType("integer", "int64"))
@@ -114,7 +112,7 @@ class TestAtomicity:
             yield {}
 
         with pytest.raises(DataError, match="TypeError while rows were drawn or written") as caught:
-            write_parts(parts(), tmp_path / "t.csv")
+            write_pieces(parts(), tmp_path / "t.csv")
 
         assert CANARY not in str(caught.value)
 
@@ -164,7 +162,7 @@ class TestPieces:
         cuts = [slice(0, 1), slice(1, 1), slice(1, None)]
         write_table(table.columns, whole, table.origin)
 
-        write_parts(
+        write_pieces(
             (
                 {n: RawColumn(c.values[cut], c.missing[cut], c.physical) for n, c in table.columns.items()}
                 for cut in cuts
@@ -190,7 +188,7 @@ class TestPieces:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            write_parts(parts(), path)
+            write_pieces(parts(), path)
 
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]

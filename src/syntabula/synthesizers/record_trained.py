@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from syntabula.errors import BudgetError
-from syntabula.prepare.preprocessing import Preprocessing
-from syntabula.prepare.rare import RareCategories
+from syntabula.prepare.preprocessing import Preprocessing, RareCategories
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training

@@ -16,7 +16,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spend_records import MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 DOMAIN = Domain(("a", "b"), (3, 2))
 ROWS = EncodedTable(DOMAIN, (np.array([0, 2, 1], np.uint8), np.array([1, 0, 1], np.uint8)))

@@ -16,7 +16,7 @@ import pytest
 from sample_frames import ARROW, POLARS, round_trip
 
 from syntabula.errors import DataError, MissingExtraError
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.frames.frames import from_frame, to_frame
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 from syntabula.table.read import read, write_like
@@ -126,13 +126,11 @@ class TestOtherLibraries:
 
 
 class TestNames:
-    @pytest.mark.parametrize(
-        "name", ["", "größe", 'a"b', "e\nf", "select", "x" * 10_000, "=1+1", "__class__"]
-    )
-    def test_any_text_is_a_name(self, name: str) -> None:
-        frame = pd.DataFrame({name: [1], "other": [2]})
+    def test_any_text_is_a_name(self) -> None:
+        for name in ["", "größe", 'a"b', "e\nf", "select", "x" * 10_000, "=1+1", "__class__"]:
+            frame = pd.DataFrame({name: [1], "other": [2]})
 
-        assert list(round_trip(frame).columns) == [name, "other"]
+            assert list(round_trip(frame).columns) == [name, "other"]
 
     @pytest.mark.parametrize(
         "frame",

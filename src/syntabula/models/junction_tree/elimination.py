@@ -1,4 +1,4 @@
-"""Orders of elimination: which cliques they make, how large the tree of some tables is, and how to sum a column out."""
+"""Elimination orders: the cliques they make, the size of the resulting tree, and how to sum a column out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 
 Order = list[tuple[int, int]]
-"""Columns in the order in which they are summed out, each with the clique that this makes, as a set."""
+"""Columns in elimination order, each with the clique that summing it out makes, as a set."""
 
 
 def as_mask(domain: Domain, clique: Iterable[str]) -> int:
@@ -47,13 +47,13 @@ def cells_of(sizes: Sequence[int], mask: int) -> int:
 
 
 def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
-    """Sum columns out greedily: always the one that makes the smallest clique.
+    """Sum columns out greedily, always the one that makes the smallest clique.
 
-    Of several such the largest column goes first: the clique is the same, what is left of it is smaller.
+    Among equals the largest column goes first: the clique is the same, but its remainder is smaller.
 
     Args:
         sizes: Number of codes of each column.
-        masks: The sets of columns that tables are given for.
+        masks: The sets of columns of the tables.
 
     Returns:
         For each column, in the order of elimination: its position, and the clique that summing it out makes
@@ -73,7 +73,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
         rest = around[column] & ~(1 << column)
         for i in bits(rest):
             joined = (around[i] | rest) & ~(1 << column)
-            # Dropping one column and joining none is the common case in a sparse graph.
+            # In a sparse graph, one column usually drops out and none joins.
             cost[i] = (
                 cost[i] // sizes[column] if joined | 1 << column == around[i] else cells_of(sizes, joined)
             )
@@ -82,7 +82,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
 
 
 def maximal(masks: Iterable[int]) -> list[int]:
-    """Return the sets that no other one holds, largest first."""
+    """Return the sets that are not within another one, largest first."""
     kept: list[int] = []
     for mask in sorted(set(masks), key=lambda m: (-m.bit_count(), m)):
         if not any(mask & other == mask for other in kept):
@@ -94,7 +94,7 @@ def tree_cells(sizes: Sequence[int], masks: Iterable[int]) -> int:
     """Return the number of cells over all cliques of the junction tree of some tables."""
     total, rests = 0, set[int]()
     for column, clique in eliminate(sizes, masks):
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
         if clique not in rests:
             total += cells_of(sizes, clique)
         rests.add(clique & ~(1 << column))
@@ -113,7 +113,7 @@ def tree_cells_with_each(
 ) -> tuple[float, ...]:
     """Return the cells of the junction tree of some tables and each candidate in turn.
 
-    The last results are kept: a round that measured what was measured before asks the same again.
+    The last results are cached: a round that repeats an earlier measurement makes the same call again.
 
     Args:
         sizes: Number of codes of each column.
@@ -121,15 +121,15 @@ def tree_cells_with_each(
         candidates: For each tree, the set of columns of one more table.
 
     Returns:
-        For each candidate `tree_cells(sizes, [*masks, candidate])`: exact up to 2^53 cells, rounded above.
+        For each candidate `tree_cells(sizes, [*masks, candidate])`, exact up to 2^53 cells and rounded above.
     """
     around = [1 << i for i in range(len(sizes))]
     for mask in masks:
         for i in bits(mask):
             around[i] |= mask
-    # Only candidates that join columns which no table joins make a tree of their own.
+    # Only candidates that join columns which no table joins change the tree.
     new = np.flatnonzero([any(mask & ~around[i] for i in bits(mask)) for mask in candidates])
-    # Large columns first: among columns that cost the same, the first is eliminated.
+    # Large columns first: among columns of equal cost, the first is eliminated.
     order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
     joined, wanted = _members(around, order)[order], _members(candidates, order)
     cells = np.full(len(candidates), float(tree_cells(sizes, masks)))
@@ -142,7 +142,7 @@ def tree_cells_with_each(
 
 
 def _members(masks: Sequence[int], order: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which columns, in an order, each set holds."""
+    """Return which columns each set contains, in the given order."""
     place = np.argsort(order)
     held = [bits(mask) for mask in masks]
     members = np.zeros((len(held), len(order)), dtype=bool)
@@ -177,7 +177,7 @@ def _eliminated(sizes: Sequence[int], around: Words) -> FloatArray:
     for step in range(n_columns):
         column = cost.argmin(axis=1)
         clique = around[graphs, column]
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
         held = np.ones((step, n_graphs), dtype=bool)
         for word in range(n_words):
             held &= rests[:step, :, word] == clique[:, word]
@@ -213,13 +213,13 @@ def _cells(products: FloatArray, sets: Words) -> FloatArray:
 def cheapest_split(
     sizes: Sequence[int], size: int, others: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Split tables in two groups so that multiplying them out and contracting costs least.
+    """Split tables into two groups so that multiplying each out and contracting them costs least.
 
-    All splits are tried for few tables; for more, one table after the other changes sides while that helps.
+    For few tables all splits are tried; for more, tables change sides one by one while that helps.
 
     Args:
         sizes: Number of codes of all columns.
-        size: Number of codes of the column that is summed out.
+        size: Number of codes of the column to sum out.
         others: The other columns of each table, as sets.
 
     Returns:
@@ -232,7 +232,7 @@ def cheapest_split(
         held_first = union(m for m in free if m not in second)
         alone = cells_of(sizes, held_first) * (len(free) - len(second))
         alone += cells_of(sizes, held_second) * len(second) if second else 0
-        # A multiplication within a matrix product is about twenty times cheaper than one on its own.
+        # A multiplication within a matrix product is about twenty times cheaper than an element-wise one.
         return size * alone + cells_of(sizes, held_first | held_second) * (1 + size / 20)
 
     if len(free) <= _TABLES_SPLIT_BY_TRIAL:
@@ -255,7 +255,7 @@ def cheapest_split(
 
 
 def union(masks: Iterable[int]) -> int:
-    """Return the columns that are in any of some sets."""
+    """Return the union of some sets of columns."""
     found = 0
     for mask in masks:
         found |= mask
