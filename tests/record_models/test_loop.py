@@ -103,6 +103,15 @@ class TestEnd:
     def test_as_many_steps_are_taken_as_said(self) -> None:
         assert len(steps_taken(Training(steps=7, held_out=0.0))) == 7
 
+    def test_a_pass_over_the_records_counts_those_that_are_trained_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "_LEAST_STEPS", 1)
+        training = Training(batch=100, held_out=0.5, patience=10**6)
+
+        # 30 times 250 records; what is looked at has more than 100 of them at once.
+        assert steps_taken(training).count(100) == 75
+
     def test_training_ends_when_held_out_records_gain_nothing(self) -> None:
         # A rate so small that no look finds anything else than before: one, and then twice two that gain nothing.
         training = Training(steps=500, batch=64, learning_rate=1e-30, patience=2)
@@ -127,7 +136,7 @@ class TestEnd:
         assert len(steps_taken(Training(steps=1_000, seconds=12.0, held_out=0.0))) == 12
 
     def test_steps_follow_from_rows_within_bounds(self) -> None:
-        assert [Training().steps_for(n) for n in (0, 100, 20_000, 10**7)] == [400, 400, 1055, 6000]
+        assert [Training().steps_for(n) for n in (0, 100, 20_000, 10**7)] == [1000, 1000, 1055, 6000]
         assert Training(steps=3).steps_for(10**7) == 3
 
     def test_an_interrupt_passes_and_threads_are_given_back(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TRAIN = "train on the records"
 
 _PASSES = 30
-_LEAST_STEPS, _MOST_STEPS = 400, 6000
+_LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
@@ -40,7 +40,7 @@ class Training:
     training goes back to that mean and takes the last fifth of its steps from there, at a low rate.
 
     Attributes:
-        steps: At most so many batches; None for 30 passes over the records, from 400 to 6,000 steps.
+        steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps.
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
             limit. The model then depends on how fast the machine is.
         batch: Records in a batch; all of them where there are fewer.
@@ -139,7 +139,7 @@ def train(
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
         run = _Run(network, table[order[kept_back:]], looked_at, random, training)
-        return _arrays(run.to_the_end(progress))
+        return _arrays(run.to_the_end(training.steps_for(len(records)), progress))
 
 
 class _Run:
@@ -159,9 +159,8 @@ class _Run:
             [w.requires_grad_() for w in self._weights], weight_decay=_WEIGHT_DECAY, fused=True
         )
 
-    def to_the_end(self, progress: Progress) -> dict[str, Tensor]:
-        """Take all steps, or as many as time and held-out records allow."""
-        steps = self._training.steps_for(len(self._table))
+    def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
+        """Take so many steps, or as many of them as time and held-out records allow."""
         look_every = max(steps // _LOOKS, 1)
         began, shown = perf_counter(), TRAIN
         step, left_out, done = 0, 0, 0.0
