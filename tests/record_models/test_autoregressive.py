@@ -115,7 +115,7 @@ class TestGiven:
     def test_another_number_of_codes_is_refused(self, model: Autoregressive) -> None:
         given = EncodedTable(Domain(("a",), (5,)), (np.zeros(2, np.uint8),))
 
-        with pytest.raises(SchemaError, match="does not have the model.s number of codes"):
+        with pytest.raises(SchemaError, match="the model's number of codes"):
             model.sample(2, np.random.default_rng(0), given)
 
 
