@@ -42,10 +42,11 @@ def tree_cells_with_each(
     memory = _memory(tuple(sizes))
     before = memory.last
     changed = union(part.columns for part in parts if part not in before.parts)
-    growth = {c: before.growth[c] for c in candidates if not c & changed and c in before.growth}
-    growth |= _growth(sizes, parts, [c for c in dict.fromkeys(candidates) if c not in growth])
-    memory.last = _Last(frozenset(parts), growth)
-    return tuple(_rounded(total, growth[c]) for c in candidates)
+    known = [None if c & changed else before.growth.get(c) for c in candidates]
+    new = _growth(sizes, parts, [c for c, growth in zip(candidates, known, strict=True) if growth is None])
+    growths = [new[c] if growth is None else growth for c, growth in zip(candidates, known, strict=True)]
+    memory.last = _Last(frozenset(parts), dict(zip(candidates, growths, strict=True)))
+    return tuple(_rounded(total, growth) for growth in growths)
 
 
 @dataclass(frozen=True)
