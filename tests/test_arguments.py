@@ -17,6 +17,7 @@ from syntabula._arguments import (
     even,
     flag,
     names,
+    near,
     normalise,
     not_negative,
     one_of,
@@ -144,3 +145,11 @@ class TestWhatWasGiven:
         ):
             assert "zebra" not in shown(value)
             assert shown(value) == f"a value of type {type(value).__name__}"
+
+
+class TestNearNames:
+    def test_the_likeliest_are_suggested_also_if_only_capitals_differ(self):
+        assert near("incom", ["age", "income"]) == "; did you mean 'income'?"
+        assert near("AGE", ["age", "income"]) == "; did you mean 'age'?"
+        assert near("c", ["c1", "c2", "c3"], 2) == "; did you mean 'c3', 'c2'?"
+        assert near("weight", ["age", "income"]) == ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from syntabula.metrics.evaluation import Evaluation as Evaluation
     from syntabula.metrics.registry import list_metrics as list_metrics
     from syntabula.prepare.preprocessing import Preprocessing as Preprocessing
-    from syntabula.prepare.rare import RareCategories as RareCategories
+    from syntabula.prepare.preprocessing import RareCategories as RareCategories
     from syntabula.privacy.budget import NO_PRIVACY as NO_PRIVACY
     from syntabula.privacy.budget import Budget as Budget
     from syntabula.privacy.statement import PrivacyStatement as PrivacyStatement
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Numeric as Numeric
     from syntabula.table.schema.schema import Schema as Schema
 
-# Where each public name lives; a module is imported when its name is first used. Methods stand in the register.
+# The module of each public name, imported when the name is first used. Methods are in the register.
 _HOMES = {
     "attack": "attacks.membership",
     "Boolean": "table.schema.columns",
@@ -97,7 +97,7 @@ _HOMES = {
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
-    "RareCategories": "prepare.rare",
+    "RareCategories": "prepare.preprocessing",
     "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",
@@ -129,7 +129,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(home), name)
         globals()[name] = value
         return value
-    # Python adds the nearest name to what it is told of.
+    # With `name` and `obj`, Python suggests the nearest name.
     raise AttributeError(
         f"module 'syntabula' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
     )

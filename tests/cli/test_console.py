@@ -58,7 +58,7 @@ class TestInFlags:
                 "where asks for 7, which is odd; see release.schema['x']",
                 "--where asks for 7, which is odd; see `syntabula info`",
             ),
-            ("ask for the values by given=, which takes", "ask for the values by --given, which takes"),
+            ("pass the values as given=, which draws", "pass the values as --given, which draws"),
             ("say allow_observed=True (--observed-domain), which is", "say --observed-domain, which is"),
             ("raise max_model_mb", "raise --option max_model_mb"),
             ("max_rows must be an integer", "max_rows must be an integer"),
@@ -95,6 +95,7 @@ class TestCommand:
 
         assert ran.code == 2
         assert ran.err.startswith("error: --where gives 'old' for column 'age'")
+        assert ran.err.endswith("; give a value, a range such as 30..40, or nothing for missing\n")
 
     def test_speaks_of_its_options_where_domains_are_observed(self, folder, run):
         run("schema", "people.csv", "-o", "draft.yaml", "--quiet")

@@ -157,7 +157,7 @@ class TestEndedCommand:
         words = ["sample", "people.syn", "-n", "30000000", "-o", f"out.{suffix}", "--force"]
         process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not list(folder.glob(f".out.{suffix}.*.tmp/*/*")) + list(
-            folder.glob(f".out.{suffix}.*.tmp/*.parts")
+            folder.glob(f".out.{suffix}.*.tmp/*.pieces")
         ):
             time.sleep(0.02)
 

@@ -32,7 +32,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it",
             "packaging/test_noise_only_in_privacy.py::test_draws_nothing_and_leaves_opendp_alone",
             "packaging/test_noise_only_in_privacy.py::test_finds_a_planted_draw",
-            "privacy/statistics/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
+            "privacy/doors/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
             "privacy/doors/test_tables.py::TestChoose"
             "::test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is",
             "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
@@ -65,8 +65,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/test_statement.py::TestVerdict"
             "::test_a_run_that_left_some_of_its_budget_is_promised_no_more_privacy_for_that",
             "privacy/test_statement.py::TestVerdict::test_what_breaks_the_guarantee_stands_first",
-            "privacy/test_accounting.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
-            "privacy/test_accounting.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
+            "privacy/test_conversion.py::TestZcdpConversion::test_is_sound_and_tight_in_60_digits",
+            "privacy/test_conversion.py::TestAgainstAnotherAccountant::test_ledger_is_sound_and_not_loose",
             "contracts/test_recompose.py::TestEveryMethod::test_its_total_is_recomposed_from_the_json_alone",
         ),
     ),
@@ -78,10 +78,10 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "::test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off",
             "privacy/test_noise.py::TestSecureNoise::test_of_forked_processes_shares_no_draw",
             "statistics/test_choice_distribution.py::TestMany::test_follow_the_exponential_mechanism",
-            "privacy/test_exact_choice.py::TestUnits::test_of_any_candidate_reach_its_weight",
-            "privacy/test_exact_choice.py::TestDecision"
+            "privacy/test_exact_samplers.py::TestUnits::test_of_any_candidate_reach_its_weight",
+            "privacy/test_exact_samplers.py::TestDecision"
             "::test_is_right_however_long_the_point_agrees_with_the_weight",
-            "privacy/test_exact_choice.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
+            "privacy/test_exact_samplers.py::TestSource::test_is_the_generator_of_the_operating_system_alone",
             "privacy/test_noise.py::TestCounting::test_at_the_ends_of_int64_stays_there_and_never_wraps",
             "privacy/test_noise.py::TestSeededNoise::test_says_that_it_is_not_private",
             "contracts/test_every_method.py::TestBudgets::test_noise_is_secure_unless_a_seed_is_given",
@@ -129,7 +129,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "cli/test_synth.py::TestDomains::test_observed_domains_work_and_taint_the_statement",
             "cli/test_synth.py::TestDomains::test_no_schema_is_needed_and_the_statement_says_what_was_found",
             "contracts/test_bad_input.py::TestMatrix[observed domains without leave]",
-            "prepare/test_categories.py::TestFound::test_labels_of_single_records_stay_in",
+            "prepare/test_private_domain.py::TestFound::test_labels_of_single_records_stay_in",
         ),
     ),
     "P8": (
@@ -148,8 +148,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "table/frames/test_frames.py::TestOtherLibraries"
             "::test_no_cell_decides_how_whole_numbers_of_128_bits_are_read",
             "table/frames/test_retyping.py::TestObjects::test_do_not_say_how_the_output_is_stored",
-            "prepare/test_hidden_domain.py::test_its_values_count_as_one_and_a_warning_says_so",
-            "marginals/test_memory_engine.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
+            "prepare/test_found_columns.py::test_its_values_count_as_one_and_a_warning_says_so",
+            "marginals/test_counting.py::TestMemory::test_the_prediction_does_not_depend_on_the_rows",
             "table/files/test_declared_cells.py::TestEncoding::test_one_odd_cell_changes_its_own_record_only",
         ),
     ),
@@ -166,7 +166,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_system_audit.py::TestAudits"
             "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
             "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
-            "privacy/statistics/test_split_tree.py::TestProof"
+            "privacy/test_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
             "privacy/doors/test_tables.py::TestMeasure"
             "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",
@@ -212,7 +212,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "contracts/test_bad_input_by_command.py[too little memory]",
             "contracts/test_bad_input.py::TestMatrix[two columns too wide for a joint]",
             "privacy/doors/test_tables.py::TestMeasure::test_too_much_memory_is_refused_before_anything_is_spent",
-            "marginals/test_memory_engine.py::TestMemory"
+            "marginals/test_counting.py::TestMemory"
             "::test_the_prediction_is_an_upper_bound_of_what_is_allocated",
             "models/test_pgm_brute_force.py::TestArguments::test_a_tree_that_is_too_large_names_its_largest_clique",
             "select/test_adaptive.py::TestChoice::test_the_model_stays_within_its_size",
@@ -274,7 +274,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "contracts/test_bad_input.py::TestMatrix[200 columns]",
             "contracts/test_bad_input.py::TestMatrix[2,000 columns]",
             "contracts/test_bad_input.py::TestMatrix[100,000 categories]",
-            "marginals/test_memory_engine.py::TestCover"
+            "marginals/test_counting.py::TestCover"
             "::test_all_pairs_of_ten_columns_come_from_ten_histograms_at_most",
         ),
     ),

@@ -22,11 +22,9 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
-from syntabula.prepare.rare import RareCategories
-from syntabula.privacy.doors import candidates
+from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.doors import tables as curators
-from syntabula.privacy.doors.candidates import Candidates
-from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
 from syntabula.privacy.rules import failure_of
 from syntabula.privacy.sensitive import Sensitive
@@ -75,7 +73,7 @@ def _(patch):
 @bug("selection on exact scores")
 def _(patch):
     patch.setattr(
-        candidates,
+        curators,
         "choose",
         lambda token, noise, scores, score_sensitivity: int(np.argmax(scores.reveal_inside_privacy())),
     )
@@ -309,7 +307,7 @@ def largest_counts(attribute: str, measure: Callable[[LedgerEntry], Fraction]) -
 SUMS: dict[str, tuple[str, Plant]] = {
     "failure probabilities do not add up": (
         "delta",
-        largest_counts("_delta_spent", lambda entry: failure_of(entry.event)),
+        largest_counts("_failure_spent", lambda entry: failure_of(entry.event)),
     ),
     "costs do not add up": ("share", largest_counts("_spent", lambda entry: entry.cost)),
 }
@@ -321,7 +319,7 @@ def is_refused(asked: str, patch: pytest.MonkeyPatch) -> bool:
     right = found_columns.extract_column
 
     def greedy(name, raw, *, ledger, **options):
-        whole = ledger.selection_allowance if asked == "delta" else Fraction(1)
+        whole = ledger.failure_allowance if asked == "delta" else Fraction(1)
         return right(name, raw, ledger=ledger, **(options | {asked: whole * Fraction(9, 20)}))
 
     patch.setattr(found_columns, "extract_column", greedy)

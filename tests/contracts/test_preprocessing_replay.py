@@ -31,7 +31,7 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.statistics.split_tree import STEPS
+from syntabula.privacy.split_tree import STEPS
 
 # A loose budget, so that something is found in some dozens of records.
 with warnings.catch_warnings():

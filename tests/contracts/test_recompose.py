@@ -14,7 +14,7 @@ from small_settings import small_parts
 from small_tables import table
 
 import syntabula as st
-from syntabula.privacy.statement import STATEMENT_VERSION
+from syntabula.privacy.statement_facts import STATEMENT_VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 PAGE = (Path(__file__).parents[2] / "docs" / "recompose.md").read_text(encoding="utf-8")

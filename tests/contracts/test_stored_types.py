@@ -21,7 +21,7 @@ from test_record_and_replay import Run, check
 import syntabula as st
 from syntabula.privacy.noise import SeededNoise
 from syntabula.synthesizers import fitting
-from syntabula.table.frames import stored_values
+from syntabula.table.frames import retyping
 from syntabula.table.read import read
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
@@ -143,7 +143,7 @@ class TestColumnsThatAreFound:
                 assert (statement.stored_types, statement.types_read) == ((), False)
             elif source == "JSON Lines file":
                 assert statement.types_read
-                assert "of JSON, which there are) was read off the cells" in statement.text()
+                assert "(and in JSON, the set of columns) were inferred from the cells" in statement.text()
             else:
                 assert statement.stored_types == found
                 assert (
@@ -170,7 +170,7 @@ class TestPlantedBugs:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # As if 007 were the category 7 in a column of numbers, and another one in a column of texts.
-        monkeypatch.setattr(stored_values._Texts, "_text", lambda self, text: text)
+        monkeypatch.setattr(retyping._Texts, "_text", lambda self, text: text)
 
         with pytest.raises(AssertionError):
             self.compare(tmp_path, "x")

@@ -13,7 +13,7 @@ from recording import RecordingNoise
 from test_preprocessing_replay import LOOSE, ReplayingLabels, Run, check
 
 import syntabula as st
-from syntabula.prepare import found_types
+from syntabula.prepare import found_columns
 from syntabula.privacy.noise import SeededNoise
 
 HEADER = "age,pay,job,day,flag,code"
@@ -66,7 +66,7 @@ def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str
 
     assert [s.step for s in run.spends[:6]] == [f"find the type of {name!r}" for name in HEADER.split(",")]
     assert run.released is not None
-    assert "which columns are numbers" not in run.released[1]
+    assert "the types of columns" not in run.released[1]
 
 
 def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:
 
 
 def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = found_types.find_type
+    right = found_columns.find_type
 
     def observed(name: str, kinds: np.ndarray, **options: object) -> object:
         physical = right(name, kinds, **options)
-        return physical if (kinds != len(found_types.CELL_KINDS) - 1).all() else found_types.TEXT
+        return physical if (kinds != len(found_columns.CELL_KINDS) - 1).all() else found_columns.TEXT
 
-    monkeypatch.setattr("syntabula.prepare.preparation.find_type", observed)
+    monkeypatch.setattr("syntabula.prepare.found_columns.find_type", observed)
 
     with pytest.raises(AssertionError):
         compare(tmp_path)

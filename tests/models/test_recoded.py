@@ -116,7 +116,7 @@ class TestFit:
         assert recoded.memory_mb([("a", "b")]) < PGM().over(DOMAIN).memory_mb([("a", "b")])
 
     def test_a_model_over_another_domain_than_the_target_is_refused(self) -> None:
-        with pytest.raises(ArgumentError, match="not the target"):
+        with pytest.raises(ArgumentError, match="must be the target"):
             RecodedModel(PGM().over(DOMAIN), RECODING)
 
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through, is_worth_fitting
+from syntabula.bins.uniform import Bins
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through, fit_spread, is_worth_fitting
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins, candidate_edges
@@ -172,3 +173,30 @@ class TestHelp:
 
     def test_cuts_outside_or_repeated_are_left_out(self):
         assert bins_through([5, 5, -1, 20, 7], 0, 9, integer=True).edges == (0, 5, 7, 10)
+
+
+SPREAD_RNG = np.random.default_rng(0)
+
+
+def fitted_spread(points, bins, budget):
+    ledger = Ledger(budget)
+    column = ColumnCurator(points, ledger, SeededNoise(0))
+    return fit_spread(column, bins, share=Fraction(1, 2), step="spread"), ledger
+
+
+class TestSpread:
+    @pytest.mark.parametrize("budget", [Budget.none(), Budget.pure(10.0), Budget(epsilon=5.0, delta=1e-5)])
+    def test_finds_where_the_values_of_each_bin_lie(self, budget):
+        points = np.concatenate([SPREAD_RNG.normal(0.3, 0.05, 5_000), SPREAD_RNG.normal(1.8, 0.02, 5_000)])
+
+        spread, ledger = fitted_spread(points, Bins((0.0, 1.0, 2.0)), budget)
+
+        assert spread.means == pytest.approx((0.3, 0.8), abs=0.02)
+        assert spread.deviations == pytest.approx((0.05, 0.02), abs=0.02)
+        if budget.total is not None:
+            assert 0 < ledger.spent <= Fraction(1, 2) * budget.total
+
+    def test_an_empty_bin_keeps_even_values(self):
+        spread, _ = fitted_spread(np.full(1_000, 0.5), Bins((0.0, 1.0, 2.0)), Budget.pure(5.0))
+
+        assert spread.deviations[1] == 0

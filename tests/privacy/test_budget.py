@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
 
 BAD_EPSILONS = [0, 0.0, -0.0, -1, -math.inf, math.nan, "1", True, False, None, [1.0], 1j, np.nan, np.True_]
 BAD_EPSILONS += [Decimal("NaN"), Decimal("sNaN"), Decimal(0), Fraction(-1, 2), np.float64(-1), 10**400]
@@ -140,6 +139,22 @@ class TestWords:
         assert Budget.from_json(json.loads(json.dumps(budget.to_json(), allow_nan=False))) == budget
         assert budget.describe().endswith(".")
         assert budget.describe().count(". ") == 0
+
+    def test_delta_set_aside_has_the_name_that_files_know(self) -> None:
+        for record in (
+            {
+                "kind": "approximate",
+                "epsilon": 1.0,
+                "delta": 1e-5,
+                "mu_squared": 1.0,
+                "selection_delta": 2.0**-20,
+            },
+            {"kind": "zcdp", "epsilon": 1.0, "delta": 1e-5, "rho": 0.25, "selection_delta": 2.0**-20},
+        ):
+            budget = Budget.from_json(record)
+
+            assert budget.failure_delta == Fraction(1, 2**20)
+            assert budget.to_json()["selection_delta"] == 2.0**-20
 
     def test_reading_back_does_not_warn_again(self) -> None:
         with pytest.warns(PrivacyWarning):

@@ -21,12 +21,13 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.threshold import random_thresholds
-from syntabula.prepare.spread import fit_spread
+from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
 from syntabula.privacy.doors.cells import CellCurator
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.events import (
@@ -40,8 +41,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
-from syntabula.privacy.statistics.sorted_points import FRACTION_STEPS
-from syntabula.privacy.statistics.split_tree import STEPS, Node
+from syntabula.privacy.split_tree import STEPS, Node
 
 BUDGETS = {
     "gdp": Budget(epsilon=1.0, delta=1e-5),
@@ -149,7 +149,7 @@ def drawn(
 ) -> tuple[list[Event], list[Call]]:
     """Put a question; return what was charged for each draw, and the draws."""
     stated = BUDGETS[budget]
-    ledger = Ledger(stated if stated.kind == "pure" else stated.with_selection_delta(1e-6))
+    ledger = Ledger(stated if stated.kind == "pure" else stated.with_failure_delta(1e-6))
     question.ask(ledger, wrap(noise), gone)
     events = [entry.event for entry in ledger.entries]
     if isinstance(events[0], TreeEvent):  # which draws once a level

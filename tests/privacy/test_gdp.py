@@ -1,4 +1,4 @@
-"""Costs in Gaussian privacy: proven in `accounting.gdp`, and checked here by brute force on exact trade-off curves."""
+"""Costs in Gaussian privacy: proven in `privacy.gdp`, and checked here by brute force on exact trade-off curves."""
 
 from __future__ import annotations
 
@@ -15,21 +15,8 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtri_exp
 
 from syntabula.errors import BudgetError, BudgetExceededError
-from syntabula.privacy.accounting.gaussian import delta_of_gaussian
-from syntabula.privacy.accounting.gdp import (
-    gaussian_cost,
-    gaussian_precision,
-    range_bought,
-    ranged_cost,
-    ranged_cost_before,
-)
-from syntabula.privacy.accounting.parameters import (
-    exponential_epsilon,
-    gaussian_sigma,
-    laplace_epsilon,
-    laplace_scale,
-)
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.conversion import delta_of_gaussian
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -39,9 +26,17 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
+from syntabula.privacy.gdp import (
+    gaussian_cost,
+    gaussian_precision,
+    range_bought,
+    ranged_cost,
+    ranged_cost_before,
+)
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
+from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.rules import mu_squared_of, mu_squared_together
-from syntabula.privacy.spend_records import MemoryJournal
 
 ONE = Budget(1.0, 1e-5, accounting="gdp")
 COSTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**3)
@@ -263,7 +258,7 @@ class TestLedger:
 
     def test_a_threshold_costs_its_noise_and_its_delta(self) -> None:
         event = ThresholdEvent(sigma=20.0, threshold=120.0)
-        ledger = Ledger(ONE.with_selection_delta(Fraction(event.delta)))
+        ledger = Ledger(ONE.with_failure_delta(Fraction(event.delta)))
         ledger.spend(event, step="x")
         assert ledger.spent == gaussian_cost(20.0)
         with pytest.raises(BudgetExceededError, match="fail"):
@@ -282,7 +277,7 @@ class TestBudget:
             assert gdp.total / (2 * zcdp.total) > least
 
     def test_json_round_trip(self) -> None:
-        for budget in (ONE, ONE.with_selection_delta(1e-7)):
+        for budget in (ONE, ONE.with_failure_delta(1e-7)):
             assert Budget.from_json(json.loads(json.dumps(budget.to_json()))) == budget
 
     def test_records_from_before_there_was_a_choice_are_in_zcdp(self) -> None:
@@ -290,7 +285,7 @@ class TestBudget:
         assert Budget.from_json(record) == Budget(1.0, 1e-5, accounting="zcdp")
 
     def test_setting_delta_aside_leaves_less(self) -> None:
-        less = ONE.with_selection_delta(1e-6)
+        less = ONE.with_failure_delta(1e-6)
         assert 0.98 * ONE.total < less.total < ONE.total
         assert (less.epsilon, less.delta, less.currency) == (1.0, 1e-5, "mu_squared")
 

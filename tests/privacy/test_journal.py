@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.privacy import journal_lines
+from syntabula.privacy import journal as journals
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.journal_lines import START, written
-from syntabula.privacy.spend_records import JournalProtocol, MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
 ARRAYS = [
@@ -43,7 +42,7 @@ class TestFile:
             number = journal.record_spend("measure", EVENT)
             journal.record_outcome(number, values)
             assert np.array_equal(journal.records[0].outcome, values)
-        record = Journal.replay(path)[0]
+        record = Journal.read(path).records[0]
         assert (record.step, record.event) == ("measure", EVENT)
         assert record.outcome is not None
         assert record.outcome.shape == values.shape
@@ -70,7 +69,7 @@ class TestFile:
         with Journal(path) as journal:
             assert [record.step for record in journal.records] == ["a", "b"]
             assert journal.record_spend("c", ExponentialEvent(1.0, 2)) == 2
-        records = Journal.replay(path)
+        records = Journal.read(path).records
         assert [record.step for record in records] == ["a", "b", "c"]
         assert [record.outcome is None for record in records] == [False, True, True]
 
@@ -84,10 +83,10 @@ class TestFile:
         for length in range(len(whole) + 1):
             cut_path.write_bytes(whole[:length])
             lines = whole[:length].count(b"\n")
-            assert len(Journal.replay(cut_path)) == (lines + 1) // 2
+            assert len(Journal.read(cut_path).records) == (lines + 1) // 2
             with Journal(cut_path) as journal:
                 journal.record_spend("later", EVENT)
-            assert Journal.replay(cut_path)[-1].step == "later"
+            assert Journal.read(cut_path).records[-1].step == "later"
             cut_path.unlink()
 
     @pytest.mark.parametrize(
@@ -98,9 +97,22 @@ class TestFile:
             journal.record_spend("x", EVENT)
         path.write_bytes(damage + path.read_bytes())
         with pytest.raises(ReleaseFileError, match="line 1"):
-            Journal.replay(path)
+            Journal.read(path)
         with pytest.raises(ReleaseFileError):
             Journal(path)
+
+    @pytest.mark.parametrize("end", [b"\r", b" ", b"", b"\0"])
+    def test_lines_with_other_ends_are_no_line_that_was_cut_short(self, path: Path, end: bytes) -> None:
+        with Journal(path) as journal:
+            journal.record_outcome(journal.record_spend("x", EVENT), np.array([1, 2]))
+        whole = path.read_bytes()
+        first = whole.index(b"\n") + 1
+
+        for spoilt in (whole.replace(b"\n", end), whole[:first] + whole.replace(b"\n", end)):
+            path.write_bytes(spoilt)
+            with pytest.raises(ReleaseFileError, match="what was spent cannot be known"):
+                Journal(path)
+            assert path.read_bytes() == spoilt
 
     def test_a_failed_write_leaves_no_half_line(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         journal = Journal(path)
@@ -119,7 +131,7 @@ class TestFile:
             with pytest.raises(ReleaseFileError, match="space"):
                 journal.record_spend("b", EVENT)
         assert journal.record_spend("c", EVENT) == 1
-        assert [record.step for record in Journal.replay(path)] == ["a", "c"]
+        assert [record.step for record in Journal.read(path).records] == ["a", "c"]
 
     def test_runs_are_read_back(self, path: Path) -> None:
         with Journal(path) as journal:
@@ -163,7 +175,7 @@ class TestAnswersWithoutAFixedLength:
                 journal.record_outcome(number, answer, longest=self.LONGEST)
             except ReleaseFileError:
                 assert path.read_bytes() == before
-        (record,) = Journal.replay(path)
+        (record,) = Journal.read(path).records
         if record.outcome is not None:
             assert np.array_equal(record.outcome, answer)
             assert path.read_bytes().endswith(b"\n")
@@ -184,7 +196,7 @@ class TestAnswersWithoutAFixedLength:
                 number = journal.record_spend("x", ThresholdEvent(10.0, 60.0))
                 journal.record_outcome(number, np.full(size, 7, dtype=np.uint8), longest=self.LONGEST)
             journal.record_spend("y", EVENT)
-        assert [None if x.outcome is None else x.outcome.size for x in Journal.replay(path)] == [
+        assert [None if x.outcome is None else x.outcome.size for x in Journal.read(path).records] == [
             3,
             0,
             800,
@@ -209,12 +221,12 @@ class TestAnswersWithoutAFixedLength:
                 kill_after(calls, patch)
                 with pytest.raises(Killed):
                     journal.record_outcome(number, answer, longest=self.LONGEST)
-            found.append(Journal.replay(path)[0].outcome is not None)
+            found.append(Journal.read(path).records[0].outcome is not None)
             with Journal(path) as journal:
                 if journal.records[0].outcome is None:
                     journal.record_outcome(0, answer, longest=self.LONGEST)
                 journal.record_spend("y", EVENT)
-            assert Journal.replay(path)[0].outcome.tolist() == [1] * 5
+            assert Journal.read(path).records[0].outcome.tolist() == [1] * 5
 
         # The answer and its padding, forced to disk; the end of its line, forced to disk; the padding cut off.
         assert found == [False, False, False, True, True]
@@ -254,7 +266,7 @@ class TestDamage:
 
     def refused(self, path: Path, lines: list[bytes], line: int) -> None:
         path.write_bytes(b"".join(lines))
-        for opened in (Journal.replay, Journal):
+        for opened in (Journal.read, Journal):
             with pytest.raises(ReleaseFileError, match=rf"journal '.*' cannot be used: line {line} of"):
                 opened(path)
         assert path.read_bytes() == b"".join(lines)
@@ -337,12 +349,14 @@ class TestDamage:
     def test_what_no_run_writes_is_refused_though_its_hash_is_right(self, path: Path, line: Any) -> None:
         with Journal(path) as journal:
             journal.record_spend("x", EVENT)
-            text, _ = written(line, journal._last)
+            text, _ = journals._written(line, journal._last)
         self.refused(path, [path.read_bytes(), text], 2)
 
     def test_deep_nesting_is_refused(self, path: Path) -> None:
         body = b'{"run": ' + b"[" * 100_000
-        self.refused(path, [body + b', "chain": "' + journal_lines._hash(body, START).encode() + b'"}\n'], 1)
+        self.refused(
+            path, [body + b', "chain": "' + journals._hash(body, journals._START).encode() + b'"}\n'], 1
+        )
 
 
 class TestPlace:
@@ -416,7 +430,7 @@ class TestLock:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(ReleaseFileError, match="in use by another run"):
             Journal(path)
-        assert len(Journal.replay(path)) == 1  # reading needs no lock
+        assert len(Journal.read(path).records) == 1  # reading needs no lock
 
         holder.kill()
         holder.communicate()
@@ -432,7 +446,7 @@ class TestLock:
                 Journal(path)
             assert path.read_bytes() == before
             journal.record_spend("y", EVENT)
-        assert len(Journal.replay(path)) == 2
+        assert len(Journal.read(path).records) == 2
 
     def test_a_place_that_cannot_be_used_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ReleaseFileError, match="nowhere"):
@@ -441,10 +455,10 @@ class TestLock:
 
 class TestBothKinds:
     @pytest.fixture(params=["file", "memory"])
-    def journal(self, request: pytest.FixtureRequest, path: Path) -> JournalProtocol:
+    def journal(self, request: pytest.FixtureRequest, path: Path) -> MemoryJournal:
         return Journal(path) if request.param == "file" else MemoryJournal()
 
-    def test_one_outcome_for_each_spend(self, journal: JournalProtocol) -> None:
+    def test_one_outcome_for_each_spend(self, journal: MemoryJournal) -> None:
         number = journal.record_spend("x", EVENT)
         journal.record_outcome(number, np.array([1]))
         for bad in (number, 5, -1):
@@ -452,12 +466,12 @@ class TestBothKinds:
                 journal.record_outcome(bad, np.array([2]))
         assert journal.records[0].outcome.tolist() == [1]  # type: ignore[union-attr]
 
-    def test_objects_are_refused(self, journal: JournalProtocol) -> None:
+    def test_objects_are_refused(self, journal: MemoryJournal) -> None:
         number = journal.record_spend("x", EVENT)
         with pytest.raises(ArgumentError, match="plain numbers"):
             journal.record_outcome(number, np.array(["a"]))
 
-    def test_later_changes_to_the_array_do_not_show(self, journal: JournalProtocol) -> None:
+    def test_later_changes_to_the_array_do_not_show(self, journal: MemoryJournal) -> None:
         values = np.array([1])
         journal.record_outcome(journal.record_spend("x", EVENT), values)
         values[0] = 9

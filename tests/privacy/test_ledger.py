@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, PrivacyWarning
-from syntabula.privacy.accounting.parameters import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.events import (
     Event,
@@ -26,10 +25,10 @@ from syntabula.privacy.events import (
     ThresholdEvent,
 )
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma
+from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.rules import cost_of, rho_of
-from syntabula.privacy.spend_records import MemoryJournal
-from syntabula.privacy.spend_token import Token
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 
@@ -89,7 +88,7 @@ class TestSpend:
     def test_pure_budget_adds_epsilons(self) -> None:
         ledger = Ledger(Budget.pure(1.0))
         spend_all(ledger, [LaplaceEvent(4.0, 1, 5), ExponentialEvent(0.75, 4)])
-        assert (ledger.spent, ledger.epsilon_spent, ledger.delta) == (1, 1.0, 0.0)
+        assert (ledger.spent, ledger.epsilon_spent, ledger.budget.delta) == (1, 1.0, 0.0)
 
     def test_no_privacy_allows_and_records_everything(self) -> None:
         ledger = Ledger(NO_PRIVACY)
@@ -117,26 +116,26 @@ class TestFailureProbabilities:
     ONE = Fraction(THRESHOLD.delta)
 
     def allowing(self, parts: Fraction | int) -> Ledger:
-        return Ledger(Budget(5.0, 1e-5).with_selection_delta(parts * self.ONE))
+        return Ledger(Budget(5.0, 1e-5).with_failure_delta(parts * self.ONE))
 
     def test_four_need_four_times_the_delta_of_one(self) -> None:
         ledger = self.allowing(4)
 
         for spent in (1, 2, 3, 4):
             ledger.spend(self.THRESHOLD, step="find")
-            assert ledger.delta_spent == spent * self.ONE
+            assert ledger.failure_spent == spent * self.ONE
         with pytest.raises(BudgetExceededError, match="may fail with probability"):
             ledger.spend(self.THRESHOLD, step="find")
 
     def test_a_third_that_does_not_fit_is_refused_and_changes_nothing(self) -> None:
         ledger = self.allowing(Fraction(29, 10))
         spend_all(ledger, [self.THRESHOLD] * 2)
-        before = (ledger.entries, ledger.spent, ledger.delta_spent)
+        before = (ledger.entries, ledger.spent, ledger.failure_spent)
 
         with pytest.raises(BudgetExceededError, match=r"probability 2\.76e-08, but only 2\.49e-08"):
             ledger.spend(self.THRESHOLD, step="find")
 
-        assert (ledger.entries, ledger.spent, ledger.delta_spent) == before
+        assert (ledger.entries, ledger.spent, ledger.failure_spent) == before
         ledger.spend(GaussianEvent(10.0, 1, 1), step="measure")
 
     def test_different_ones_add_up_too_in_whatever_order(self) -> None:
@@ -144,17 +143,17 @@ class TestFailureProbabilities:
 
         for order in (events, events[::-1], [events[1], events[2], events[0]]):
             ledger = spend_all(self.allowing(4), order)
-            assert ledger.delta_spent == sum(Fraction(event.delta) for event in events)
+            assert ledger.failure_spent == sum(Fraction(event.delta) for event in events)
 
     def test_those_of_a_journal_add_up_with_those_of_this_run(self) -> None:
         journal = MemoryJournal()
         for _ in range(2):
             journal.record_spend("find", self.THRESHOLD)
-        budget = Budget(5.0, 1e-5).with_selection_delta(4 * self.ONE)
+        budget = Budget(5.0, 1e-5).with_failure_delta(4 * self.ONE)
 
         ledger = Ledger(budget, journal)
 
-        assert ledger.selection_allowance == 2 * self.ONE
+        assert ledger.failure_allowance == 2 * self.ONE
         spend_all(ledger, [self.THRESHOLD] * 2)
         with pytest.raises(BudgetExceededError, match="may fail"):
             ledger.spend(self.THRESHOLD, step="find")
@@ -162,7 +161,7 @@ class TestFailureProbabilities:
     def test_what_needs_no_delta_takes_none(self) -> None:
         ledger = spend_all(self.allowing(1), [GaussianEvent(10.0, 1, 1), ExponentialEvent(0.1, 3)])
 
-        assert ledger.delta_spent == 0
+        assert ledger.failure_spent == 0
 
 
 class TestToken:
@@ -219,9 +218,9 @@ class TestJournalled:
         path = tmp_path / "journal"
         ledger = Ledger(BUDGET, Journal(path))
         token = ledger.spend(GaussianEvent(10.0, 1, 2), step="x")
-        assert [record.outcome for record in Journal.replay(path)] == [None]
+        assert [record.outcome for record in Journal.read(path).records] == [None]
         ledger.record_outcome(token, np.array([3, -1]))
-        assert Journal.replay(path)[0].outcome.tolist() == [3, -1]  # type: ignore[union-attr]
+        assert Journal.read(path).records[0].outcome.tolist() == [3, -1]  # type: ignore[union-attr]
 
     def test_a_crash_before_the_draw_counts_as_spent(self, tmp_path: Path) -> None:
         path = tmp_path / "journal"
@@ -255,9 +254,9 @@ class TestJournalled:
         journal = MemoryJournal()
         event = ThresholdEvent(sigma=10.0, threshold=60.0)
         journal.record_spend("x", event)
-        twice = Budget.zcdp(1.0, 1e-5).with_selection_delta(2 * Fraction(event.delta))
-        once = Budget.zcdp(1.0, 1e-5).with_selection_delta(Fraction(event.delta))
-        assert Ledger(twice, journal).selection_allowance == Fraction(event.delta)
+        twice = Budget.zcdp(1.0, 1e-5).with_failure_delta(2 * Fraction(event.delta))
+        once = Budget.zcdp(1.0, 1e-5).with_failure_delta(Fraction(event.delta))
+        assert Ledger(twice, journal).failure_allowance == Fraction(event.delta)
         with pytest.raises(BudgetExceededError, match="new journal"):
             Ledger(once, journal).require_allowance()
 

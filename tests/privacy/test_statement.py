@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from syntabula.errors import PrivacyWarning
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.budget_numbers import shown_above, shown_below
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -27,17 +26,16 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import RELATION, Ledger
 from syntabula.privacy.noise import SecureNoise
-from syntabula.privacy.statement import STATEMENT_VERSION, PrivacyStatement
-from syntabula.privacy.statement_facts import StatedEvent, StatementLine
-from syntabula.privacy.statement_of_run import lines_of, statement_of
-from syntabula.privacy.statement_text import domain_step, folded
+from syntabula.privacy.rounding import shown_above, shown_below
+from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
+from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
     "approximate": APPROXIMATE,
-    "with delta for categories": APPROXIMATE.with_selection_delta(Fraction(1, 10) * Fraction(1e-6)),
+    "with delta for categories": APPROXIMATE.with_failure_delta(Fraction(1, 10) * Fraction(1e-6)),
     "zcdp": Budget.zcdp(0.3, 1e-6),
-    "zcdp with delta for categories": Budget.zcdp(0.3, 1e-6).with_selection_delta(1e-7),
+    "zcdp with delta for categories": Budget.zcdp(0.3, 1e-6).with_failure_delta(1e-7),
     "pure": Budget.pure(2.0),
     "none": Budget.none(),
 }
@@ -200,6 +198,15 @@ class TestJson:
         with pytest.raises((KeyError, TypeError, ValueError)):
             PrivacyStatement.from_json(facts)
 
+    @pytest.mark.parametrize("value", ["much", [1], {}, math.nan, math.inf])
+    def test_numbers_are_finite_numbers(self, value: object) -> None:
+        facts = statement().to_json()
+        line = facts["steps"][0]
+
+        for damaged in (facts | {"epsilon_spent": value}, facts | {"steps": [line | {"share": value}]}):
+            with pytest.raises((TypeError, ValueError)):
+                PrivacyStatement.from_json(damaged)
+
 
 class TestLines:
     def test_each_step_is_one_line_with_its_mechanism_and_share(self) -> None:
@@ -228,7 +235,7 @@ class TestLines:
         )
 
     def test_no_parameter_promises_more_than_there_was(self) -> None:
-        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        ledger = Ledger(Budget(1.0, 1e-5).with_failure_delta(1e-6))
         ledger.spend(ExponentialEvent(epsilon=0.0123412, candidates=3), step="choose")
         ledger.spend(GaussianEvent(sigma=98.769, l2_sensitivity_squared=1, cells=9), step="measure")
         ledger.spend(ThresholdEvent(sigma=98.769, threshold=600.49), step="find")  # delta 1.0003e-08
@@ -340,7 +347,17 @@ class TestEvents:
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
 
-    @pytest.mark.parametrize("damage", [{"number": None}, {"kind": "magic"}, {"sigma": -1.0}, {"more": 3}])
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            {"number": None},
+            {"kind": "magic"},
+            {"sigma": -1.0},
+            {"more": 3},
+            {"cost": math.nan},
+            {"cost": math.inf},
+        ],
+    )
     def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
         ledger = Ledger(Budget(1.0, 1e-6))
         ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
@@ -354,7 +371,7 @@ class TestEvents:
 class TestComposition:
     def test_it_says_the_limits_and_what_was_spent_of_them(self) -> None:
         threshold = ThresholdEvent(sigma=90.0, threshold=600.0)
-        ledger = Ledger(Budget(1.0, 1e-5).with_selection_delta(1e-6))
+        ledger = Ledger(Budget(1.0, 1e-5).with_failure_delta(1e-6))
         for _ in range(3):
             ledger.spend(threshold, step="find")
 
@@ -364,8 +381,8 @@ class TestComposition:
         assert Fraction(composition["limit"]) >= ledger.budget.total  # type: ignore[operator]
         assert composition["limit"] == pytest.approx(float(ledger.budget.total or 0), rel=1e-15)
         assert ledger.spent <= Fraction(composition["spent"]) <= ledger.spent * (1 + Fraction(1, 2**50))
-        assert composition["delta_limit"] == float(ledger.budget.selection_delta)
-        assert ledger.delta_spent <= Fraction(composition["delta_spent"]) < 2 * ledger.delta_spent
+        assert composition["delta_limit"] == float(ledger.budget.failure_delta)
+        assert ledger.failure_spent <= Fraction(composition["delta_spent"]) < 2 * ledger.failure_spent
         assert composition["delta_spent"] == pytest.approx(3 * threshold.delta, rel=1e-15)
         assert "before the first draw" in composition["rule"]
         assert "Dong, Roth and Su" in composition["rule"]
@@ -399,7 +416,7 @@ class TestOlderStatements:
 
         old = PrivacyStatement.from_json(facts)
 
-        assert "cannot be recomputed from them" in " ".join(old.text().split())
+        assert "the total cannot be recomputed." in " ".join(old.text().split())
         assert [step["events"] for step in old.to_json()["steps"]] == [None, None]
         assert old.to_json()["composition"]["spent"] is None
         assert old.to_json()["composition"]["delta_spent"] is None
@@ -434,7 +451,7 @@ class TestTypes:
         read = statement(types_read=True)
 
         assert not read.is_private
-        assert "WARNING: not end-to-end private: which columns are numbers" in read.text()
+        assert "WARNING: not end-to-end private: the types of columns" in read.text()
         assert "Stored types" not in read.text() + statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
 
@@ -445,7 +462,7 @@ class TestTypes:
         (reason,) = stored.reasons_against
         assert reason.startswith("not end-to-end private unless the stored types of 2 of ")
         assert "columns (age, job) are public" in reason
-        assert "Stored types of columns that are not declared (2): age, job." in stored.text()
+        assert "Stored types of undeclared columns (2): age, job." in stored.text()
         assert stored.to_json()["stored_types"] == ["age", "job"]
         assert PrivacyStatement.from_json(json.loads(json.dumps(stored.to_json()))) == stored
 
@@ -462,7 +479,7 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     hidden = statement(made_anew=("name", "town"))
 
     text = " ".join(hidden.text().split())
-    assert "Of name, town, noise hides every category: the values are running numbers" in text
+    assert "For name, town, noise hides every category: the values are running numbers" in text
     assert "state the categories in a schema" in text
     assert "running numbers" not in statement().text()
     assert hidden.is_private

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.domain import Domain
-from syntabula.privacy.statistics.dependence import STEPS_PER_RECORD, dependence_steps
+from syntabula.privacy.doors.scores import STEPS_PER_RECORD, dependence_steps
 from syntabula.select.density import density
 
 N, CODES, COLUMNS = 8000, 10, 8

@@ -16,7 +16,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.doors import candidates
+from syntabula.privacy.doors import tables
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
@@ -146,8 +146,8 @@ class TestChoice:
 
     def test_pairs_are_weighed_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         weighed: list[int] = []
-        right = candidates.distances
-        monkeypatch.setattr(candidates, "distances", lambda c, e: weighed.append(len(c)) or right(c, e))
+        right = tables.distances
+        monkeypatch.setattr(tables, "distances", lambda c, e: weighed.append(len(c)) or right(c, e))
 
         SpanningTree().select(curator(Budget.zcdp(0.9, 1e-6)), PGM())
 

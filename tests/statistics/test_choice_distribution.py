@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from syntabula.privacy import exact_choice, exact_samplers
+from syntabula.privacy import exact_samplers
 
 LEAST_P = 1e-9
 FULL = np.finfo(np.float64).max
@@ -35,12 +35,14 @@ MANY = {
 @pytest.fixture(params=[32, 2])
 def unit_bits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Bits of the units: with fewer the digits behind them decide of one candidate in some, not in 10^9."""
-    monkeypatch.setattr(exact_choice, "_UNIT_BITS", request.param)
+    monkeypatch.setattr(exact_samplers, "_UNIT_BITS", request.param)
     return int(request.param)
 
 
 def frequencies(scores: np.ndarray, scale: float, n: int) -> np.ndarray:
-    return np.bincount([exact_choice.choose(scores, scale) for _ in range(n)], minlength=scores.size)
+    return np.bincount(
+        [exact_samplers.choose_among_many(scores, scale) for _ in range(n)], minlength=scores.size
+    )
 
 
 def probabilities(scores: np.ndarray, scale: float) -> np.ndarray:
@@ -68,8 +70,8 @@ class TestFew:
     def test_take_digits_of_the_point_where_units_are_wide(
         self, unit_bits: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        drawn, draw = [], exact_choice.secrets.randbits
-        monkeypatch.setattr(exact_choice.secrets, "randbits", lambda bits: drawn.append(bits) or draw(bits))
+        drawn, draw = [], exact_samplers.secrets.randbits
+        monkeypatch.setattr(exact_samplers.secrets, "randbits", lambda bits: drawn.append(bits) or draw(bits))
 
         frequencies(np.array([0.0, -0.7, -1.5]), 1.0, 400)
 

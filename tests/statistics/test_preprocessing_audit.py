@@ -21,20 +21,19 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.prepare.bounds import extract_bounds
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.discretizer import FittedDiscretizer, fit_spread
 from syntabula.prepare.kmeans import KMeansBins
-from syntabula.prepare.precision import extract_level
+from syntabula.prepare.preprocessing import RareCategories
+from syntabula.prepare.private_domain import extract_level
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins
-from syntabula.prepare.rare import RareCategories
-from syntabula.prepare.spread import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.statistics.split_tree import Node
+from syntabula.privacy.split_tree import Node
 
 CONFIDENCE = 1 - 5e-8
 RUNS = 10_000
@@ -135,7 +134,7 @@ class TestAudits:
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     def test_a_label_of_one_record_comes_out_no_more_often_than_delta(self):
         delta = Fraction(1, 20)
-        budget = Budget(epsilon=2.0, delta=0.09).with_selection_delta(delta)
+        budget = Budget(epsilon=2.0, delta=0.09).with_failure_delta(delta)
         noise = SeededNoise(8)
 
         seen = sum(

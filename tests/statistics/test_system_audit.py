@@ -25,7 +25,7 @@ from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 import syntabula as st
-from syntabula.privacy.accounting.gaussian import epsilon_from_mu
+from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import Adaptive
 from syntabula.table.raw import RawTable

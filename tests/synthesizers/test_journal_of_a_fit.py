@@ -53,14 +53,14 @@ class TestBrokenOff:
     def test_what_it_spent_counts_and_the_next_run_makes_do_with_the_rest(self, tmp_path, at):
         path = tmp_path / "journal"
         break_off(path, at)
-        lost = Journal.replay(path)
+        lost = Journal.read(path).records
         shares = [Fraction(1, 3), Fraction(1, 6), Fraction(1, 6), Fraction(1, 3)]
         assert len(lost) == at + 1
         assert [record.outcome is None for record in lost] == [False] * at + [True]
         if at == 3:  # the last spend was the whole rest
             with pytest.raises(BudgetExceededError, match="new journal"):
                 st.MST(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
-            assert Journal.replay(path)[-1].step == lost[-1].step
+            assert Journal.read(path).records[-1].step == lost[-1].step
             return
 
         release = st.MST(budget=BUDGET, seed=1, journal=path).fit(FRAME, SCHEMA)
@@ -105,7 +105,9 @@ class TestFailureProbabilities:
         return st.Independent(budget=budget, seed=1, journal=path).fit(self.TEXTS)
 
     def deltas(self, path: Path) -> list[Fraction]:
-        return [failure_of(r.event) for r in Journal.replay(path) if isinstance(r.event, ThresholdEvent)]
+        return [
+            failure_of(r.event) for r in Journal.read(path).records if isinstance(r.event, ThresholdEvent)
+        ]
 
     def test_the_parts_of_all_columns_add_up_to_what_is_set_aside(self, tmp_path):
         self.fit(tmp_path / "journal")

@@ -20,7 +20,7 @@ from syntabula.privacy.events import ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spend_records import JournalRecord
+from syntabula.privacy.records import JournalRecord
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
 
@@ -105,7 +105,7 @@ class TestWhileSpending:
     def test_no_draw_is_without_its_spend_on_disk(self, folder: Path, write: int, moment: str) -> None:
         draws = (folder / "drawn").read_text().split() if (folder / "drawn").exists() else []
 
-        spends = Journal.replay(folder / "journal")
+        spends = Journal.read(folder / "journal").records
 
         assert not (folder / "x.syn").exists()
         assert len(draws) <= len(spends) <= len(draws) + 1
@@ -120,7 +120,7 @@ class TestWhileSpending:
     ) -> None:
         whole = fit(folder / "whole", seed=None, noise=SeededNoise(0))
         path = folder / "journal"
-        answered = sum(s.outcome is not None for s in Journal.replay(path))
+        answered = sum(s.outcome is not None for s in Journal.read(path).records)
         (folder / "drawn").unlink(missing_ok=True)
 
         release = fit(path, seed=None, noise=Watched(0, folder / "drawn"), resume=True)
@@ -135,13 +135,13 @@ class TestWhileSpending:
         self, folder: Path, write: int, moment: str
     ) -> None:
         path = folder / "journal"
-        lost = Journal.replay(path)
+        lost = Journal.read(path).records
         with Journal(path) as journal:
             before = Ledger(BUDGET, journal).spent
         if BUDGET.total - before < BUDGET.total / 100:
             with pytest.raises(BudgetExceededError, match="new journal"):
                 fit(path)
-            assert Journal.replay(path)[-1].step == lost[-1].step
+            assert Journal.read(path).records[-1].step == lost[-1].step
             return
 
         release = fit(path)
@@ -239,7 +239,7 @@ class TestEveryKindOfSpend:
     ) -> None:
         release = self.fit(table, tmp_path / "whole")
         whole = (tmp_path / "whole").read_bytes()
-        spends = Journal.replay(tmp_path / "whole")
+        spends = Journal.read(tmp_path / "whole").records
         assert {type(spend.event).__name__ for spend in spends} == self.KINDS
         assert all(any(spend.step.startswith(step) for spend in spends) for step in self.STEPS)
         budget, path = release.privacy.budget, tmp_path / "journal"

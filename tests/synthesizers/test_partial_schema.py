@@ -236,7 +236,7 @@ class TestCoercions:
     def test_one_hidden_column_beside_declared_ones_stops_nothing(self) -> None:
         frame = people()[["job", "age"]].assign(debt=np.where(np.arange(N) < 3, 7.5, np.nan))
 
-        with pytest.warns(DomainWarning, match="'debt'.*counts as 0"):
+        with pytest.warns(DomainWarning, match="'debt'.*replaced by 0"):
             fitted = st.Independent(epsilon=1.0, seed=0).fit(frame, SOME)
 
         assert set(fitted.sample(500, seed=0)["debt"].dropna()) <= {0.0}

@@ -113,7 +113,7 @@ class TestLayout:
             whole[:22] + whole,
         ):
             path.write_bytes(bent)
-            with pytest.raises(ReleaseFileError, match="not a whole release file"):
+            with pytest.raises(ReleaseFileError, match="not a complete release file"):
                 read_release(path)
 
     def test_a_comment_is_refused(self, path: Path) -> None:
@@ -218,7 +218,7 @@ class TestArrays:
     def test_what_is_no_plain_array_is_refused(self, data: bytes, path: Path) -> None:
         zipped(path, with_array(members_of(path), data))
 
-        with pytest.raises(ReleaseFileError, match="not a whole release file"):
+        with pytest.raises(ReleaseFileError, match="not a complete release file"):
             read_release(path)
 
     def test_an_array_beyond_what_its_model_says_is_refused(self, path: Path) -> None:

@@ -132,7 +132,7 @@ class TestBytes:
         path, noise = tmp_path / "journal", Counted(7)
         release = fit(case, path, noise=noise)
         whole, file = path.read_bytes(), saved(release, tmp_path)
-        spends = len(Journal.replay(path))
+        spends = len(Journal.read(path).records)
         ended = []
 
         for beginning, answers in evenly(beginnings(whole), MOMENTS):
@@ -170,13 +170,13 @@ class TestSecure:
     def test_no_recorded_answer_changes(self, tmp_path: Path) -> None:
         path = tmp_path / "journal"
         fit("mst", path, noise=SecureNoise())
-        first = Journal.replay(path)
+        first = Journal.read(path).records
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[:5]))
 
         resumed = fit("mst", path, noise=SecureNoise(), resume=True)
 
-        second = Journal.replay(path)
+        second = Journal.read(path).records
         assert resumed.privacy.replayed == 2
         assert len(second) == len(first)
         assert all(np.array_equal(a.outcome, b.outcome) for a, b in zip(first[:2], second[:2], strict=True))
@@ -357,10 +357,10 @@ class TestFullDisk:
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "_append", append)
             patch.setattr(os, "write", full)
-            with pytest.raises(ReleaseFileError, match=r"space.*go on with resume"):
+            with pytest.raises(ReleaseFileError, match=r"space.*and resume"):
                 fit("found domains", path)
         assert path.read_bytes() == whole[: len(path.read_bytes())]
-        assert Journal.replay(path)[-1].outcome is None
+        assert Journal.read(path).records[-1].outcome is None
 
         resumed = fit("found domains", path, resume=True)
 

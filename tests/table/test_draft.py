@@ -90,7 +90,7 @@ class TestNotes:
 
         _, notes = draft_schema(RawTable(columns, 3, None))
 
-        assert notes == ["columns 'a', 'b': each holds whole numbers only, so it counts as integer"]
+        assert notes == ["columns 'a', 'b': each holds only whole numbers, so it is treated as integer"]
 
     def test_days_that_are_stored_as_text_are_pointed_out(self):
         column, notes = draft_one(

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from syntabula.errors import ResourceError
+from syntabula.table.files.delimited import delimited_file
 from syntabula.table.files.files import read_table, write_table
-from syntabula.table.files.untyped_file import untyped_file
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.schema.schema import Schema
 
@@ -78,7 +78,7 @@ class TestOthers:
     def test_texts_whose_types_are_to_be_found(self, folder: Path, little_memory: None) -> None:
         with (
             pytest.raises(ResourceError, match=r"not enough memory to read '.*t\.csv'"),
-            untyped_file(folder / "t.csv"),
+            delimited_file(folder / "t.csv"),
         ):
             pass
 
@@ -88,7 +88,7 @@ class TestOthers:
             "kinds": lambda file: file.cell_kinds("b"),
             "typed": lambda file: file.typed(file.physical),
         }
-        with untyped_file(folder / "t.csv") as file:
+        with delimited_file(folder / "t.csv") as file:
             used = "SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()"
             held = file._database.execute(used).fetchall()[0][0]
             file._database.execute(f"SET memory_limit = '{held} bytes'")

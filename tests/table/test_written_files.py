@@ -15,7 +15,7 @@ import pytest
 from sample_files import TABLE, cells, shown, texts
 
 from syntabula.errors import DataError
-from syntabula.table.files.files import read_table, write_parts, write_table
+from syntabula.table.files.files import read_table, write_pieces, write_table
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -114,7 +114,7 @@ class TestAtomicity:
             yield {}
 
         with pytest.raises(DataError, match="TypeError while rows were drawn or written") as caught:
-            write_parts(parts(), tmp_path / "t.csv")
+            write_pieces(parts(), tmp_path / "t.csv")
 
         assert CANARY not in str(caught.value)
 
@@ -164,7 +164,7 @@ class TestPieces:
         cuts = [slice(0, 1), slice(1, 1), slice(1, None)]
         write_table(table.columns, whole, table.origin)
 
-        write_parts(
+        write_pieces(
             (
                 {n: RawColumn(c.values[cut], c.missing[cut], c.physical) for n, c in table.columns.items()}
                 for cut in cuts
@@ -190,7 +190,7 @@ class TestPieces:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            write_parts(parts(), path)
+            write_pieces(parts(), path)
 
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]

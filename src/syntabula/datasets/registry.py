@@ -1,26 +1,25 @@
-"""Which named tables there are; the facts are in registry.json, and in `simulated` for those that are drawn here."""
+"""The list of named tables; their facts are in registry.json, or in `simulated` for simulated ones."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 from importlib import resources
 
 import msgspec
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.datasets.info import DatasetInfo
 from syntabula.datasets.simulated import simulated_tables
 from syntabula.errors import DatasetError
 
 
 def names() -> list[str]:
-    """Return the names of all tables, sorted; `describe` tells which of them can be loaded."""
+    """Return the names of all tables, sorted; `describe` says which of them can be loaded."""
     return sorted(registry())
 
 
 def describe(name: str) -> DatasetInfo:
-    """Return what is known about a table without loading it.
+    """Return the facts about a table without loading it.
 
     Args:
         name: Name of the table, as in `names`.
@@ -29,7 +28,7 @@ def describe(name: str) -> DatasetInfo:
         Its facts.
 
     Raises:
-        DatasetError: If there is no such table; the message lists near misses.
+        DatasetError: If there is no such table; the message suggests similar names.
     """
     try:
         return registry()[name]
@@ -38,9 +37,8 @@ def describe(name: str) -> DatasetInfo:
 
 
 def unknown(name: object) -> str:
-    """Say that there is no table of this name, with near misses."""
-    near = difflib.get_close_matches(str(name).lower().replace("-", "_"), registry(), n=3)
-    hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+    """Return the message that there is no table of this name, with similar names."""
+    hint = near(str(name).lower().replace("-", "_"), registry(), 3)
     return f"there is no dataset {shown(name)}{hint}; syntabula.datasets.names() lists all"
 
 

@@ -1,20 +1,129 @@
-"""The columns whose domains are found under differential privacy, and what is said of those that noise hides."""
+"""Find the types and domains of columns that no schema declares, and warn of those that noise hides."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syntabula._planning import Progress
-from syntabula.errors import PrivateDomainError
-from syntabula.prepare import domain_warnings
-from syntabula.prepare.hidden_domain import hidden_domain
+from syntabula._warnings import warn_caller
+from syntabula.errors import DomainWarning, PrivateDomainError
+from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL
 from syntabula.prepare.private_domain import extract_column
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.raw import RawTable
-from syntabula.table.schema.columns import Column, Identifier, Numeric
+from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.delimited import DelimitedFile
+from syntabula.table.raw import PhysicalType, RawTable
+from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
+
+TYPE_SHARE = Fraction(1, 8)
+"""Fraction of a column's preprocessing budget that finds its type, if none is stored."""
+
+TEXT = PhysicalType("text", "VARCHAR")
+_FLAG = PhysicalType("boolean", "BOOLEAN")
+_WHOLE = PhysicalType("integer", "BIGINT")
+NUMBER = PhysicalType("float", "DOUBLE")
+_DAY = PhysicalType("date", "DATE")
+_LOCAL = PhysicalType("datetime", "TIMESTAMP")
+_ZONED = PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone="UTC")
+_FAMILIES = (
+    ("true or false",),
+    ("whole", "long whole", "real"),
+    ("day", "local time"),
+    ("zoned time",),
+)
+_AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
+_EPOCH = dt.datetime(1970, 1, 1)
+_MOST_NAMES = 20
+
+
+def find_types(
+    file: DelimitedFile,
+    shares: Mapping[str, Fraction],
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    progress: Progress,
+) -> dict[str, PhysicalType]:
+    """Find the types of columns of a delimited file; those that noise hides become text, with a warning.
+
+    Args:
+        file: The cells.
+        shares: Fraction of the whole budget for each column to be found.
+        ledger: Pays for the spends.
+        noise: Draws the noise.
+        progress: Called with the name of a step and the fraction that is done.
+    """
+    found = {
+        name: find_type(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
+        for name, share in one_by_one(shares, "find the types", progress)
+    }
+    warn_of_hidden(
+        [name for name, physical in found.items() if physical is None],
+        "it is empty, or at this budget noise hides what kind of values it holds, so it is treated as text; declare the "
+        "column in a schema, or raise epsilon",
+    )
+    return {name: physical or TEXT for name, physical in found.items()}
+
+
+def type_step(name: str) -> str:
+    """Return the ledger's name for the search for a column's type."""
+    return f"find the type of {name!r}"
+
+
+def find_type(
+    name: str, kinds: NDArray[np.int64], *, share: Fraction, ledger: Ledger, noise: NoiseSource
+) -> PhysicalType | None:
+    """Find the narrowest type that reads all cells of a column, except so few that noise hides them.
+
+    Each record counts for the one kind of its cell, if any: a histogram of sensitivity one. The type belongs to the
+    family of kinds (flags, numbers, days and times, zoned times) with the largest noisy count, if that exceeds the
+    noise and no kind outside the family does; else the column is text. Within a family the wider type is taken if the
+    cells that need it exceed the noise: numbers that are not whole, times of day. Floats cannot hold whole numbers of
+    16 digits; a column that clearly has both is text.
+
+    Args:
+        name: Name of the column.
+        kinds: Kind of each cell, as a position in `CELL_KINDS` [n].
+        share: Fraction of the whole budget.
+        ledger: Pays for the spends.
+        noise: Draws the noise.
+
+    Returns:
+        A stored type, or None if noise hides everything. Each cell that it cannot read becomes missing.
+    """
+    column = ColumnCurator(kinds, ledger, noise)
+    answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
+    counts, height = answer.values, answer.above_noise(LEAST_FAILURE)
+
+    def stands_out(kind: str) -> bool:
+        return bool(counts[_AT[kind]] > height)
+
+    family = max(_FAMILIES, key=lambda kinds: sum(counts[_AT[kind]] for kind in kinds))
+    within = sum(counts[_AT[kind]] for kind in family)
+    seen = within > answer.above_noise(MISSING_TAIL) * np.sqrt(len(family))
+    others = [kind for kind in CELL_KINDS if kind not in family]
+    if not seen and not any(map(stands_out, others)):
+        return None
+    if not seen or any(map(stands_out, others)):
+        return TEXT
+    match family[0]:
+        case "true or false":
+            return _FLAG
+        case "whole":
+            if not stands_out("real"):
+                return _WHOLE
+            return TEXT if stands_out("long whole") else NUMBER
+        case "day":
+            return _LOCAL if stands_out("local time") else _DAY
+    return _ZONED
 
 
 def find_columns(
@@ -29,22 +138,22 @@ def find_columns(
 
     Args:
         table: Table as read.
-        shares: Part of the whole budget of each column to be found; the others are declared.
-        ledger: Pays.
+        shares: Fraction of the whole budget for each column to be found; the others are declared.
+        ledger: Pays for the spends.
         noise: Draws the noise.
-        progress: Called with the name of a step and the part that is done.
+        progress: Called with the name of a step and the fraction that is done.
 
     Returns:
-        The columns in the order of the shares, of provenance `private`.
+        The columns in the order of the shares, with provenance `private`.
 
     Raises:
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
     n_labels = sum(table.columns[name].physical.is_labels for name in shares)
-    delta = ledger.selection_allowance / max(n_labels, 1)
+    delta = ledger.failure_allowance / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
-    # What is declared is not hidden.
+    # Declared columns are not hidden.
     n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.columns.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
@@ -52,32 +161,70 @@ def find_columns(
             columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
         except PrivateDomainError:
             hidden.append(name)
-            # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
+            # A few may be nearly empty; if most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
                 raise PrivateDomainError(
-                    f"found no bounds of column {listed(hidden)}, most of those that have some: at this budget, noise "
-                    "hides where the values lie, or there are none. State bounds in a schema (`others: find` leaves "
-                    "the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
+                    f"found no bounds for column {listed(hidden)}, most of those that need bounds: at this budget, "
+                    "noise hides where the values lie, or there are none. State bounds in a schema (`others: find` "
+                    "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
+                    "records"
                 ) from None
-    domain_warnings.warn_of_rare_categories(
-        [name for name, column in columns.items() if isinstance(column, Identifier)]
+    warn_of_hidden(
+        [name for name, column in columns.items() if isinstance(column, Identifier)],
+        "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
+        "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
+        "epsilon or the share of preprocessing",
     )
     columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
-    numbers = [name for name in hidden if isinstance(columns[name], Numeric)]
-    domain_warnings.warn_of_hidden_bounds(numbers, "0")
-    domain_warnings.warn_of_hidden_bounds([name for name in hidden if name not in numbers], "1970-01-01")
+    for value, of_numbers in (("0", True), ("1970-01-01", False)):
+        warn_of_hidden(
+            [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
+            f"at this budget, noise hides where values lie, if there are any, so each of them is replaced by {value}; "
+            "declare the bounds in a schema to learn the values, or leave the column out",
+        )
     if len(columns) == len(table.columns) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
-            "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
+            "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains in "
             "a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
 
 
+def hidden_domain(physical: PhysicalType) -> Column:
+    """Return a domain that depends only on the stored type: 0, or 1 January 1970, or missing.
+
+    A nearly empty column has too few values to find their bounds, and must not stop the release of the others. Which
+    cells are missing is still learned.
+    """
+    column: Column
+    match physical.kind:
+        case "date":
+            column = Date(_EPOCH.date(), _EPOCH.date(), nullable=True, provenance="private")
+        case "datetime":
+            zone = physical.timezone
+            moment = _EPOCH if zone is None else _EPOCH.replace(tzinfo=dt.UTC)
+            column = Datetime(
+                moment, moment, timezone=zone, resolution="second", nullable=True, provenance="private"
+            )
+        case _:
+            column = Numeric(0, 0, integer=True, nullable=True, provenance="private")
+    return column
+
+
 def one_by_one(
     shares: Mapping[str, Fraction], step: str, progress: Progress
 ) -> Iterator[tuple[str, Fraction]]:
-    """Go through columns and their shares, and say before each what part of them is done."""
+    """Yield columns and their shares, and report before each the fraction of them that is done."""
     for position, item in enumerate(shares.items()):
         progress(step, position / len(shares))
         yield item
+
+
+def warn_of_hidden(names: Sequence[str], what: str) -> None:
+    """Warn once about all columns with the same problem, however many there are."""
+    if not names:
+        return
+    shown = ", ".join(map(repr, names[:_MOST_NAMES]))
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    columns = f"column {shown}" if len(names) == 1 else f"{len(names)} columns ({shown}{more}), each"
+    warn_caller(DomainWarning(f"{columns}: {what}"))

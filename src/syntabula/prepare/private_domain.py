@@ -1,4 +1,4 @@
-"""The domain of a raw column found under differential privacy, from its stored type alone."""
+"""Find the domain of a raw column under differential privacy; only its stored type is public."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
-from syntabula.prepare.categories import FoundCategories, extract_categories
-from syntabula.prepare.precision import extract_level
+from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import Label, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement_text import domain_step
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.privacy.statement import domain_step
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -33,11 +32,12 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    Ordered,
 )
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
-"""Part of a column's domain budget that finds its decimals or its resolution, where it needs one."""
+"""Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
 _RESOLUTIONS = list(MICROSECONDS)
 _UINT64_END = 2**64 - 1
@@ -45,20 +45,13 @@ _INT64_END = 2**63 - 1
 
 
 def check_extractable(name: str, physical: PhysicalType) -> None:
-    """Refuse a column whose stored type has no domain to find; looks at the type alone.
+    """Refuse a column whose stored type has no domain to find; depends only on the type.
 
     Raises:
         SchemaError: If the column holds durations or mixed or nested values.
     """
-    if physical.kind == "duration":
-        raise SchemaError(
-            f"column {name!r} holds durations; convert them to a number, for instance of seconds"
-        )
-    if physical.kind == "other":
-        raise SchemaError(
-            f"column {name!r} holds mixed or nested values, or of a type that no column reads ({physical.name}); "
-            "convert it to text, numbers or dates, or drop it"
-        )
+    if reason := physical.without_domain:
+        raise SchemaError(f"column {name!r} {reason}")
 
 
 def extract_column(
@@ -66,24 +59,24 @@ def extract_column(
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
-    Taken as public are the column's name and stored type; of a type that holds categories, such as `category` of
-    pandas, that it does and the kind of its labels, but not which labels there are. Whole numbers, numbers, dates
-    and points in time get bounds; text gets the categories that enough records share, and "other"; text without any
-    such category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
-    holds as categories are treated as text is, but that rare ones count as missing. The number of decimals of
-    floats, and the resolution of points in time, are found too. A column is nullable if clearly more cells are
-    missing than noise explains; otherwise records with a missing cell are left out, each on its own.
+    The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
+    of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
+    categories that enough records share, and "other". Text without any such category becomes an identifier, whose
+    values are generated anew where they are not missing. Numbers that pandas holds as categories are treated like
+    text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
+    too. A column is nullable if clearly more cells are missing than noise could explain; otherwise each record with a
+    missing cell is left out.
 
     Args:
         name: Name of the column.
         raw: The column as read.
-        share: Part of the whole budget.
-        delta: Part of the budget's delta, for labels only.
-        ledger: Pays.
+        share: Fraction of the whole budget.
+        delta: Fraction of the budget's delta, for labels only.
+        ledger: Pays for the spends.
         noise: Draws the noise.
 
     Returns:
-        The declared column, of provenance `private`.
+        The declared column, with provenance `private`.
 
     Raises:
         PrivateDomainError: If noise hides all bounds.
@@ -105,8 +98,67 @@ def extract_column(
     return search.number()
 
 
+@dataclass(frozen=True)
+class FoundCategories:
+    """Released categories of a column.
+
+    Attributes:
+        labels: Categories in alphabetical order; empty if all are rare.
+        has_missing: Whether missing values are frequent.
+    """
+
+    labels: tuple[str, ...]
+    has_missing: bool
+
+
+def extract_categories(
+    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str
+) -> FoundCategories:
+    """Find the categories that enough records share.
+
+    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count
+    reaches 1 + sigma sqrt(2 ln(1 / delta)). Rarer labels go to the category "other", which exists whether it is
+    needed or not. None of the papers has a method for categories; this one is standard
+    (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
+
+    Args:
+        column: The labels.
+        share: Fraction of the whole budget, which must have a delta.
+        delta: Upper bound on the probability of releasing a label that only one record has.
+        step: Name of this spend in the ledger.
+
+    Returns:
+        The categories.
+    """
+    found = column.frequent(share=share, delta=delta, step=step)
+    return FoundCategories(tuple(x for x in found if x is not None), None in found)
+
+
+def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
+    """Find the coarsest level that represents all values, except so few that noise hides them.
+
+    Each record needs one level, so the counts of levels are a histogram of sensitivity one. If noise could hide half
+    of the records, half of them suffice to require a level: a level that is too coarse turns numbers from 0 to 1
+    into zeros and ones, while one that is too fine loses little.
+
+    Args:
+        levels: For each value the coarsest level that represents it, 0 (coarsest) to n_levels - 1.
+        n_levels: Number of levels.
+        share: Fraction of the whole budget.
+        step: Name of this spend in the ledger.
+
+    Returns:
+        A level. Each value that needs a finer one is rounded to it.
+    """
+    answer = levels.histogram(range(n_levels + 1), share=share, step=step)
+    finer = np.cumsum(answer.values[::-1])[::-1]
+    height = answer.above_noise(LEAST_FAILURE) * np.sqrt(np.arange(n_levels, 0, -1))
+    needed = np.flatnonzero(finer > np.minimum(height, finer[0] / 2))
+    return int(needed[-1]) if needed.size else 0
+
+
 class _Search:
-    """One column and what its search may spend."""
+    """The search for one column's domain, and its share of the budget."""
 
     def __init__(
         self, name: str, raw: RawColumn, share: Fraction, ledger: Ledger, noise: NoiseSource
@@ -138,7 +190,7 @@ class _Search:
         )
 
     def codes(self, delta: Fraction) -> Column:
-        # There is no number that could stand for all others.
+        # No number can represent all the others.
         found = self._categories([repr(x + 0) if math.isfinite(x) else None for x in self._present()], delta)
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
@@ -160,8 +212,7 @@ class _Search:
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
-        lower, upper = (min(max(int(b), limits[0]), limits[1]) for b in (found.lower, found.upper))
-        return Numeric(lower, upper, integer=True, nullable=found.has_missing, provenance="private")
+        return Numeric(*found.within(*limits), integer=True, nullable=found.has_missing, provenance="private")
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
@@ -190,9 +241,7 @@ class _Search:
     def date(self) -> Column:
         widest = Date(dt.date.min, dt.date.max)
         found = self._bounds(widest, self.share)
-        first, last = (
-            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
-        )
+        first, last = found.within(*widest.grid())
         epoch = dt.date(1970, 1, 1)
         lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
         return Date(lower, upper, nullable=found.has_missing, provenance="private")
@@ -206,16 +255,14 @@ class _Search:
         level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _RESOLUTIONS[level]
         zone = self.raw.physical.timezone
-        # A day inside the ends of the calendar, so that any zone can write the bounds.
+        # One day inside the limits of the calendar, so that the bounds exist in every time zone.
         ends = [
             d.replace(tzinfo=None if zone is None else dt.UTC)
             for d in (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
         ]
         widest = Datetime(*ends, timezone=zone, resolution=resolution)
         found = self._bounds(widest, self.share * (1 - LEVEL_SHARE))
-        first, last = (
-            min(max(int(b), widest.grid()[0]), widest.grid()[1]) for b in (found.lower, found.upper)
-        )
+        first, last = found.within(*widest.grid())
         unit = MICROSECONDS[resolution]
         epoch = dt.datetime(1970, 1, 1, tzinfo=ends[0].tzinfo)
         lower, upper = (epoch + dt.timedelta(microseconds=p * unit) for p in (first, last))
@@ -228,7 +275,7 @@ class _Search:
             provenance="private",
         )
 
-    def _bounds(self, widest: Numeric | Date | Datetime, share: Fraction) -> FoundBounds:
+    def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
         points, n_missing = ordered_points(widest, self.raw)
         return extract_bounds(self._curator(points, n_missing), share=share, step=self.step)
 
@@ -245,7 +292,7 @@ def _is_unicode(label: Label) -> bool:
 
 
 def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:
-    """Return for each value how many decimals it needs, 0 to 6, or 7 for more."""
+    """Return the number of decimals that each value needs, 0 to 6, or 7 for more."""
     values = raw.values[~raw.missing].astype(np.float64)
     values = values[np.isfinite(values)]
     levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The privacy budget: what a release may cost in all."""
+"""The privacy budget: the largest total cost of a release."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.accounting.gaussian import mu_from_epsilon
-from syntabula.privacy.accounting.zcdp import epsilon_from_rho, float_above, rho_from_epsilon
-from syntabula.privacy.budget_numbers import (
-    DELTA_ALLOWED,
-    Number,
-    float_below,
-    number_below,
-    read_delta,
-    require_positive,
-    shown_above,
-)
-from syntabula.privacy.rules import Currency
+from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.rounding import Number, float_above, float_below, number_below, shown_above
 
 Kind = Literal["approximate", "zcdp", "pure", "none"]
 Accounting = Literal["gdp", "zcdp"]
+Currency = Literal["mu_squared", "rho", "epsilon", "none"]
+"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
 
 _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
+_STORED_FAILURE_DELTA = "selection_delta"
+"""The name in files and statements, from when thresholds were the only draws that may fail."""
+_DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
 
 
@@ -38,20 +33,19 @@ _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.n
 class Budget:
     """A total that a ledger enforces, for adding or removing one record.
 
-    `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is kept in Gaussian differential
-    privacy, whose conversion is exact, or by `accounting="zcdp"` in zCDP, as most papers do; the same promise
-    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that
-    are no floats are rounded down, so no more is ever allowed than was asked for.
+    `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is accounted in Gaussian differential
+    privacy, whose conversion is exact, or with `accounting="zcdp"` in zCDP, as in most papers; the same guarantee
+    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that are
+    not floats are rounded down, so the budget never exceeds the request.
 
     Attributes:
         epsilon: Epsilon to report; infinite without privacy.
         delta: Delta to report; 0 for pure privacy and without privacy.
         kind: "approximate", "zcdp", "pure" or "none".
-        currency: In which unit spends are counted: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon"
-            (pure), or "none".
-        total: What may be spent in that unit, exact; None without privacy.
-        selection_delta: Part of delta, exact, that is set aside for releasing categories above a threshold;
-            the rest serves the conversion.
+        currency: Unit of spends: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon" (pure), or "none".
+        total: Largest sum of spends in that unit, exact; None without privacy.
+        failure_delta: Part of delta, exact, that is reserved for draws that may fail, such as the release of categories
+            above a threshold; failure probabilities add up. The rest is used for the conversion.
 
     Examples:
         >>> Budget(epsilon=1.0, delta=1e-5).currency
@@ -62,9 +56,9 @@ class Budget:
     delta: float
     kind: Kind
     currency: Currency
-    # Exact, and for that too long to be read.
+    # Exact, and therefore too long to read.
     total: Fraction | None = field(repr=False)
-    selection_delta: Fraction = field(repr=False)
+    failure_delta: Fraction = field(repr=False)
 
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
@@ -74,29 +68,29 @@ class Budget:
         Args:
             epsilon: Above 0; int, float, Fraction, Decimal or a numpy number.
             delta: Between 0 and 1, both excluded.
-            accounting: How spends are added up: "gdp" or "zcdp".
+            accounting: How spends are composed: "gdp" or "zcdp".
 
         Raises:
             BudgetError: If an argument is missing, outside its range, or no number.
             PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
         """
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
-            raise BudgetError(f"accounting is {shown(accounting)}; it must be gdp or zcdp")
+            raise BudgetError(f"accounting must be 'gdp' or 'zcdp'; got {shown(accounting)}")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
-            if delta is not None and number_below("delta", delta, DELTA_ALLOWED) != 0:
-                read_delta(delta)
+            if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
+                _delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
-        slack = read_delta(delta)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = _delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
 
     @classmethod
     def zcdp(cls, rho: Number, delta: Number) -> Budget:
-        """Make a budget stated in zCDP; delta only serves to report an epsilon.
+        """Make a budget stated in zCDP; delta is only used to report an epsilon.
 
         Args:
             rho: Finite, above 0.
@@ -107,8 +101,8 @@ class Budget:
         """
         allowed = "a finite number above 0"
         total = number_below("rho", rho, allowed)
-        require_positive("rho", total, allowed)
-        slack = read_delta(delta)
+        _require_positive("rho", total, allowed)
+        slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
         return budget
@@ -121,45 +115,45 @@ class Budget:
             BudgetError: If epsilon is outside its range, or no number.
         """
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
 
     @classmethod
     def none(cls) -> Budget:
-        """Switch privacy off: exact answers are allowed, and nothing is promised."""
+        """Switch privacy off: exact answers are allowed, and there is no guarantee."""
         return cls._of(math.inf, 0.0, "none", "none", None)
 
     @property
     def conversion_delta(self) -> float:
-        """What is left of delta for the conversion from zCDP or Gaussian privacy, rounded down."""
-        return float_below(Fraction(self.delta) - self.selection_delta)
+        """The part of delta that is left for the conversion from zCDP or Gaussian privacy, rounded down."""
+        return float_below(Fraction(self.delta) - self.failure_delta)
 
-    def with_selection_delta(self, selection_delta: Fraction | float) -> Budget:
-        """Return the same promise with part of its delta set aside for the selection of categories.
+    def with_failure_delta(self, failure_delta: Fraction | float) -> Budget:
+        """Return the same guarantee with part of its delta reserved for draws that may fail.
 
-        By composition of approximate zCDP (Bun and Steinke, 2016, section 8), and as any chance to fail, both
-        parts of delta add. Less of it is left for the conversion, so that the total shrinks a little, or epsilon
-        grows for a budget that is stated in zCDP.
+        Failure probabilities add up, and both parts of delta add (for approximate zCDP: Bun and Steinke, 2016,
+        section 8). Less delta is left for the conversion, so the total shrinks slightly, or epsilon grows for a
+        budget stated in zCDP.
 
         Args:
-            selection_delta: Above 0 and below delta.
+            failure_delta: Above 0 and below delta.
 
         Raises:
-            BudgetError: If the budget has no delta to set aside, or less than that.
+            BudgetError: If the budget has no delta, or too little, to reserve.
         """
         if self.kind == "none":
             return self
-        # A float, so that files keep it exactly.
-        part = Fraction(number_below("selection_delta", selection_delta, "a number above 0, below delta"))
+        # A float, so that files store it exactly.
+        part = Fraction(number_below("failure_delta", failure_delta, "a number above 0, below delta"))
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
-                "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
-                "state the categories in a schema, or use a budget with a delta"
+                "releasing the categories of a column needs part of delta, but this budget has none to spare; "
+                "declare the categories in a schema, or use a budget with a delta"
             )
         budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
-        object.__setattr__(budget, "selection_delta", part)
+        object.__setattr__(budget, "failure_delta", part)
         if self.kind == "approximate":
             total = _total(self.epsilon, budget.conversion_delta, self.currency)
             object.__setattr__(budget, "total", total)
@@ -169,14 +163,14 @@ class Budget:
         return budget
 
     def describe(self) -> str:
-        """Say in one plain sentence what is promised."""
+        """Return the guarantee in one plain sentence."""
         relation = "for adding or removing one record"
         match self.kind:
             case "approximate":
                 bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
-                kind = "Approximate zero" if self.selection_delta else "Zero"
+                kind = "Approximate zero" if self.failure_delta else "Zero"
                 return (
                     f"{kind}-concentrated differential privacy with rho {shown_above(float(self.total or 0))}, which is "
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
@@ -186,7 +180,7 @@ class Budget:
         return "No differential privacy: exact answers were used and nothing is promised about any record."
 
     def composition(self) -> str:
-        """Say how the costs of steps are added up, to follow "Steps add up"."""
+        """Return how the costs of steps add up, in words that follow "Steps add up"."""
         match self.currency:
             case "mu_squared":
                 return (
@@ -196,7 +190,7 @@ class Budget:
                 return "in zero-concentrated differential privacy, by their rho (Bun and Steinke, 2016)"
             case "epsilon":
                 return "in pure differential privacy, by their epsilon"
-        return "to nothing, as nothing is promised"
+        return "to nothing, because nothing is promised"
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as values that JSON can hold."""
@@ -209,49 +203,45 @@ class Budget:
                     "delta": self.delta,
                     self.currency: total,
                 }
-                part = float(self.selection_delta)
-                return facts | {"selection_delta": part} if part else facts
+                part = float(self.failure_delta)
+                return facts | {_STORED_FAILURE_DELTA: part} if part else facts
             case "pure":
                 return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
         return {"kind": self.kind}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Budget:
-        """Rebuild a budget from what `to_json` returned; derived numbers are computed anew, not believed.
+        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted.
 
         Raises:
             BudgetError: If the kind is unknown, or a number is missing or outside its range.
         """
         if not isinstance(record, Mapping):
-            raise BudgetError(f"a budget is rebuilt from a dictionary, not from {shown(record)}")
+            raise BudgetError(f"a stored budget must be a dictionary; got {shown(record)}")
         kind = record.get("kind")
         with warnings.catch_warnings():
             # The warning was given when the budget was chosen.
             warnings.simplefilter("ignore", PrivacyWarning)
             match kind:
                 case "approximate":
-                    # Files from before there was a choice have rho.
+                    # Older files, from before this choice existed, have rho.
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
-                    # JSON reads a number that no float holds as infinity; a budget without privacy is of kind none.
-                    require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
-                    return whole._read_selection(record)
+                    # JSON reads a number that exceeds floats as infinity; a budget without privacy has the kind none.
+                    _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
+                    return whole._read_failure(record)
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
-                    return whole._read_selection(record)
+                    return whole._read_failure(record)
                 case "pure":
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
-        raise BudgetError(f"budget kind is {shown(kind)}; it must be approximate, zcdp, pure or none")
+        raise BudgetError(f"budget kind must be approximate, zcdp, pure or none; got {shown(kind)}")
 
-    def _read_selection(self, record: Mapping[str, Any]) -> Budget:
-        part = record.get("selection_delta")
-        if part is None:
-            return self
-        return self.with_selection_delta(
-            number_below("selection_delta", part, "a number above 0, below delta")
-        )
+    def _read_failure(self, record: Mapping[str, Any]) -> Budget:
+        part = record.get(_STORED_FAILURE_DELTA)
+        return self if part is None else self.with_failure_delta(part)
 
     @classmethod
     def _of(
@@ -269,7 +259,7 @@ class Budget:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "currency", currency)
         object.__setattr__(self, "total", total)
-        object.__setattr__(self, "selection_delta", Fraction(0))
+        object.__setattr__(self, "failure_delta", Fraction(0))
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
@@ -277,7 +267,7 @@ class Budget:
             warn_caller(PrivacyWarning(text))
         if self.delta > _HIGH_DELTA:
             text = (
-                f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: best is below one over the number of "
+                f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: choose one below one over the number of "
                 "records"
             )
             warn_caller(PrivacyWarning(text))
@@ -287,7 +277,27 @@ NO_PRIVACY = Budget.none()
 
 
 def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
-    """Return the largest total that keeps a promise, rounded down."""
+    """Return the largest total that keeps a guarantee, rounded down."""
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
+
+
+def _require_positive(name: str, number: float, allowed: str) -> None:
+    """Refuse a number that is not finite and above 0; raises BudgetError."""
+    if not (math.isfinite(number) and number > 0):
+        raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+
+
+def _delta(value: Number | None) -> float:
+    """Read a delta, rounded down; raises BudgetError if it is missing or outside 0 to 1."""
+    if value is None:
+        raise BudgetError(
+            f"delta is missing; it must be {_DELTA_ALLOWED}; without one, use Budget.pure(epsilon)"
+        )
+    number = number_below("delta", value, _DELTA_ALLOWED)
+    if number == 0:
+        raise BudgetError(f"delta is 0; it must be {_DELTA_ALLOWED}; for delta 0, use Budget.pure(epsilon)")
+    if not 0 < number < 1:
+        raise BudgetError(f"delta is {number!r}; it must be {_DELTA_ALLOWED}")
+    return number

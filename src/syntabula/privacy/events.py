@@ -1,7 +1,9 @@
-"""Events: facts about what was drawn, in the mechanism's own parameters.
+"""Events: which mechanism was drawn, with its own parameters.
 
-An event says nothing about budgets; what it costs in a currency is worked out in `privacy.rules`.
-The relation is always: add or remove one record.
+An event says nothing about budgets; `privacy.rules` computes its cost in each currency.
+The neighbouring relation is always: add or remove one record.
+
+A new mechanism is one dataclass here, one rule in `privacy.rules` and one draw in `privacy.mechanisms`.
 """
 
 from __future__ import annotations
@@ -9,17 +11,40 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from syntabula.errors import BudgetError
 
-Json = dict[str, Any]
+
+class Event:
+    """A draw of a mechanism; a frozen dataclass of its parameters.
+
+    Attributes:
+        kind: Its name in files and statements.
+    """
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the kind and parameters as JSON values; a Fraction becomes an int or text."""
+        record: dict[str, Any] = {"kind": self.kind}
+        for parameter in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, parameter.name)
+            if isinstance(value, Fraction):
+                value = int(value) if value.denominator == 1 else str(value)
+            record[parameter.name] = value
+        return record
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any]) -> Event:
+        """Rebuild an event of this kind from its parameters, as `to_json` writes them."""
+        return cls(**parameters)
 
 
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(Event):
     """Discrete Gaussian noise added to a vector of integers.
 
     Attributes:
@@ -31,6 +56,7 @@ class GaussianEvent:
         BudgetError: If a parameter is outside its range.
     """
 
+    kind = "gaussian"
     sigma: float
     l2_sensitivity_squared: Fraction | int
     cells: int
@@ -42,23 +68,20 @@ class GaussianEvent:
             raise BudgetError(f"l2_sensitivity_squared is {squared!r}; it must be an int or Fraction above 0")
         object.__setattr__(self, "cells", _count("cells", self.cells))
 
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        squared = Fraction(self.l2_sensitivity_squared)
-        return {
-            "kind": "gaussian",
-            "sigma": self.sigma,
-            "l2_sensitivity_squared": int(squared) if squared.denominator == 1 else str(squared),
-            "cells": self.cells,
-        }
+    @classmethod
+    def of(cls, parameters: dict[str, Any]) -> Event:
+        """Rebuild an event; its sensitivity may be a fraction written as text."""
+        squared = Fraction(parameters["l2_sensitivity_squared"])
+        exact = int(squared) if squared.denominator == 1 else squared
+        return cls(**(parameters | {"l2_sensitivity_squared": exact}))
 
 
 @dataclass(frozen=True)
-class LaplaceEvent:
+class LaplaceEvent(Event):
     """Discrete Laplace noise added to a vector of integers.
 
     Attributes:
-        scale: Scale b of the noise, above 0; its mass falls as exp(-|x| / b).
+        scale: Scale b of the noise, above 0; its probability falls as exp(-|x| / b).
         l1_sensitivity: L1 sensitivity of the vector, at least 1.
         cells: Length of the vector.
 
@@ -66,6 +89,7 @@ class LaplaceEvent:
         BudgetError: If a parameter is outside its range.
     """
 
+    kind = "laplace"
     scale: float
     l1_sensitivity: int
     cells: int
@@ -75,18 +99,9 @@ class LaplaceEvent:
         object.__setattr__(self, "l1_sensitivity", _count("l1_sensitivity", self.l1_sensitivity))
         object.__setattr__(self, "cells", _count("cells", self.cells))
 
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        return {
-            "kind": "laplace",
-            "scale": self.scale,
-            "l1_sensitivity": self.l1_sensitivity,
-            "cells": self.cells,
-        }
-
 
 @dataclass(frozen=True)
-class ExponentialEvent:
+class ExponentialEvent(Event):
     """One choice by the exponential mechanism, with probability proportional to exp(epsilon q / (2 Delta)).
 
     Attributes:
@@ -97,6 +112,7 @@ class ExponentialEvent:
         BudgetError: If a parameter is outside its range.
     """
 
+    kind = "exponential"
     epsilon: float
     candidates: int
 
@@ -104,23 +120,24 @@ class ExponentialEvent:
         object.__setattr__(self, "epsilon", _positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "candidates", _count("candidates", self.candidates))
 
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        return {"kind": "exponential", "epsilon": self.epsilon, "candidates": self.candidates}
-
 
 @dataclass(frozen=True)
-class TreeEvent:
-    """All decisions of one PrivTree that splits in halves (Zhang, Xiao and Xie, 2016).
+class TreeEvent(Event):
+    """All decisions of one PrivTree with binary splits (Zhang, Xiao and Xie, 2016).
+
+    All of its decisions together cost a pure epsilon of `sensitivity` / scale; `privacy.mechanisms.split_tree` proves it.
 
     Attributes:
-        scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by
-            `decay` a level.
+        scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
+            level.
+        sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
 
     Raises:
         BudgetError: If the scale is outside its range.
     """
 
+    kind = "tree"
+    sensitivity: ClassVar[int] = 3
     scale: float
 
     def __post_init__(self) -> None:
@@ -128,29 +145,26 @@ class TreeEvent:
 
     @property
     def decay(self) -> float:
-        """What a level takes off a count, in records: scale * ln 2."""
+        """Amount by which each level lowers a count, in records: scale * ln 2."""
         return self.scale * math.log(2)
-
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        return {"kind": "tree", "scale": self.scale}
 
 
 @dataclass(frozen=True)
-class ThresholdEvent:
+class ThresholdEvent(Event):
     """Release of the categories whose count, with discrete Gaussian noise, reaches a threshold.
 
-    One record holds one category. If others hold it too, the noise protects it; if none does, it comes out
-    with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), as the noise is sub-Gaussian.
+    One record has one category. If others have it too, the noise protects it. If none has, the category is released
+    with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), because the noise is sub-Gaussian.
 
     Attributes:
         sigma: Scale of the noise, above 0.
-        threshold: Least noisy count of a released category, above 1.
+        threshold: Smallest noisy count of a released category, above 1.
 
     Raises:
         BudgetError: If a parameter is outside its range.
     """
 
+    kind = "threshold"
     sigma: float
     threshold: float
 
@@ -162,53 +176,35 @@ class ThresholdEvent:
 
     @property
     def delta(self) -> float:
-        """Probability that a category of a single record comes out, rounded up."""
+        """Probability of releasing a category that only one record has, rounded up."""
         exponent = ((self.threshold - 1) / self.sigma) ** 2 / 2
         return math.exp(-exponent) * (1 + 1e-9)
 
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        return {"kind": "threshold", "sigma": self.sigma, "threshold": self.threshold}
-
 
 @dataclass(frozen=True)
-class ExactEvent:
-    """An exact answer, without noise; only allowed where privacy was switched off.
+class ExactEvent(Event):
+    """An exact answer, without noise; only allowed if privacy is switched off.
 
     Attributes:
-        what: What was answered, in a few words, without any value of the data.
+        what: A few words about the answer, without any value of the data.
 
     Raises:
-        BudgetError: If `what` is not a text, or empty.
+        BudgetError: If `what` is not text, or is empty.
     """
 
+    kind = "exact"
     what: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, str) or not self.what:
-            raise BudgetError("what must be a text that says what was answered exactly")
-
-    def to_json(self) -> Json:
-        """Return the kind and parameters as values that JSON can hold."""
-        return {"kind": "exact", "what": self.what}
-
-
-Event = GaussianEvent | LaplaceEvent | ExponentialEvent | TreeEvent | ThresholdEvent | ExactEvent
-
-
-_KINDS: dict[str, type[Event]] = {
-    "gaussian": GaussianEvent,
-    "laplace": LaplaceEvent,
-    "exponential": ExponentialEvent,
-    "tree": TreeEvent,
-    "threshold": ThresholdEvent,
-    "exact": ExactEvent,
-}
+            raise BudgetError("what must be text that says what was answered exactly")
 
 
 def event_class(kind: object) -> type[Event]:
-    """Return the class of events that are recorded under a kind; raises BudgetError if there is none."""
-    found = _KINDS.get(kind) if isinstance(kind, str) else None
+    """Return the class of events of a kind; raises BudgetError if there is none."""
+    found = (
+        {known.kind: known for known in Event.__subclasses__()}.get(kind) if isinstance(kind, str) else None
+    )
     if found is None:
         raise BudgetError("a recorded event has a kind that this version does not know")
     return found
@@ -222,11 +218,7 @@ def event_from_json(record: Mapping[str, Any]) -> Event:
     """
     kind = event_class(record.get("kind"))
     try:
-        parameters = {name: value for name, value in record.items() if name != "kind"}
-        if kind is GaussianEvent:
-            squared = Fraction(parameters["l2_sensitivity_squared"])
-            parameters["l2_sensitivity_squared"] = int(squared) if squared.denominator == 1 else squared
-        return kind(**parameters)
+        return kind.of({name: value for name, value in record.items() if name != "kind"})
     except (TypeError, KeyError, ValueError) as error:
         raise BudgetError(f"a recorded {record['kind']} event cannot be read: {error}") from None
 
@@ -238,7 +230,7 @@ def _positive_float(name: str, value: object) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    # An int beyond 2^53 would change silently, and the event would not be what was drawn.
+    # An int beyond 2^53 would change silently, and the event would differ from the draw.
     if not (math.isfinite(number) and number > 0 and number == value):
         raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
     return number

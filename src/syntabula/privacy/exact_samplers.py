@@ -1,24 +1,49 @@
-"""Exact samplers with cryptographic randomness over arrays of numpy: OpenDP's, but for choices among many.
+"""Exact samplers with cryptographic randomness over numpy arrays: OpenDP's, and our own for choices among many.
 
-Only OpenDP's feature flag `contrib` is set, without which the library makes no measurement at all: it
-says that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
-`idealized-numerics`) are not: counts are int64, and scores and scales are taken as exact rationals.
+**OpenDP.** Only its feature flag `contrib` is set, without which the library makes no measurement at all; it means
+that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
+`idealized-numerics`) are not set: counts are int64, and scores and scales are taken as exact rationals.
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
-OpenDP adds in exact arithmetic and ends at the range of i64. A choice is `make_noisy_max` under zero-
-concentrated divergence, which is the exponential mechanism (a candidate is drawn evenly and kept with
-probability exp((score - largest score) / scale), exactly); under max divergence it would be
-permute-and-flip, which has another distribution. Where a few scores are far above all others, that takes a trial for
-each candidate, of 3 microseconds: above a thousand candidates our own `privacy.exact_choice` takes over, which
-takes one trial in all. The number of candidates is public; each spend states it.
+OpenDP adds in exact arithmetic and saturates at the range of i64. A vector call costs about 10 (Gaussian) or 6
+(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. A choice is `make_noisy_max` under
+zero-concentrated divergence, which is the exponential mechanism (a candidate is drawn uniformly and kept with
+probability exp((score - largest score) / scale), exactly); under max divergence it would be permute-and-flip, which
+has another distribution.
 
-A vector call costs about 10 (Gaussian) or 6 (Laplace) microseconds a cell on one core; a call per cell
-costs 60 to 70.
+**Choices among many.** If a few scores are far above all others, OpenDP needs a trial of 3 microseconds for each
+candidate. Above a thousand candidates (their number is public; each spend states it) `choose_among_many` takes over,
+with about one trial in total. Candidate i must have a probability proportional to p_i = 2^32 exp(-d_i), with
+d_i = (largest score - score i) / scale a rational number, as floats are (McSherry and Talwar, 2007). Von Neumann's
+rejection (1951):
+
+1. Candidate i gets a segment of w_i units, an integer of at least p_i. All segments lie end to end.
+2. Draw a unit uniformly from all of them: unit u = 0 .. w_i - 1 of candidate i.
+3. Draw a point uniformly in that unit, u + V. If it is below p_i, choose candidate i; otherwise repeat from 2.
+
+A trial chooses i with probability p_i / (w_1 + ... + w_n), so the result is i with probability p_i / (p_1 + ... + p_n),
+exactly, however far w_i exceeds p_i. An excess only costs trials, here three in a hundred. No probability is rounded,
+because rounded ones can distinguish neighbouring tables (Mironov, 2012; Ilvento, 2020).
+
+Arithmetic that could do harm is exact or bounded:
+
+- w_i >= p_i. Float64 only finds the step of 1/64 in which d_i lies; w_i is the power of the step below it, from a
+  table whose entries are bounded in decimal arithmetic. Up to 23, where the table ends, IEEE 754 rounds a difference
+  and a quotient by at most 2^-47; a difference beyond float64 counts as its largest number, which is less.
+- w_1 + ... + w_n <= 2^62 fits int64, because there are at most 2^30 candidates of 2^32 units.
+- u + V < p_i is decided with as many binary digits of V as necessary, against bounds of p_i whose quotient is rounded
+  outwards and whose exponential, which `decimal` rounds correctly, is moved outwards by a unit in its last place.
+
+Units and digits of V come from `secrets`, that is, from the operating system's generator.
 """
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -26,17 +51,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy import exact_choice
 
 Counts = NDArray[np.int64]
 
 _CELLS_PER_CALL = 1 << 20
-"""OpenDP returns a list of Python integers: longer arrays are drawn in parts, which bounds that list."""
+"""Longer arrays are drawn in parts, because OpenDP returns a list of Python integers."""
 
 _MEASUREMENTS_KEPT = 64
 
 _MOST_BY_OPENDP = 1000
-"""Candidates of a choice that OpenDP makes, in 0.06 to 3 milliseconds; the library's sampler is kept where it will do."""
+"""Largest choice made by OpenDP, in 0.06 to 3 milliseconds; the library's sampler is preferred where it suffices."""
+
+MOST_CANDIDATES = 1 << 30
+"""This many scores fill 8 GB."""
+
+_UNIT_BITS = 32
+"""The candidate with the largest score has 2^32 units, so even 10^6 candidates of one unit hardly cost a trial."""
+
+_STEPS = 64
+"""Steps of the table for each unit of d. It is a power of two, so multiplying by it is exact."""
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def gaussian(counts: Counts, sigma: float) -> Counts:
@@ -52,11 +87,36 @@ def laplace(counts: Counts, scale: float) -> Counts:
 def choice(scores: NDArray[np.float64], scale: float) -> int:
     """Return position i with probability proportional to exp(scores[i] / scale); scale above 0, scores finite."""
     if scores.size > _MOST_BY_OPENDP:
-        return exact_choice.choose(scores, scale)
+        return choose_among_many(scores, scale)
     return int(_invoke(_noisy_max_measurement(scale), scores))
 
 
-# Modules one by one: opendp.prelude loads scikit-learn and polars where they are installed.
+def choose_among_many(scores: NDArray[np.float64], scale: float) -> int:
+    """Make the same draw as `choice` with our own sampler, for any number of candidates.
+
+    Args:
+        scores: Exact scores [candidates], float64, finite, at least one.
+        scale: Above 0, finite.
+
+    Raises:
+        ArgumentError: If there are more than MOST_CANDIDATES.
+    """
+    if scores.size > MOST_CANDIDATES:
+        raise ArgumentError(f"a choice is among at most {MOST_CANDIDATES} candidates, not {scores.size}")
+    largest = scores.max()
+    table = _units_by_step(_UNIT_BITS)
+    units = table[_steps_down(scores, largest, scale, table.size - 1)]
+    ends = np.cumsum(units)
+    while True:
+        drawn = secrets.randbelow(int(ends[-1]))
+        chosen = int(np.searchsorted(ends, drawn, side="right"))
+        unit = drawn - int(ends[chosen] - units[chosen])
+        exponent = (Fraction(float(largest)) - Fraction(float(scores[chosen]))) / Fraction(scale)
+        if _is_below(unit, exponent, _UNIT_BITS):
+            return chosen
+
+
+# Single modules, because opendp.prelude loads scikit-learn and polars if they are installed.
 
 
 @lru_cache(maxsize=_MEASUREMENTS_KEPT)
@@ -90,7 +150,7 @@ def _noisy_max_measurement(scale: float) -> Any:
 
 
 def _allow_contributions() -> None:
-    """Allow OpenDP's samplers, which it counts among its contributions."""
+    """Allow OpenDP's samplers, which it classifies as contributions."""
     from opendp import mod
 
     mod.enable_features("contrib")
@@ -100,7 +160,7 @@ def _invoke(measurement: Callable[[Any], Any], statistic: NDArray[Any]) -> Any:
     try:
         return measurement(statistic)
     except Exception as error:
-        # A message of OpenDP may show its argument, which is exact.
+        # OpenDP's message may show its argument, which is exact.
         raise ArgumentError(f"OpenDP refused a draw ({type(error).__name__})") from None
 
 
@@ -111,3 +171,63 @@ def _draw_in_parts(measurement: Callable[[Any], Any], counts: Counts) -> Counts:
         stop = start + _CELLS_PER_CALL
         noisy[start:stop] = _invoke(measurement, flat[start:stop])
     return noisy.reshape(counts.shape)
+
+
+def _steps_down(
+    scores: NDArray[np.float64], largest: np.float64, scale: float, last: int
+) -> NDArray[np.intp]:
+    """Return the whole steps in (largest - score) / scale, at most `last`; the error is less than one step too many."""
+    with np.errstate(over="ignore", under="ignore"):
+        distances = largest - scores
+        np.minimum(distances, _LARGEST, out=distances)
+        distances /= scale
+        distances *= _STEPS
+    steps: NDArray[np.intp] = np.minimum(distances, last, out=distances).astype(np.intp)
+    return steps
+
+
+@lru_cache(maxsize=8)
+def _units_by_step(unit_bits: int) -> NDArray[np.int64]:
+    """Return the units [steps] of a candidate this many steps down, computed for one step less; the last is 1."""
+    units = [1 << unit_bits]
+    while units[-1] > 1:
+        units.append(_bounds(Fraction(len(units) - 1, _STEPS), unit_bits)[1])
+    table = np.array(units, dtype=np.int64)
+    table.flags.writeable = False
+    return table
+
+
+def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
+    """Draw V uniformly from 0 .. 1 and return whether unit + V < 2^unit_bits exp(-exponent)."""
+    drawn, bits = unit, unit_bits
+    while True:
+        # Here unit + V is known to lie between drawn and drawn + 1, in multiples of 2^(unit_bits - bits).
+        low, high = _bounds(exponent, bits)
+        if drawn + 1 <= low:
+            return True
+        if drawn >= high:
+            return False
+        drawn, bits = (drawn << unit_bits) + secrets.randbits(unit_bits), bits + unit_bits
+
+
+def _bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers around 2^bits exp(-exponent), for an exponent of at least 0.
+
+    They are equal for exponent 0, and otherwise at most two apart.
+    """
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    if exponent > bits:
+        return 0, 1
+    # 10^(bits / 3) > 2^bits; the other digits are for the size of the exponent.
+    digits = bits // 3 + len(str(bits)) + 5
+    lower, upper = (_decimals(digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+    parts = Decimal(exponent.numerator), Decimal(exponent.denominator)
+    least = lower.next_minus(lower.exp(upper.divide(*parts).copy_negate()))
+    most = upper.next_plus(upper.exp(lower.divide(*parts).copy_negate()))
+    return math.floor(Fraction(least) * 2**bits), math.ceil(Fraction(most) * 2**bits)
+
+
+def _decimals(digits: int, rounding: str) -> Context:
+    """Return arithmetic with this many digits that raises nothing and comes nowhere near over- or underflow."""
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[], flags=[])

@@ -1,23 +1,24 @@
-"""The rule of each event: what it costs in every currency, its chance to fail, and what a statement calls it.
+"""The rule of each event: its cost in every currency, its failure probability, the noise that a cost buys, and words.
 
-Costs are `Fraction`s computed from the parameters as they are, so three thirds are a whole; those in mu^2 hold
-roots, which are rounded up at 128 bits. What noise a cost buys is worked out in `accounting.parameters`.
+Costs are `Fraction`s computed from the exact parameters, so three thirds make a whole; costs in mu^2 contain roots,
+which are rounded up at 128 bits.
 
-A new mechanism is one dataclass in `events`, one rule here, and one draw in `mechanisms`.
+A new mechanism is one dataclass in `privacy.events`, one rule here, and one draw in `privacy.mechanisms`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syntabula.errors import BudgetError
-from syntabula.privacy.accounting.gdp import gaussian_cost, ranged_cost, ranged_cost_before
-from syntabula.privacy.accounting.roots import root_above
-from syntabula.privacy.accounting.zcdp import float_above
-from syntabula.privacy.budget_numbers import shown_above, shown_below
+from syntabula.privacy.budget import Currency
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -27,30 +28,55 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-
-Currency = Literal["mu_squared", "rho", "epsilon", "none"]
-"""Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
+from syntabula.privacy.gdp import gaussian_cost, ranged_cost, ranged_cost_before
+from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
+from syntabula.privacy.rounding import float_above, shown_above, shown_below
 
 _DIGITS = 4
+_ROUNDING = 1e-9
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
+
+
+@dataclass(frozen=True)
+class Price:
+    """The allowed cost of one event.
+
+    Attributes:
+        cost: Above 0.
+        currency: Its unit; not "none".
+        left: Rest of the total before the event; it only matters in mu^2.
+    """
+
+    cost: Fraction
+    currency: Currency
+    left: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What is known of one kind of event; each function takes the event.
+    """Facts about one kind of event; each function except `bought` takes the event first.
 
     Attributes:
-        words: The mechanism in words, to be followed by its parameter.
-        parameter: Name of the parameter that the words are followed by; empty for none.
-        promises_more: Whether a larger parameter means less privacy, so that a shown one is rounded up.
+        bought: Takes a `Price` and, by name, the parameters that the query fixes; returns the affordable event with
+            the least noise.
+        is_answer: Whether numbers have the type, length and range of an answer.
+        covers: Whether noise of a scale allows one record to change an exact statistic by this much [cells].
+        words: The mechanism in words, followed by its parameter.
+        parameter: Name of the parameter that follows the words; empty for none.
+        promises_more: Whether a larger parameter means less privacy, so that it is rounded up for display.
         rho: Cost in zCDP.
         epsilon: Cost in pure differential privacy; None if there is none.
-        mu_squared: Cost in Gaussian privacy of noise that is priced by itself; None where `loss_range` prices it.
+        mu_squared: Cost in Gaussian privacy; None if `loss_range` gives the cost.
         loss_range: Length of an interval that holds the privacy loss.
-        failure: Probability with which the event may fail outright, beyond its cost.
-        derived: What follows from the parameters and is written beside them for readers.
+        failure: Failure probability: that with which the event may break its guarantee, beyond its cost.
+        deviation: Standard deviation of noise on a vector, in integer steps.
+        tail: Level that noise on a vector exceeds with at most a given probability, in integer steps.
+        derived: Facts that follow from the parameters and are written beside them for readers.
     """
 
+    bought: Callable[..., Event]
+    is_answer: Callable[[Any, NDArray[Any]], bool]
+    covers: Callable[[Any, NDArray[np.float64], float], bool]
     words: Callable[[Any], str]
     parameter: str = ""
     promises_more: bool = False
@@ -59,6 +85,8 @@ class Rule:
     mu_squared: Callable[[Any], Fraction] | None = None
     loss_range: Callable[[Any], Fraction] | None = None
     failure: Callable[[Any], Fraction] = lambda event: Fraction(0)
+    deviation: Callable[[Any], float] = lambda event: 0.0
+    tail: Callable[[Any, float], float] = lambda event, probability: 0.0
     derived: Literal["", "epsilon", "delta"] = ""
 
     def in_pure_privacy(self, event: Event) -> Fraction:
@@ -68,30 +96,79 @@ class Rule:
         return self.epsilon(event)
 
     def in_zcdp(self, event: Event) -> Fraction:
-        """Return the exact cost of an event in zCDP: of a pure epsilon its square over 2, if nothing less is known.
+        """Return the exact cost of an event in zCDP: epsilon^2 / 2 for a pure epsilon, unless a smaller cost is known.
 
         Bun and Steinke (2016), Proposition 1.4.
         """
         return self.in_pure_privacy(event) ** 2 / 2 if self.rho is None else self.rho(event)
 
     def range_of_losses(self, event: Event) -> Fraction:
-        """Return the length of an interval that holds the privacy loss: twice a pure epsilon, or less."""
+        """Return the length of an interval that holds the privacy loss: at most twice the pure epsilon."""
         return 2 * self.in_pure_privacy(event) if self.loss_range is None else self.loss_range(event)
 
 
+def _gaussian(price: Price, *, l2_sensitivity_squared: int, cells: int) -> GaussianEvent:
+    sigma = gaussian_sigma(price.cost, l2_sensitivity_squared, price.currency)
+    return GaussianEvent(sigma, l2_sensitivity_squared, cells)
+
+
+def _laplace(price: Price, *, l1_sensitivity: int, cells: int) -> LaplaceEvent:
+    epsilon = laplace_epsilon(price.cost, price.currency, price.left)
+    return LaplaceEvent(laplace_scale(epsilon, l1_sensitivity), l1_sensitivity, cells)
+
+
+def _exponential(price: Price, *, candidates: int) -> ExponentialEvent:
+    return ExponentialEvent(exponential_epsilon(price.cost, price.currency, price.left), candidates)
+
+
+def _tree(price: Price) -> TreeEvent:
+    epsilon = laplace_epsilon(price.cost, price.currency, price.left)
+    return TreeEvent(laplace_scale(epsilon, TreeEvent.sensitivity))
+
+
+def _threshold(price: Price, *, failure: Fraction | float) -> ThresholdEvent:
+    return smallest_threshold(gaussian_sigma(price.cost, 1, price.currency), failure)
+
+
+def smallest_threshold(sigma: float, failure: Fraction | float) -> ThresholdEvent:
+    """Return the smallest threshold that a single record's label passes with at most this probability."""
+    threshold = 1 + sigma * math.sqrt(-2 * math.log(float(failure)))
+    event = ThresholdEvent(sigma=sigma, threshold=threshold)
+    while Fraction(event.delta) > Fraction(failure):
+        threshold = threshold * (1 + 1e-9)
+        event = ThresholdEvent(sigma=sigma, threshold=threshold)
+    return event
+
+
+def _no_price(price: Price) -> Event:
+    raise BudgetError("exact answers cannot be bought; they need Budget.none()")
+
+
 RULES: dict[type[Event], Rule] = {
-    # Canonne, Kamath and Steinke (2020), Theorem 4; `accounting.gdp` for mu^2.
+    # Canonne, Kamath and Steinke (2020), Theorem 4, and its sub-Gaussian tail; `privacy.gdp` for mu^2.
     GaussianEvent: Rule(
         words=lambda event: "discrete Gaussian noise, standard deviation",
         parameter="sigma",
         rho=lambda event: Fraction(event.l2_sensitivity_squared) / (2 * Fraction(event.sigma) ** 2),
         mu_squared=lambda event: Fraction(event.l2_sensitivity_squared) * gaussian_cost(event.sigma),
+        bought=_gaussian,
+        deviation=lambda event: event.sigma,
+        tail=lambda event, probability: event.sigma * math.sqrt(-2 * math.log(probability)),
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
+        covers=lambda event, moved, scale: (
+            np.square(moved).sum() <= event.l2_sensitivity_squared and scale == event.sigma
+        ),
     ),
     LaplaceEvent: Rule(
         words=lambda event: "discrete Laplace noise, scale",
         parameter="scale",
         epsilon=lambda event: event.l1_sensitivity / Fraction(event.scale),
         derived="epsilon",
+        bought=_laplace,
+        deviation=lambda event: float(np.sqrt(2 * np.exp(-1 / event.scale)) / -np.expm1(-1 / event.scale)),
+        tail=lambda event, probability: -event.scale * math.log(probability),
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
+        covers=lambda event, moved, scale: moved.sum() <= event.l1_sensitivity and scale == event.scale,
     ),
     # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).
     ExponentialEvent: Rule(
@@ -101,15 +178,29 @@ RULES: dict[type[Event], Rule] = {
         epsilon=lambda event: Fraction(event.epsilon),
         rho=lambda event: Fraction(event.epsilon) ** 2 / 8,
         loss_range=lambda event: Fraction(event.epsilon),
+        bought=_exponential,
+        is_answer=lambda event, values: (
+            _are_counts(values) and values.shape == (1,) and 0 <= values[0] < event.candidates
+        ),
+        # If a score changes by half of scale times epsilon, its odds change by exp(epsilon / 2).
+        covers=lambda event, moved, scale: (
+            moved.max(initial=0) <= scale * event.epsilon / 2 * (1 + _ROUNDING) + _ROUNDING
+        ),
     ),
-    # Zhang, Xiao and Xie (2016), for halves.
+    # Zhang, Xiao and Xie (2016), for binary splits.
     TreeEvent: Rule(
         words=lambda event: "private tree, Laplace noise on each decision, scale",
         parameter="scale",
-        epsilon=lambda event: 3 / Fraction(event.scale),
+        epsilon=lambda event: event.sensitivity / Fraction(event.scale),
         derived="epsilon",
+        bought=_tree,
+        is_answer=lambda event, values: (
+            _are_counts(values) and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
+        ),
+        # A record lies in one node per level.
+        covers=lambda event, moved, scale: moved.sum() * event.scale <= scale,
     ),
-    # As its Gaussian noise, and a chance that what a single record holds comes out.
+    # The cost of its Gaussian noise, and the probability of releasing a single record's label.
     ThresholdEvent: Rule(
         words=lambda event: (
             f"noisy counts, kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}; "
@@ -120,18 +211,30 @@ RULES: dict[type[Event], Rule] = {
         mu_squared=lambda event: gaussian_cost(event.sigma),
         failure=lambda event: Fraction(event.delta),
         derived="delta",
+        bought=_threshold,
+        is_answer=lambda event, values: values.dtype == np.uint8 and values.ndim == 1,
+        covers=lambda event, moved, scale: np.square(moved).sum() <= 1 and scale == event.sigma,
     ),
-    ExactEvent: Rule(words=lambda event: f"exact {event.what}, no noise"),
+    ExactEvent: Rule(
+        words=lambda event: f"exact {event.what}, no noise",
+        bought=_no_price,
+        is_answer=lambda event, values: values.dtype.kind in "iu",
+        covers=lambda event, moved, scale: True,
+    ),
 }
 
 
+def _are_counts(values: NDArray[Any]) -> bool:
+    return values.dtype == np.int64
+
+
 def cost_of(event: Event, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
-    """Compute the cost of an event in a currency; 0 under no privacy, where nothing is counted.
+    """Compute the cost of an event in a currency; 0 without privacy, where nothing is counted.
 
     Args:
-        event: What was drawn.
+        event: The draw.
         currency: The unit.
-        left: What of the total is left before it; it only matters in mu^2.
+        left: Rest of the total before it; it only matters in mu^2.
 
     Raises:
         BudgetError: If the event has no cost in the currency.
@@ -161,11 +264,11 @@ def epsilon_of(event: Event) -> Fraction:
 
 
 def mu_squared_of(event: Event, left: Fraction) -> Fraction:
-    """Compute the cost of an event in Gaussian privacy; `accounting.gdp` has the proofs.
+    """Compute the cost of an event in Gaussian privacy; `privacy.gdp` has the proofs.
 
     Args:
-        event: What was drawn.
-        left: What of the total is left before it. Choices and Laplace noise cost a little less where more is.
+        event: The draw.
+        left: Rest of the total before it. Choices and Laplace noise cost slightly less if more is left.
 
     Raises:
         BudgetError: If the event is an exact answer.
@@ -192,23 +295,18 @@ def mu_squared_together(events: Iterable[Event]) -> Fraction:
     return total
 
 
-def mu_above(mu_squared: Fraction) -> float:
-    """Return the smallest float mu whose square is at least this; raises BudgetError if it is beyond float64."""
-    return root_above(mu_squared)
-
-
 def failure_of(event: Event) -> Fraction:
-    """Return the probability with which an event may fail outright, beyond its cost; 0 for most."""
+    """Return the failure probability of an event, beyond its cost; 0 for most. Those of a run add up."""
     return RULES[type(event)].failure(event)
 
 
 def in_words(event: Event) -> str:
-    """Return a mechanism in words, to be followed by its parameter."""
+    """Return a mechanism in words, which its parameter follows."""
     return RULES[type(event)].words(event)
 
 
 def parameters_in_words(events: list[Event]) -> str:
-    """Return the parameters of events of one kind, rounded so that they promise no more than there was."""
+    """Return the parameters of events of one kind, rounded so that they never overstate privacy."""
     rule = RULES[type(events[0])]
     if not rule.parameter:
         return ""
@@ -219,7 +317,7 @@ def parameters_in_words(events: list[Event]) -> str:
 
 
 def derived_facts(event: Event) -> dict[str, float]:
-    """Return what follows from the parameters of an event and is written beside them for readers."""
+    """Return facts that follow from an event's parameters and are written beside them for readers."""
     match RULES[type(event)].derived:
         case "epsilon":
             return {"epsilon": float_above(epsilon_of(event))}

@@ -1,29 +1,34 @@
-"""The privacy statement of a release: its facts in words, and as JSON that anybody can check."""
+"""The privacy statement of a release, in plain words for a reader without training in statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from textwrap import wrap
+from typing import TYPE_CHECKING
 
-from syntabula.privacy.accounting.zcdp import float_above
-from syntabula.privacy.budget import Budget
-from syntabula.privacy.rules import failure_of
-from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, StatementLine
-from syntabula.privacy.statement_text import UNIT, statement_sections
+from syntabula.privacy.rounding import shown_above
+from syntabula.privacy.statement_facts import UNIT, MethodChoice, StatementFacts, lines_of
 
-STATEMENT_VERSION = 2
-"""Of the JSON; see docs/recompose.md. Version 1, which was not written down, had no events and no composition."""
+if TYPE_CHECKING:
+    from syntabula.privacy.ledger import Ledger
+    from syntabula.privacy.noise import NoiseSource
+
+_OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
+_MOST_APART = 3
+"""Largest number of otherwise equal steps, one per column, that are still listed one by one."""
+
+_OF_TYPES = (
+    "Stored types of undeclared columns ({n}): {names}. For a column of categories, the type is the kind of its "
+    "labels and whether they are ordered; the labels themselves were found like any other domain."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement(StatementFacts):
-    """The guarantee of a release, what it rests on, and what it does not cover.
-
-    What is promised is what was allowed. A run whose steps follow from its answers may end with less spent, but that
-    it does is one of its answers: composition is proven for a limit that was fixed before.
-    """
+    """The facts about a release's privacy, and their text in plain words; see `StatementFacts` for its attributes."""
 
     def __str__(self) -> str:
         return self.text()
@@ -36,74 +41,196 @@ class PrivacyStatement(StatementFacts):
         return "\n".join(parts) + "\n"
 
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the headings of `text` and the lines below each; the verdict comes first and has none."""
-        return statement_sections(self)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the statement as JSON-able facts; `from_json` reads them back."""
-        return {
-            "statement_version": STATEMENT_VERSION,
-            "method": self.method,
-            "budget": self.budget.to_json(),
-            "epsilon_spent": self.epsilon_spent,
-            "delta": self.budget.delta,
-            "composition": self._composition(),
-            "steps": [line.to_json() for line in self.lines],
-            "unit": UNIT,
-            "neighbouring_relation": self.relation,
-            "noise": self.noise,
-            "noise_is_private": self.noise_is_private,
-            "is_private": self.is_private,
-            "reasons_against": list(self.reasons_against),
-            "provenance": dict(self.provenance),
-            "version": self.version,
-            "choice": None
-            if self.choice is None
-            else {"method": self.choice.method, "reason": self.choice.reason},
-            "replayed": self.replayed,
-            "types_read": self.types_read,
-            "stored_types": list(self.stored_types),
-            "made_anew": list(self.made_anew),
-        }
-
-    def _composition(self) -> dict[str, Any]:
-        """Return the limit that was fixed before the first draw, and what all draws cost of it, rounded up."""
-        budget = self.budget
-        stated = [event for line in self.lines for event in line.events or ()]
-        recorded = budget.total is not None and all(line.events is not None for line in self.lines)
-        costs = sum((Fraction(event.cost or 0) for event in stated), Fraction(0))
-        deltas = sum((failure_of(s.event) * s.repetitions for s in stated), Fraction(0))
-        return {
-            "currency": budget.currency,
-            "limit": None if budget.total is None else float_above(budget.total),
-            # The ledger has held the exact sums within their limits; rounding up each term may not show that.
-            "spent": float_above(min(costs, budget.total or costs)) if recorded else None,
-            "delta_limit": float(budget.selection_delta),
-            "delta_spent": float_above(min(deltas, budget.selection_delta)) if recorded else None,
-            "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, also where "
-            "a later one was chosen by earlier answers",
-        }
-
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> PrivacyStatement:
-        """Rebuild a statement; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
-        choice = facts.get("choice")  # files from before there was one have none
-        return cls(
-            method=str(facts["method"]),
-            budget=Budget.from_json(facts["budget"]),
-            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
-            lines=tuple(map(StatementLine.from_json, facts["steps"])),
-            relation=str(facts["neighbouring_relation"]),
-            noise=str(facts["noise"]),
-            noise_is_private=bool(facts["noise_is_private"]),
-            provenance={str(k): str(v) for k, v in facts["provenance"].items()},
-            version=str(facts["version"]),
-            choice=None
-            if choice is None
-            else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
-            # Earlier files do not have these.
-            replayed=int(facts.get("replayed", 0)),
-            types_read=bool(facts.get("types_read", False)),
-            stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
-            made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
+        """Return the headings of `text` and the lines below each; the verdict comes first, without a heading."""
+        choice = self.choice
+        why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
+        return (
+            ("", tuple(_verdict(self))),
+            *([("Which method was chosen, and why", tuple(why))] if why else []),
+            ("What it protects", tuple(_protection(self))),
+            ("What was spent, step by step", tuple(_spending(self))),
+            ("What is taken as public", tuple(_public(self))),
+            ("What it does not cover", tuple(_limits(self))),
         )
+
+
+def statement_of(
+    ledger: Ledger,
+    noise: NoiseSource,
+    *,
+    method: str,
+    provenance: Mapping[str, str],
+    version: str,
+    choice: MethodChoice | None,
+    types_read: bool,
+    stored_types: Sequence[str] = (),
+    made_anew: Sequence[str] = (),
+) -> PrivacyStatement:
+    """Make the statement of a run; see the attributes of `StatementFacts`."""
+    private = ledger.budget.kind != "none"
+    return PrivacyStatement(
+        method=method,
+        budget=ledger.budget,
+        epsilon_spent=ledger.epsilon_spent if private else None,
+        lines=lines_of(ledger),
+        relation=ledger.relation,
+        noise=noise.name,
+        noise_is_private=noise.is_private,
+        provenance=dict(provenance),
+        version=version,
+        choice=choice,
+        replayed=ledger.replayed,
+        types_read=types_read,
+        stored_types=tuple(stored_types),
+        made_anew=tuple(made_anew),
+    )
+
+
+def _verdict(statement: StatementFacts) -> list[str]:
+    if statement.reasons_against:
+        return [f"  WARNING: {reason}." for reason in statement.reasons_against]
+    return [f"  This release is differentially private: {_bounds(statement, statement.budget.epsilon)}."]
+
+
+def _bounds(statement: StatementFacts, epsilon_at_most: float) -> str:
+    epsilon = f"epsilon = {shown_above(epsilon_at_most)}"
+    if statement.budget.kind == "pure":
+        return f"{epsilon} (pure)"
+    return f"{epsilon}, delta = {shown_above(statement.budget.delta)}"
+
+
+def _protection(statement: StatementFacts) -> list[str]:
+    if statement.budget.kind == "none":
+        return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
+    lines = [
+        f"  Unit: {UNIT}. Neighbouring tables: {statement.relation}.",
+        "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
+        "  conclusion about whether a given record was in the table change by at most a factor of",
+        f"  exp(epsilon) = {_factor(statement.budget.epsilon)}"
+        + (
+            f", except with probability delta = {shown_above(statement.budget.delta)}."
+            if statement.budget.delta
+            else "."
+        ),
+        "  The number of records is protected too: it is estimated from noisy counts.",
+        f"  Allowed: {statement.budget.describe()}",
+        f"  Steps add up {statement.budget.composition()}.",
+        f"  Noise: {statement.noise}.",
+    ]
+    if statement.reasons_against:
+        lines.append("  The warnings above limit this: they name what the guarantee does not cover.")
+    return lines
+
+
+def _spending(statement: StatementFacts) -> list[str]:
+    groups = folded([(line.step, line.mechanism) for line in statement.lines])
+    width = max((len(name) for name, _ in groups), default=0)
+    rows = []
+    for name, places in groups:
+        lines = [statement.lines[place] for place in places]
+        share = "   -  " if lines[0].share is None else f"{sum(x.share or 0.0 for x in lines):6.1%}"
+        each = "each " if len(lines) > 1 else ""
+        rows.append(f"  {share}  {name:<{width}}  {each}{lines[0].mechanism}")
+    if statement.epsilon_spent is not None:
+        total = sum(line.share or 0.0 for line in statement.lines)
+        rows.append(f"  {total:6.1%}  in all: {_bounds(statement, statement.epsilon_spent)}")
+    if any(line.events is None for line in statement.lines):
+        rows += _wrapped(
+            "The version that made this release did not record the parameters of each draw, so the total cannot be "
+            "recomputed."
+        )
+    return rows + _resumption(statement)
+
+
+def _resumption(statement: StatementFacts) -> list[str]:
+    if not statement.replayed:
+        return []
+    return [
+        f"  The run was interrupted and resumed: {statement.replayed} of the noisy answers came from its journal, and",
+        "  none was drawn or charged twice. If the table was changed in between, they describe the",
+        "  earlier one; what all answers together reveal about a record stays within the total.",
+    ]
+
+
+def _public(statement: StatementFacts) -> list[str]:
+    stored = statement.stored_types
+    lines = [
+        "  Column names and their order, the kind of table, the schema and the options of the method.",
+        *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
+        "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
+        "  fits no declared value is left out. Each record is treated independently of the others.",
+    ]
+    paid, found = {line.step for line in statement.lines}, statement.columns_of("private")
+    here = [c for c in found if domain_step(c) in paid]
+    earlier = [c for c in found if c not in here]
+    for words, names in (
+        ("stated by the custodian, independently of the data", statement.columns_of("public")),
+        ("found under differential privacy, paid for above", here),
+        ("found under differential privacy by an earlier release, whose cost comes on top", earlier),
+        ("READ OFF THE SENSITIVE TABLE, not protected", statement.columns_of("observed")),
+    ):
+        if names:
+            lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
+    anew = statement.made_anew
+    if anew:
+        lines += _wrapped(
+            f"For {', '.join(anew)}, noise hides every category: the values are running numbers, and only the "
+            "number of missing cells was learned. To learn more, state the categories in a schema, or raise epsilon or "
+            "the share of preprocessing."
+        )
+    return lines
+
+
+def _limits(statement: StatementFacts) -> list[str]:
+    return [
+        "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
+        "  A person with several records is protected less, in proportion to their number.",
+        "  Scores that compare the synthetic with the real table are not part of this release and are not",
+        "  private. Timing and memory of the computer that made the release are not covered.",
+        f"  Made by syntabula {statement.version}, method {statement.method}.",
+    ]
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return wrap(
+        sentence,
+        width=104,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > 50:
+        return "more than 10^21, which protects nobody"
+    return shown_above(math.exp(epsilon), digits=3)
+
+
+def domain_step(name: str) -> str:
+    """Return the ledger's name for the search for a column's domain."""
+    return f"find the domain of {name!r}"
+
+
+def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]:
+    """Combine steps that did the same for one column each, so that wide tables read like narrow ones.
+
+    Args:
+        steps: Name of each step, such as "fit the bins of 'age'", and a key that combined steps must share.
+
+    Returns:
+        Names, in order of the first step of each, and the positions of the steps; a few columns are not combined.
+    """
+    groups: dict[tuple[str, Hashable], list[int]] = {}
+    for position, (name, common) in enumerate(steps):
+        of_column = _OF_COLUMN.fullmatch(name)
+        key = (of_column[1], common) if of_column else (name, (position, common))
+        groups.setdefault(key, []).append(position)
+    found: list[tuple[str, list[int]]] = []
+    for (what, _), places in groups.items():
+        if len(places) > _MOST_APART:
+            found.append((f"{what} of {len(places)} columns", places))
+        else:
+            found += [(steps[place][0], [place]) for place in places]
+    return sorted(found, key=lambda group: group[1][0])

@@ -1,4 +1,4 @@
-"""Rows of a release with the values of some columns given, row by row."""
+"""Draws rows of a release with the values of some columns given row by row."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.encoding import encode_column
+from syntabula.table.coding.column_codes import encode_column
 from syntabula.table.raw import RawColumn
 from syntabula.table.read import read
-from syntabula.table.schema.column_codes import is_learned
 from syntabula.table.schema.columns import Categorical, Column
 
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """One row for each row of a given table, its values kept and its other columns drawn.
+    """One row for each row of a given table, with its values kept and the other columns drawn.
 
     Attributes:
-        codec: Of the release.
-        model: Its model.
+        codec: The release's codec.
+        model: The release's model.
         columns: The given columns.
         codes: Codes of those that the model knows.
         n_rows: Number of given rows.
@@ -42,8 +41,8 @@ class Completion:
         """Read a given table.
 
         Args:
-            codec: Of the release.
-            model: Its model.
+            codec: The release's codec.
+            model: The release's model.
             source: What `Marginal.fit` takes, of some columns of the schema.
 
         Raises:
@@ -55,7 +54,7 @@ class Completion:
         codes, objections = {}, []
         for name, raw in table.columns.items():
             column = codec.schema[name]
-            if not is_learned(column):
+            if not column.is_learned:
                 continue
             encoded = encode_column(column, raw, codec.bins.get(name))
             codes[name] = encoded.codes

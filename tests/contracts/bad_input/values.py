@@ -94,9 +94,9 @@ refused_argument(
     "a delta that is a table", lambda: st.MST(delta=FRAME), "delta", "type DataFrame", error=BudgetError
 )
 refused_argument(
-    "a selection delta of text",
-    lambda: st.Budget(1, 1e-5).with_selection_delta("x"),
-    "selection_delta",
+    "a failure delta of text",
+    lambda: st.Budget(1, 1e-5).with_failure_delta("x"),
+    "failure_delta",
     "'x'",
     error=BudgetError,
 )
@@ -333,7 +333,7 @@ def _(folder):
     assert len(release.sample(20, seed=1)) == 20
 
 
-@case("cells", "numbers of which no score can be computed are refused by their column")
+@case("cells", "numbers too large to compute scores are refused by their column")
 @refuses(DataError, "'income'", "real table", "1e+150")
 def _(folder):
     st.evaluate(FRAME.assign(income=1e300), FRAME, metrics="association", workers=1)

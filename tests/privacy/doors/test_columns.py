@@ -15,7 +15,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.statistics.split_tree import Node
+from syntabula.privacy.split_tree import Node
 
 WHOLE = Fraction(1)
 BOTH = [Budget(epsilon=1.0, delta=1e-5, accounting=accounting) for accounting in ("zcdp", "gdp")]

@@ -10,10 +10,10 @@ from syntabula.privacy.doors import labels as label_curator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spend_records import MemoryJournal
+from syntabula.privacy.records import MemoryJournal
 
 DELTA = Fraction(1, 10**6)
-BUDGET = Budget.zcdp(1.0, 1e-5).with_selection_delta(DELTA)
+BUDGET = Budget.zcdp(1.0, 1e-5).with_failure_delta(DELTA)
 COUNTS = {None: 300, "zebra": 500, "ant": 400, "a" * 40: 600, "cow": 700, "\u00e9": 350, "rare": 1}
 
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from syntabula.table.database import connection
 from syntabula.table.files import duckdb_writing
-from syntabula.table.files.files import read_table, write_parts, write_table
-from syntabula.table.frames.duckdb_columns import connection
+from syntabula.table.files.files import read_table, write_pieces, write_table
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -40,7 +40,7 @@ def test_at_most_two_pieces_are_held_while_another_is_made(suffix: str, tmp_path
         alive[number] = column.missing  # which the writers take as it is, while they copy some values
         return {"x": column}
 
-    write_parts(map(part, range(8)), tmp_path / f"t{suffix}")
+    write_pieces(map(part, range(8)), tmp_path / f"t{suffix}")
 
     assert held[:2] == [0, 1]
     assert len(held) == 8
@@ -57,7 +57,7 @@ def test_arrow_holds_at_most_two_pieces_while_another_is_made(tmp_path: Path) ->
         held.append(pa.total_allocated_bytes() - before)
         return {"x": RawColumn(words, np.zeros(words.size, dtype=np.bool_), PhysicalType("text", "string"))}
 
-    write_parts(map(part, range(12)), tmp_path / "t.arrow")
+    write_pieces(map(part, range(12)), tmp_path / "t.arrow")
 
     assert len(held) == 12
     assert 24 * words.size < max(held) < 3 * 24 * words.size
@@ -83,7 +83,7 @@ def test_the_database_keeps_nothing_of_the_pieces(
 
     monkeypatch.setattr(duckdb_writing, "connection", watched)
 
-    write_parts(map(part, range(8)), tmp_path / f"t{suffix}")
+    write_pieces(map(part, range(8)), tmp_path / f"t{suffix}")
 
     assert len(held) == 6  # two pieces are taken before a database is opened
     assert max(held) < 20_000 * 8  # less than one piece, of six
@@ -98,7 +98,7 @@ def test_units_of_time_and_names_of_reader_options_are_kept(suffix: str, tmp_pat
     write_table(table.columns, tmp_path / f"whole{suffix}", table.origin)
 
     pieces = (cut_out(table.columns, cut) for cut in (slice(0, 2), slice(2, 3)))
-    write_parts(pieces, tmp_path / f"pieces{suffix}", table.origin)
+    write_pieces(pieces, tmp_path / f"pieces{suffix}", table.origin)
 
     one, other = read_table(tmp_path / f"whole{suffix}"), read_table(tmp_path / f"pieces{suffix}")
     assert list(one.columns) == list(other.columns)
@@ -114,7 +114,7 @@ def test_categories_of_later_pieces_join_those_of_the_first(tmp_path: Path) -> N
     table = from_frame(pa.table({"kind": pa.array(["a", "b", "a", None, "c", "b"]).cast(kinds)}))
 
     pieces = (cut_out(table.columns, cut) for cut in (slice(0, 3), slice(3, 4), slice(4, 6)))
-    write_parts(pieces, path, table.origin)
+    write_pieces(pieces, path, table.origin)
 
     with pa.ipc.open_file(path) as file:
         written = file.read_all()["kind"]

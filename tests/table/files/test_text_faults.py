@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syntabula.errors import DataError
+from syntabula.table.files.delimited import delimited_file
 from syntabula.table.files.files import read_table
 from syntabula.table.files.text_faults import delimited_fault, json_fault
-from syntabula.table.files.untyped_file import untyped_file
 from syntabula.table.schema.columns import Categorical, Numeric
 from syntabula.table.schema.schema import Schema
 
@@ -34,6 +34,7 @@ DELIMITED = {
     "a late line that does": (100_002, "ends with CRLF", HEADER + ROW * 100_000 + b"31,nurse,6\r\n" + ROW),
     "a line that does not": (5, "ends with LF", CRLF + b"31,nurse,6\n" + CRLF),
     "only a header that ends as Windows has it": (2, "ends with LF", HEADER.replace(b"\n", b"\r\n") + ROW),
+    "only a header that ends as old systems had it": (2, "ends with LF", HEADER.replace(b"\n", b"\r") + ROW),
     "a carriage return in a cell": (5, "carriage return", HEADER + ROW * 3 + b"31,nur\rse,6\n" + ROW),
     "a carriage return for a line end": (5, "carriage return", HEADER + ROW * 3 + b"31,nurse,6\r" + ROW),
     "too few cells": (5, "2 cells, the header has 3", HEADER + ROW * 3 + b"31,nurse\n" + ROW),
@@ -68,8 +69,8 @@ JSON = {
     "an array": (1, "array", b'[{"age": 3}]\n'),
     "an array over several lines": (1, "array", b'[\n{"age": 3}\n]\n'),
     "an array among objects": (2, "array", RECORD + b"[3]\n"),
-    "a number": (2, "no JSON object", RECORD + b"3\n"),
-    "null": (2, "no JSON object", RECORD + b"null\n"),
+    "a number": (2, "not a JSON object", RECORD + b"3\n"),
+    "null": (2, "not a JSON object", RECORD + b"null\n"),
     "bytes that are no text": (2, "not UTF-8", RECORD + b'{"job": "co\xffok"}\n'),
     "half of a surrogate pair": (2, "surrogate", RECORD + b'{"job": "\\ud800"}\n'),
     "a byte order mark": (1, "byte order mark", b"\xef\xbb\xbf" + RECORD),
@@ -94,7 +95,7 @@ def test_delimited_files_are_refused_by_line(name: str, suffix: str, tmp_path: P
         with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}.*; ") as caught:
             read_table(path, schema)
         assert CANARY not in str(caught.value)
-    with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), untyped_file(path):
+    with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), delimited_file(path):
         pass
 
 

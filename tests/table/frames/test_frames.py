@@ -16,7 +16,7 @@ import pytest
 from sample_frames import ARROW, POLARS, round_trip
 
 from syntabula.errors import DataError, MissingExtraError
-from syntabula.table.coding.encoding import ordered_points
+from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.frames.frames import from_frame, to_frame
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 from syntabula.table.read import read, write_like

@@ -113,7 +113,7 @@ class TestRefusals:
             ("  age: {kind: numeric, lower: one, upper: 2}", "'age': lower must be a number, not text"),
             (
                 "  age: {kind: numeric, lower: .nan, upper: 2}",
-                "line 3: 'lower' of 'age' is infinite or no number",
+                "line 3: 'lower' of 'age' is infinite or not a number",
             ),
             ("  age: {kind: numeric, lower: 3, upper: 2}", "'age'.*swap"),
             ("  age: {kind: numeric, lower: 1, uper: 2}", "'age'.*did you mean 'upper'"),

@@ -18,8 +18,8 @@ AMBIGUOUS = {
     "another base": ["0x1F", "0X1f", "0o17", "0b11", "-0x10"],
     "time or a number in base 60": ["12:30", "1:30:00", "1:30.5", "190:20:30.15", "00:30", "-1:30"],
     "underscores between digits": ["1_000", "1_000.5", "685_230.15", "1_0e3", ".5_0"],
-    "infinite or no number": [".inf", "-.INF", "+.Inf", ".nan", ".NaN"],
-    "a sign of its own": ["=", "<<"],
+    "infinite or not a number": [".inf", "-.INF", "+.Inf", ".nan", ".NaN"],
+    "a special meaning": ["=", "<<"],
 }
 # Numbers, truth values and nothing, of which the characters would not be kept.
 NOT_KEPT = ["1.10", "2.50", "+1", "-0", ".5", "1.", "1e3", "1E5", "1.0e+3", "1.00000000000000000001", "1e999"]

@@ -1,4 +1,4 @@
-"""Orders of elimination: which cliques they make, how large the tree of some tables is, and how to sum a column out."""
+"""Elimination orders: the cliques they make, the size of the resulting tree, and how to sum a column out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from syntabula.marginals.domain import Clique, Domain
 
 Order = list[tuple[int, int]]
-"""Columns in the order in which they are summed out, each with the clique that this makes, as a set."""
+"""Columns in elimination order, each with the clique that summing it out makes, as a set."""
 
 
 def as_mask(domain: Domain, clique: Iterable[str]) -> int:
@@ -51,13 +51,13 @@ def neighbours(n_columns: int, masks: Iterable[int]) -> list[int]:
 
 
 def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
-    """Sum columns out greedily: always the one that makes the smallest clique.
+    """Sum columns out greedily, always the one that makes the smallest clique.
 
-    Of several such the largest column goes first: the clique is the same, what is left of it is smaller.
+    Among equals the largest column goes first: the clique is the same, but its remainder is smaller.
 
     Args:
         sizes: Number of codes of each column.
-        masks: The sets of columns that tables are given for.
+        masks: The sets of columns of the tables.
 
     Returns:
         For each column, in the order of elimination: its position, and the clique that summing it out makes
@@ -74,7 +74,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
         rest = around[column] & ~(1 << column)
         for i in bits(rest):
             joined = (around[i] | rest) & ~(1 << column)
-            # Dropping one column and joining none is the common case in a sparse graph.
+            # In a sparse graph, one column usually drops out and none joins.
             cost[i] = (
                 cost[i] // sizes[column] if joined | 1 << column == around[i] else cells_of(sizes, joined)
             )
@@ -83,7 +83,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
 
 
 def maximal(masks: Iterable[int]) -> list[int]:
-    """Return the sets that no other one holds, largest first."""
+    """Return the sets that are not within another one, largest first."""
     kept: list[int] = []
     for mask in sorted(set(masks), key=lambda m: (-m.bit_count(), m)):
         if not any(mask & other == mask for other in kept):
@@ -100,7 +100,7 @@ def counted_cliques(sizes: Sequence[int], masks: Iterable[int]) -> Iterator[tupl
     """Yield the cells of each clique of the junction tree of some tables, with the column whose elimination makes it."""
     rests = set[int]()
     for column, clique in eliminate(sizes, masks):
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
         if clique not in rests:
             yield column, cells_of(sizes, clique)
         rests.add(clique & ~(1 << column))
@@ -112,13 +112,13 @@ _TABLES_SPLIT_BY_TRIAL = 8
 def cheapest_split(
     sizes: Sequence[int], size: int, others: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Split tables in two groups so that multiplying them out and contracting costs least.
+    """Split tables into two groups so that multiplying each out and contracting them costs least.
 
-    All splits are tried for few tables; for more, one table after the other changes sides while that helps.
+    For few tables all splits are tried; for more, tables change sides one by one while that helps.
 
     Args:
         sizes: Number of codes of all columns.
-        size: Number of codes of the column that is summed out.
+        size: Number of codes of the column to sum out.
         others: The other columns of each table, as sets.
 
     Returns:
@@ -131,7 +131,7 @@ def cheapest_split(
         held_first = union(m for m in free if m not in second)
         alone = cells_of(sizes, held_first) * (len(free) - len(second))
         alone += cells_of(sizes, held_second) * len(second) if second else 0
-        # A multiplication within a matrix product is about twenty times cheaper than one on its own.
+        # A multiplication within a matrix product is about twenty times cheaper than an element-wise one.
         return size * alone + cells_of(sizes, held_first | held_second) * (1 + size / 20)
 
     if len(free) <= _TABLES_SPLIT_BY_TRIAL:
@@ -154,7 +154,7 @@ def cheapest_split(
 
 
 def union(masks: Iterable[int]) -> int:
-    """Return the columns that are in any of some sets."""
+    """Return the union of some sets of columns."""
     found = 0
     for mask in masks:
         found |= mask

@@ -35,7 +35,7 @@ def tree_cells_with_each(
         candidates: For each tree, the set of columns of one more table.
 
     Returns:
-        For each candidate `tree_cells(sizes, [*masks, candidate])`: exact up to 2^53 cells, rounded above.
+        For each candidate `tree_cells(sizes, [*masks, candidate])`: exact up to 2^53 cells and rounded above.
     """
     parts = _parts(sizes, masks)
     total = sum(parts.values())
@@ -108,7 +108,7 @@ def _growth(sizes: Sequence[int], parts: dict[_Part, int], candidates: Sequence[
     alone = {part.columns: cells for part, cells in parts.items()}
     part_of = {i: columns for columns in alone for i in bits(columns)}
     around = neighbours(len(sizes), (mask for part in parts for mask in part.masks))
-    # Large columns first: among columns that cost the same, the first is eliminated.
+    # Large columns first: among columns of equal cost, the first is eliminated.
     order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
     place, size = np.argsort(order), np.array([float(sizes[i]) for i in order])
     joined = _members(around, place)[order]
@@ -175,7 +175,7 @@ def _eliminated(sizes: FloatArray, members: Members) -> FloatArray:
     for step in range(n_columns):
         column = cost.argmin(axis=1)
         clique, cells = around[graphs, column], cost[graphs, column]
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
         earlier, graph = np.nonzero(folded[:step] == np.bitwise_xor.reduce(clique, axis=1))
         within = graph[(rests[earlier, graph] == clique[graph]).all(axis=1)]
         cells[within] = 0.0

@@ -1,42 +1,32 @@
-"""The only holder of exact counts: every answer it gives is noisy and paid for."""
+"""Private queries to a whole table: noisy marginals and dependences, and choices among them, all paid for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.counting import CountingEngine
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
-from syntabula.privacy.doors.candidates import Candidates
+from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, Weighing, batches, distances
 from syntabula.privacy.events import Event
-from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
-from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import choice_event, standard_deviation, vector_event
-from syntabula.privacy.run import answer
+from syntabula.privacy.pricing import vector_event
+from syntabula.privacy.records import NoisyArray
+from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spend_records import NoisyArray
-from syntabula.privacy.spend_token import Token
-from syntabula.privacy.statistics.dependence import (
-    SENSITIVITY_STEPS,
-    STEPS_PER_RECORD,
-    batches,
-    dependence_steps,
-)
-
-CACHED_CELLS = 50_000_000
-"""Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
 
 
-class Curator:
+class Curator(CountedTable):
     """Holds a sensitive table and a ledger; measures marginals and selects cliques under privacy.
 
     Neighbouring tables differ by adding or removing one record. One record changes one cell of a
@@ -44,8 +34,8 @@ class Curator:
     sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
     sensitivities are computed here, from the query; no caller passes one in.
 
-    A cost is said as a share of the ledger's allowance, which is the whole budget unless an earlier run has
-    spent part of it: a Fraction or float in (0, 1].
+    A cost is given as a share of the ledger's allowance, a Fraction or float in (0, 1]. The allowance is the whole
+    budget unless an earlier run has spent part of it.
 
     Args:
         engine: Counts the encoded table exactly.
@@ -53,33 +43,14 @@ class Curator:
         noise: Draws the noise.
     """
 
-    def __init__(self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource) -> None:
-        self._engine = engine
-        self._ledger = ledger
-        self._source = noise
-        self._recoding: Recoding | None = None
-        self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
-        self._cached_cells = 0
-        self._dependences: dict[Clique, Sensitive[int]] = {}
-
-    @property
-    def domain(self) -> Domain:
-        """Columns and sizes of the table as it is asked for."""
-        return self._recoding.target if self._recoding else self._engine.domain
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger that pays."""
-        return self._ledger
-
     def recoded(self, recoding: Recoding) -> Curator:
         """Return a curator of the same table with codes merged, on the same ledger.
 
-        Merging codes maps each record on its own, so neighbours stay neighbours; the recoding itself
+        Merging codes maps each record independently, so neighbours stay neighbours; the recoding itself
         must come from public facts or released values.
         """
         if recoding.domain != self.domain:
-            raise ArgumentError("the recoding is for another domain than the curator's")
+            raise ArgumentError("the recoding's domain differs from the curator's")
         other = Curator(self._engine, self._ledger, self._source)
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
@@ -87,8 +58,8 @@ class Curator:
     def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Curator:
         """Return a curator of the same table with a column for each threshold, on the same ledger.
 
-        A threshold maps each record on its own, so neighbours stay neighbours and a marginal of such columns has
-        the sensitivity of any other; the thresholds themselves must come from public facts.
+        A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
+        same sensitivity as any other; the thresholds themselves must come from public facts.
 
         Args:
             thresholds: By the name of their column, over columns of the domain.
@@ -112,12 +83,12 @@ class Curator:
         """Release noisy counts of some marginals, all with the same noise.
 
         Args:
-            cliques: At least one clique; one that is named twice is measured (and paid for) twice.
-            share: Part of the whole budget that all of them together may cost.
-            step: What the ledger calls this spend.
+            cliques: At least one clique; a clique named twice is measured (and paid for) twice.
+            share: Fraction of the whole budget for all of them together.
+            step: Name of this spend in the ledger.
 
-        Returns:
-            One measurement per clique, its values of the clique's shape.
+            Returns:
+                One measurement per clique, with values of the clique's shape.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -137,7 +108,7 @@ class Curator:
         ]
 
     def noise_sigma(self, n_cliques: int, share: Fraction | float) -> float:
-        """Return the standard deviation that `measure` would use for so many cliques and this share. Free."""
+        """Return the standard deviation that `measure` would use for this many cliques and this share. Free."""
         return self._noise(n_cliques, n_cliques, share)[1]
 
     def choose(
@@ -150,24 +121,12 @@ class Curator:
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
     ) -> int:
-        """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
+        """Select the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
-        See `Candidates`, which several choices among the same ones go through.
-
-        Args:
-            candidates: At least one clique.
-            estimates: What a model believes of each: expected counts, of the clique's shape.
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
-            weights: One positive number per candidate; 1 by default.
-            penalties: One number per candidate, free of the data; 0 by default.
+        This makes a single choice; `Candidates` takes the same arguments and allows several (see its `choose`).
 
         Returns:
             The position of the chosen candidate.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)
@@ -175,18 +134,18 @@ class Curator:
     def measure_dependence(
         self, families: Sequence[Clique], *, share: Fraction | float, step: str
     ) -> FloatArray:
-        """Release how far the last column of each family is from independence of its others, in records.
+        """Release how far the last column of each family is from independence of the others, in records.
 
-        The dependence of a family is || M - a b' / n ||_1 with M its joint counts of n records and a, b those
-        of its others and of its last column: between 0 and 2 n, with sensitivity 4 (`privacy.dependence`).
+        The dependence of a family is || M - a b' / n ||_1, where M holds its joint counts of n records, and a and b the
+        counts of the other columns and of the last one: between 0 and 2 n, with sensitivity 4 (`doors.scores`).
 
         Args:
             families: At least one clique, each of two columns or more.
-            share: Part of the whole budget that all of them together may cost.
-            step: What the ledger calls this spend.
+            share: Fraction of the whole budget for all of them together.
+            step: Name of this spend in the ledger.
 
         Returns:
-            One noisy dependence per family; noise may take it below 0.
+            One noisy dependence per family, which noise may make negative.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -203,14 +162,14 @@ class Curator:
         return released
 
     def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
-        """Choose the family whose last column depends most on its others, by the exponential mechanism.
+        """Select the family whose last column depends most on the others, by the exponential mechanism.
 
         The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`).
 
         Args:
-            families: At least one clique; one of a single column scores 0.
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
+            families: At least one clique; a single column scores 0.
+            share: Fraction of the whole budget for this choice.
+            step: Name of this spend in the ledger.
 
         Returns:
             The position of the chosen family.
@@ -228,18 +187,9 @@ class Curator:
 
         return int(self._answer(self._choice(len(families), share), step, families, draw)[0])
 
-    def _answer(
-        self, event: Event, step: str, query: Sequence[Clique], draw: Callable[[Token], NoisyArray]
-    ) -> NoisyArray:
-        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
-
-    def _choice(self, candidates: int, share: Fraction | float) -> Event:
-        """Return the event of one choice among so many candidates."""
-        return choice_event(self._ledger, share, candidates=candidates)
-
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
-            raise ArgumentError("a dependence needs at least one family, and a column in each")
+            raise ArgumentError("families must hold at least one family, each with at least one column")
         for batch in batches(self._engine.domain, families):
             self._engine.check_memory(batch)
 
@@ -253,49 +203,96 @@ class Curator:
             what="dependences",
         )
 
-    def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
-        """Return the dependence of each family in steps; a number each is kept, not the counts."""
-        missing = [f for f in dict.fromkeys(families) if f not in self._dependences]
-        for batch in batches(self._engine.domain, missing):
-            for family, counts in zip(batch, self._engine.counts(batch), strict=True):
-                merged = self._recoding.merge_counts(family, counts) if self._recoding else counts
-                self._dependences[family] = Sensitive(dependence_steps(merged))
-        return [self._dependences[f].reveal_inside_privacy() for f in families]
-
-    def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
-        """Return the event and the standard deviation of the noise for cliques that are counted together."""
-        # A record is in one cell of each.
-        event = vector_event(
-            self._ledger, share, l1_sensitivity=n_cliques, l2_sensitivity_squared=n_cliques, cells=cells
-        )
-        return event, standard_deviation(event)
-
-    def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
-        if clique not in self._cache:
-            self._fill_cache([clique])
-        return self._cache[clique]
-
-    def _joined(self, cliques: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
-        self._fill_cache(cliques)
-        exact = [self._exact(c) for c in cliques]
-        return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
-
-    def _missing(self, cliques: Sequence[Clique]) -> list[Clique]:
-        return [c for c in dict.fromkeys(cliques) if c not in self._cache]
-
-    def _fill_cache(self, cliques: Sequence[Clique]) -> None:
-        missing = self._missing(cliques)
-        if not missing:
-            return
-        domain = self.domain
-        new = sum(domain.cells(c) for c in missing)
-        if self._cached_cells + new > CACHED_CELLS:
-            self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
-            self._cached_cells = sum(domain.cells(c) for c in self._cache)
-        self._cached_cells += new
-        for clique, counts in zip(missing, self._engine.counts(missing), strict=True):
-            merged = self._recoding.merge_counts(clique, counts) if self._recoding else counts
-            self._cache[clique] = Sensitive(merged)
-
     def __repr__(self) -> str:  # shows no count, not even that of the rows
         return f"Curator({len(self.domain)} columns)"
+
+
+class Candidates:
+    """Candidate marginals for one or more choices against the same estimates, on a curator's ledger.
+
+    The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty). Its sensitivity is
+    the largest weight, plus some millionths for rounding (`doors.scores`, which also clips distances to 2^31 records).
+    Distances are computed once, so a further choice takes a few numpy passes over the candidates.
+
+    Args:
+        curator: Holds the table.
+        cliques: At least one.
+        estimates: A model's expected counts of each, of the clique's shape.
+        weights: One positive number per candidate; 1 by default.
+        penalties: One number per candidate, independent of the data; 0 by default.
+
+    Raises:
+        ArgumentError: If the estimates do not match the candidates in number or shape, or weights or penalties are
+            invalid.
+    """
+
+    def __init__(
+        self,
+        curator: CountedTable,
+        cliques: Sequence[Clique],
+        estimates: Sequence[FloatArray],
+        *,
+        weights: Sequence[float] | None = None,
+        penalties: Sequence[float] | None = None,
+    ) -> None:
+        if not cliques or len(cliques) != len(estimates):
+            raise ArgumentError("choose needs one estimate for each candidate, and at least one candidate")
+        self._weighing = Weighing.of(len(cliques), weights, penalties)
+        # A wider array would count each record several times.
+        if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
+            raise ArgumentError("each estimate must have the shape of its candidate")
+        self._curator = curator
+        self._cliques = cliques
+        self._estimates = estimates
+        self._distances: Sensitive[FloatArray] | None = None
+
+    def choose(self, *, share: Fraction | float, step: str, among: NDArray[np.bool_] | None = None) -> int:
+        """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
+
+        Args:
+            share: Fraction of the whole budget for this choice.
+            step: Name of this spend in the ledger.
+            among: Mask of the candidates of this choice [candidates], by released values alone; None for all.
+
+        Returns:
+            The position of the chosen candidate among all.
+
+        Raises:
+            ArgumentError: If no candidate is left.
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        every = among is None
+        left = np.ones(len(self._cliques), dtype=np.bool_) if among is None else among
+        positions = np.flatnonzero(left)
+        if left.shape != (len(self._cliques),) or not positions.size:
+            raise ArgumentError("among must be a mask of all candidates with at least one of them")
+        curator = self._curator
+        if self._distances is None:
+            curator._engine.check_memory(curator._missing(self._cliques))
+
+        def draw(token: Token) -> NoisyArray:
+            weighing = self._weighing.among(left)
+            found = self._found_distances().reveal_inside_privacy()[left]
+            scores = Sensitive(weighing.scores(found))
+            return np.asarray([choose(token, curator._source, scores, weighing.sensitivity)])
+
+        # The names of many candidates are long.
+        query = self._cliques if every else [self._name, np.packbits(left)]
+        event = curator._choice(positions.size, share)
+        drawn = curator._answer(event, step, query, draw)
+        return int(positions[drawn[0]])
+
+    @cached_property
+    def _name(self) -> str:
+        return fingerprint(self._cliques)
+
+    def _found_distances(self) -> Sensitive[FloatArray]:
+        if self._distances is None:
+            self._curator._fill_cache(self._cliques)
+            exact = [self._curator._exact(c).reveal_inside_privacy() for c in self._cliques]
+            self._distances = Sensitive(distances(exact, self._estimates))
+        return self._distances
+
+    def __repr__(self) -> str:
+        return f"Candidates({len(self._cliques)} marginals)"

@@ -1,8 +1,7 @@
-"""What a user allows of one column: values, ranges and missing cells, read as the column is declared."""
+"""Conditions on one column: values, ranges and missing cells, read by the column's declaration."""
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,20 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import shown
+from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
-from syntabula.table.coding.instants import day_of, first_and_last_moment
-from syntabula.table.schema.column_codes import Binned, all_labels, n_codes
 from syntabula.table.schema.columns import (
     LABEL_TYPES,
-    MICROSECONDS,
     Boolean,
     Categorical,
     Column,
-    Date,
-    Datetime,
+    ColumnBase,
     Identifier,
-    Numeric,
+    Ordered,
     type_of,
 )
 
@@ -34,12 +29,12 @@ _HOW = "give a value, a list of values, a range as a tuple (first, last), None f
 
 @dataclass(frozen=True)
 class Allowed:
-    """What satisfies a condition on one column.
+    """The codes or points that satisfy a condition on one column.
 
     Attributes:
-        missing: Whether missing cells do.
-        codes: Codes of categories or of false and true that do.
-        spans: Of an ordered column, from where up to but not including what its points do; in no order.
+        missing: Whether missing cells satisfy it.
+        codes: Codes of categories, or of false and true, that satisfy it.
+        spans: For an ordered column, half-open intervals of points that satisfy it, in no order.
     """
 
     missing: bool
@@ -48,39 +43,40 @@ class Allowed:
 
 
 def allowed(name: str, column: Column, condition: object) -> Allowed:
-    """Read what a user allows of a column.
+    """Read a user's condition on a column.
 
     Args:
         name: Its name.
         column: Its declaration.
-        condition: A value; a tuple (first, last), both included and None for an open end, which is a range of numbers,
-            dates or times; None for missing; ... for anything but missing; or any other collection of these, one of
-            which must hold. A day stands for all of it in a column of times. Days and times may be ISO 8601 text.
+        condition: A value; a tuple (first, last), a range of numbers, dates or times, both ends included and None for
+            an open end; None for missing; ... for anything but missing; or any other collection of these, one of
+            which must hold. In a column of times, a day means the whole day. Days and times may be ISO 8601 text.
 
     Raises:
-        ArgumentError: If the column can never be so; shows what was given, and nothing of an observed domain.
+        ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
+            observed domain.
     """
     missing, codes, spans = False, set(), []
-    listed = all_labels(column) if isinstance(column, Categorical) else ()
+    listed = column.labels if isinstance(column, Categorical) else ()
     labels = {label: code for code, label in enumerate(listed)}
     for one in _alternatives(name, condition):
         if _is_missing(one):
             missing = True
             if not column.nullable:
                 raise ArgumentError(f"where asks for missing cells of column {name!r}, which has none")
-        elif isinstance(column, Binned):
+        elif isinstance(column, Ordered):
             spans.append(_span(name, column, (None, None) if one is ... else one))
         elif one is ...:
-            codes |= set(range(n_codes(column, None) - column.nullable))
+            codes |= set(range(column.n_values))
         elif isinstance(column, Identifier):
             raise ArgumentError(
-                f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; only "
-                "missing ones, None, or present ones, ..., can be asked for"
+                f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; ask "
+                "for missing cells with None, or for present ones with ..."
             )
         elif isinstance(one, tuple):
             raise ArgumentError(
-                f"where gives the tuple {shown(one)} for column {name!r}; that is a range, which a {column.kind} column "
-                "has not: give several values as a list"
+                f"where gives the tuple {shown(one)} for column {name!r}; a tuple is a range, which a {column.kind} "
+                "column does not have: give several values as a list"
             )
         else:
             codes.add(_code(name, column, one, labels))
@@ -98,14 +94,14 @@ def _alternatives(name: str, condition: object) -> list[Any]:
 
 
 def _is_missing(value: object) -> bool:
-    # NaN and NaT are the values that do not equal themselves; pandas.NA is neither.
+    # NaN and NaT do not equal themselves; comparing pandas.NA gives neither true nor false.
     if isinstance(value, tuple | np.ndarray):
         return False
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _plain(value: object) -> Any:
-    """Return numbers and times of numpy and pandas as Python's own."""
+    """Return numpy and pandas numbers and times as Python's own."""
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[us]").item()
     if isinstance(value, np.generic):
@@ -122,7 +118,7 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
         found = next((code for code, same in ((1, (True, true)), (0, (False, false))) if value in same), None)
     else:
         assert isinstance(column, Categorical)
-        # 1 is no true, though Python has them equal; and 7 is the category "7", as it is when tables are read.
+        # 1 is not True, although Python holds them equal; and 7 is the category "7", as when tables are read.
         same_type = isinstance(value, bool) == (column.label_type is bool)
         is_count = isinstance(value, int) and column.label_type is str
         found = labels.get(str(value) if is_count else value) if _is_hashable(value) and same_type else None
@@ -139,7 +135,7 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
 
 
 def _is_of_type(value: object, kind: type) -> bool:
-    """Say whether a value could be a category of a type: numbers of either type could, and whole ones be text."""
+    """Return whether a value could be a category of a type; numbers fit either number type, and integers fit text."""
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
     return isinstance(value, (str, int) if kind is str else int | float | Decimal | Fraction)
@@ -153,31 +149,23 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _hint(name: str, column: Column, value: object) -> str:
-    """Say what a column can be, unless that was read off the data."""
+def _hint(name: str, column: ColumnBase, value: object) -> str:
+    """Say which values a column can have, unless its domain was taken from the data."""
     where = f"see release.schema[{name!r}]"
     if column.provenance == "observed":
         return where
     if isinstance(column, Boolean):
         return "it is True or False"
     if isinstance(column, Categorical):
-        labels = [str(label) for label in all_labels(column)]
-        near = difflib.get_close_matches(str(value), labels, n=3)
-        other = f"unlisted values are {column.other_label!r} there; " if column.open else ""
-        return other + (f"did you mean {', '.join(map(repr, near))}?" if near else where)
-    assert isinstance(column, Binned)
-    places = (
-        f" with {column.decimals} decimals"
-        if isinstance(column, Numeric) and column.decimals is not None
-        else ""
-    )
-    whole = " in whole numbers" if isinstance(column, Numeric) and column.integer else ""
-    step = f" by the {column.resolution}" if isinstance(column, Datetime) else ""
-    return f"it goes from {column.lower} to {column.upper}{places}{whole}{step}"
+        hint = near(value, column.labels, 3).removeprefix("; ")
+        other = f"unlisted values are {column.other_label!r}; " if column.open else ""
+        return other + (hint or where)
+    assert isinstance(column, Ordered)
+    return f"it goes from {column.lower} to {column.upper}{column.grain}"
 
 
-def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | float]:
-    """Return the points that a value or a range stands for, the last one excluded."""
+def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int | float]:
+    """Return the half-open interval of points that a value or a range means."""
     if not isinstance(given, tuple):
         ends: tuple[Any, Any] = (given, given)
     elif len(given) == 2:
@@ -187,20 +175,18 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
             f"where gives {shown(given)} for column {name!r}; a range is a tuple (first, last)"
         )
     try:
-        first, last = (_points(column, _plain(end)) if end is not None else None for end in ends)
+        first, last = (column.written(_plain(end)) if end is not None else None for end in ends)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
-            f"where gives {shown(given)} for column {name!r}, which cannot be read as {_read_as(column)}; {_HOW}"
+            f"where gives {shown(given)} for column {name!r}, which cannot be read as {column.in_words}; {_HOW}"
         ) from None
     if first is not None and last is not None and first[0] > last[1]:
         raise ArgumentError(
-            f"where gives {shown(given)} for column {name!r}; the range is empty, as its ends are reversed"
+            f"where gives {shown(given)} for column {name!r}; the range is empty: swap its ends"
         )
     low, high = (None if first is None else first[0]), (None if last is None else last[1])
-    if isinstance(column, Numeric) and column.grid() is None:
+    if (grid := column.grid()) is None:
         return _real_span(name, column, given, low, high)
-    grid = column.grid()
-    assert grid is not None
     least = grid[0] if low is None else max(grid[0], math.ceil(low))
     most = grid[1] if high is None else min(grid[1], math.floor(high))
     if least > most:
@@ -211,10 +197,10 @@ def _span(name: str, column: Binned, given: object) -> tuple[int | float, int | 
 
 
 def _real_span(
-    name: str, column: Numeric, given: object, low: Fraction | None, high: Fraction | None
+    name: str, column: Ordered, given: object, low: Fraction | None, high: Fraction | None
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
-    # Compared as they were written: a number may be too large for a float.
+    # Compared as given, because a number may be too large for a float.
     if (low is not None and low > upper) or (high is not None and high < lower):
         raise ArgumentError(
             f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
@@ -223,36 +209,11 @@ def _real_span(
     most = upper if high is None or high >= upper else float(high)
     if least == most and lower < upper:
         raise ArgumentError(
-            f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so that no single one "
-            "has a probability; give a range such as (0.5, 1.5), or the values themselves by given="
+            f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so a single number "
+            "has probability 0; give a range such as (0.5, 1.5), or the values themselves by given="
         )
     if most == upper:
         return least, math.inf
-    # The last number belongs to the range. Beside the upper bound, which shares its bin, it is given up.
+    # The last number belongs to the range, except next to the upper bound, which shares its bin.
     stop = math.nextafter(most, math.inf)
     return least, stop if stop < upper else most
-
-
-def _points(column: Binned, value: object) -> tuple[Fraction, Fraction]:
-    """Return the first and the last point that a value stands for, between points if the column has none there."""
-    if isinstance(column, Date):
-        day = Fraction(day_of(value))
-        return day, day
-    if isinstance(column, Datetime):
-        unit = MICROSECONDS[column.resolution]
-        first, last = first_and_last_moment(value, column.timezone)
-        return Fraction(first, unit), Fraction(last, unit)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise TypeError
-    # The shortest text of a float is the number that was meant.
-    number = Fraction(Decimal(repr(value)) if isinstance(value, float) else value)
-    scaled = number * 10 ** (column.decimals or 0)
-    return scaled, scaled
-
-
-def _read_as(column: Binned) -> str:
-    if isinstance(column, Date):
-        return "a day"
-    if isinstance(column, Datetime):
-        return f"a time {'without' if column.timezone is None else 'with'} a zone, or a day"
-    return "a number"

@@ -1,4 +1,4 @@
-"""Raw columns to Parquet, delimited text and JSON Lines, by DuckDB, in one piece or many."""
+"""Write raw columns as Parquet, delimited text or JSON Lines with DuckDB, in one piece or many."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import DataError
-from syntabula.table.files.csv_safety import DELIMITERS, neutralised, neutralised_sql
+from syntabula.table.database import connection, identifier, in_order, interruptible, one_file, quoted
+from syntabula.table.files.formats import DELIMITERS
 from syntabula.table.files.pieces import drained, release_each
-from syntabula.table.frames.conform import as_integers
-from syntabula.table.frames.duckdb_columns import connection, identifier, in_order, one_file, quoted
+from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.interrupts import interruptible
 from syntabula.table.raw import RawColumn
 
 _INTEGERS = {
@@ -31,36 +30,38 @@ _NUMPY = {sql.lower(): name for name, sql in _INTEGERS.items()}
 _NARROW_FLOATS = {"float", "float32", "float16", "halffloat"}
 _DECIMAL = re.compile(r"decimal(?:\d+)?\((?:precision=)?(\d+), ?(?:scale=)?(\d+)\)")
 _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
-_MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+_TIMESTAMPS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
-"""From a column's name, values and alias: an array for DuckDB, and the expression that is written."""
-_NS_LIMIT = np.iinfo(np.int64).max // 1000
+"""From a column's name, values and alias, returns an array for DuckDB and the expression to write."""
+# Characters that may begin a formula (OWASP, CSV Injection), in half and full width. Plain numbers are harmless,
+# and negative numbers are common labels.
+_STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+_PLAIN_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
+
+Pieces = Iterable[Mapping[str, RawColumn]]
+"""A table as pieces of some rows each, with the same columns and types; at least one."""
 
 
-Parts = Iterable[Mapping[str, RawColumn]]
-"""A table in pieces of some rows each, of the same columns and types; at least one."""
-
-
-def write_parquet(parts: Parts, path: str) -> None:
-    """Write Parquet; raises DataError for names that differ in case only, which DuckDB cannot keep apart."""
+def write_parquet(pieces: Pieces, path: str) -> None:
+    """Write Parquet; raises DataError for names that differ only in case, which DuckDB cannot distinguish."""
 
     def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
         _check_case(columns)
         return _Prepared.of(columns, _native)
 
-    _copy(map(prepare, parts), path, "FORMAT parquet, COMPRESSION zstd")
+    _copy(map(prepare, pieces), path, "FORMAT parquet, COMPRESSION zstd")
 
 
-def write_json_lines(parts: Parts, path: str, compression: str) -> None:
+def write_json_lines(pieces: Pieces, path: str, compression: str) -> None:
     """Write one JSON object per line; times as ISO 8601 text, missing cells as null.
 
-    Decimals are numbers, or text where one has more digits than readers of JSON keep.
+    Decimals are numbers, or text if one has more digits than JSON readers keep.
     """
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
         if column.physical.kind == "float" and not np.isfinite(column.values[~column.missing]).all():
             raise DataError(
-                f"column {name!r} holds infinite numbers, which JSON has not; write another format"
+                f"column {name!r} holds infinite numbers, which JSON cannot hold; write another format"
             )
         if column.physical.kind == "decimal" and _are_floats(column):
             return np.where(column.missing, 0, column.values).astype(np.float64), source
@@ -71,10 +72,10 @@ def write_json_lines(parts: Parts, path: str, compression: str) -> None:
         _check_case(columns)
         return _Prepared.of(columns, cell)
 
-    _copy(map(prepare, parts), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
+    _copy(map(prepare, pieces), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
 
 
-def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
+def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
     """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
@@ -83,21 +84,21 @@ def write_delimited(parts: Parts, path: str, compression: str, delimiter: str, *
         if column.physical.kind == "boolean" and slash:
             return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
         text = neutralise and column.physical.kind == "text"
-        return value, neutralised_sql(expression) if text else expression
+        return value, _neutralised_sql(expression) if text else expression
 
-    iterator = iter(parts)
+    iterator = iter(pieces)
     begun = [next(iterator)]
     names = list(begun[0])
-    # The header is a row of its own, as DuckDB would rename columns that differ in case only.
-    header = [f"{quoted(neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
+    # The header is written as a row, because DuckDB would rename columns that differ only in case.
+    header = [f"{quoted(_neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
     for name in names:
         if "\r" in name:
             raise DataError(
-                f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
+                f"the name of column {name!r} holds a carriage return, which the header of delimited text cannot hold; "
                 "rename it, or write Parquet"
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
-    # A reader may take another delimiter's character in a bare header for the file's own.
+    # In an unquoted header, a reader may mistake another delimiter character for the file's delimiter.
     ambiguous = [f"c{i}" for i, name in enumerate(names) if any(c in name for c in DELIMITERS)]
     if ambiguous:
         options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
@@ -131,12 +132,12 @@ class _Prepared:
         return cls(arrays, ", ".join(selected))
 
 
-def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
-    """Write a table's pieces; more than one are gathered in files of their own, never in memory.
+def _copy(pieces: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
+    """Write a table's pieces; several pieces are gathered in temporary files, never in memory.
 
-    A database file would not do: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
+    A database file would not help: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
     """
-    begun = list(islice(parts, 2))
+    begun = list(islice(pieces, 2))
     target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
     if len(begun) == 1:
         with connection() as database:
@@ -147,11 +148,11 @@ def _copy(parts: Iterator[_Prepared], path: str, options: str, *, first: str = "
     with folder as gathered, connection() as database:
         database.execute("SET enable_external_file_cache = false")
         in_order(database)
-        selected = _gather(database, drained(begun, parts), gathered)
+        selected = _gather(database, drained(begun, pieces), gathered)
         _run(database, f"COPY ({first}{selected}) {target}")
 
 
-def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
+def _gather(database: Any, pieces: Iterator[_Prepared], folder: str) -> str:
     """Write each piece to a file of a folder, and return the query that reads them all."""
     columns: list[tuple[str, str]] = []
     files: list[str] = []
@@ -166,8 +167,8 @@ def _gather(database: Any, parts: Iterator[_Prepared], folder: str) -> str:
         database.unregister("cells")
         files.append(one_file(file))
 
-    release_each(keep, parts)
-    # By position and with its type: the options of the reader are names too, and Parquet knows fewer units of time.
+    release_each(keep, pieces)
+    # By position and with types: the reader's options would clash with names, and Parquet has fewer units of time.
     aliases = [f"c{i}" for i in range(len(columns))]
     cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
     source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
@@ -183,8 +184,8 @@ def _check_case(columns: Mapping[str, RawColumn]) -> None:
     for name in columns:
         if (other := folded.setdefault(name.casefold(), name)) != name:
             raise DataError(
-                f"the columns {other!r} and {name!r} differ in case only, which this format's writer cannot "
-                "keep apart; rename one, or write CSV or Arrow"
+                f"the columns {other!r} and {name!r} differ only in case, which this format's writer cannot "
+                "distinguish; rename one, or write CSV or Arrow"
             )
 
 
@@ -207,13 +208,13 @@ def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], st
         case "datetime" if physical.timezone is not None:
             return _numbers(column), f"make_timestamptz({source})"
         case "datetime":
-            return _numbers(column), f"make_timestamp({source})::{_moment_type(column)}"
+            return _numbers(column), f"make_timestamp({source})::{_timestamp_type(column)}"
         case "duration":
             return _numbers(column), f"to_microseconds({source})"
         case "text":
             return _texts(column), f"{source}::VARCHAR"
     raise DataError(
-        f"column {name!r} holds mixed or nested values ({physical.name}), which cannot be written"
+        f"column {name!r} holds mixed or nested values ({physical.name}), which cannot be written; drop it"
     )
 
 
@@ -244,7 +245,7 @@ def _texts(column: RawColumn) -> NDArray[Any]:
 
 
 def _are_floats(column: RawColumn) -> bool:
-    """Say whether every decimal is the shortest text of a float, so that none loses a digit as one."""
+    """Return whether every decimal is the shortest text of a float, so that none loses a digit as a float."""
     present = column.values[~column.missing].tolist()
     return all(value.is_finite() and Decimal(repr(float(value))) == value for value in present)
 
@@ -255,15 +256,29 @@ def _decimal_type(name: str, column: RawColumn) -> str:
     present = column.values[~column.missing].tolist()
     scale = max((-value.as_tuple().exponent for value in present), default=0)
     if scale > 38:
-        raise DataError(f"column {name!r} has decimals with more than 38 digits, which Parquet cannot hold")
+        raise DataError(
+            f"column {name!r} has decimals of more than 38 digits, which Parquet cannot hold; write CSV"
+        )
     return f"DECIMAL(38,{max(scale, 0)})"
 
 
-def _moment_type(column: RawColumn) -> str:
+def _timestamp_type(column: RawColumn) -> str:
     matched = _UNIT.search(column.physical.name)
     named = column.physical.name.upper()
-    unit = matched[1] if matched else next((u for u, t in _MOMENTS.items() if t == named), "us")
-    present = column.values[~column.missing]
-    if unit == "ns" and present.size and np.abs(present).max() > _NS_LIMIT:
-        unit = "us"
-    return _MOMENTS[unit]
+    unit = matched[1] if matched else next((u for u, t in _TIMESTAMPS.items() if t == named), "us")
+    return _TIMESTAMPS[held_unit(column, unit)]
+
+
+def _neutralised(text: str) -> str:
+    """Put an apostrophe before text that starts like a formula, unless it is a plain number."""
+    if re.match(_STARTS_FORMULA, text) and not re.fullmatch(_PLAIN_NUMBER, text):
+        return f"'{text}"
+    return text
+
+
+def _neutralised_sql(column: str) -> str:
+    """Return the SQL expression that applies `_neutralised` to a column of text."""
+    return (
+        f"CASE WHEN regexp_matches({column}, '{_STARTS_FORMULA}') AND NOT "
+        f"regexp_full_match({column}, '{_PLAIN_NUMBER}') THEN '''' || {column} ELSE {column} END"
+    )

@@ -1,44 +1,44 @@
-"""Tables in files: CSV, TSV, JSON Lines, Parquet and Arrow, read exactly and written whole or not at all."""
+"""Tables in files: CSV, TSV, JSON Lines, Parquet and Arrow, read exactly and written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syntabula._extras import require
-from syntabula._files import not_a_file, whole_file
+from syntabula._files import whole_file
 from syntabula._memory import memory_for
 from syntabula.errors import DataError, SyntabulaError
-from syntabula.table.files.formats import FileFormat, file_format
+from syntabula.table.files.formats import FileFormat, check_readable, file_format
 from syntabula.table.frames.conform import conform
-from syntabula.table.interrupts import interruptible
-from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
 
 if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema
 
 
 def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> RawTable:
-    """Read a table from a file, its format given by the suffix.
+    """Read a table from a file; the suffix gives the format.
 
-    With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, delimited text
-    is typed as `csv_reading` says, JSON Lines as `json_reading` says; the types then depend on the cells. Parquet and
-    Arrow files keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
-    fetched from a network and nothing is written.
+    With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, the types
+    depend on the cells, by the rules of `cell_types` for delimited text and of `json_reading` for JSON Lines. Parquet
+    and Arrow files keep their types; zoned times in Parquet are read as UTC, because that format does not store the
+    zone. Nothing is fetched from a network and nothing is written.
 
     Args:
         path: File with one of the suffixes of `formats`.
-        schema: Declares all columns of a text file, or some, or is None.
+        schema: Declares all columns of a text file or some, or is None.
 
     Returns:
         The table.
 
     Raises:
         ArgumentError: If the suffix is not supported.
-        DataError: If the file does not exist or cannot be read; names file and line, never a cell's value.
+        DataError: If the file does not exist or cannot be read; the message names file and line, never a cell's value.
         MissingExtraError: If an Arrow file is given and pyarrow is not installed.
         ResourceError: If there is too little memory for it.
     """
@@ -53,13 +53,15 @@ def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
     if kind.container == "arrow":
         return _read_arrow(place)
     if kind.container == "parquet":
-        columns, n_rows = _read_parquet(place)
+        from syntabula.table.database import read_parquet
+
+        columns, n_rows = read_parquet(place)
     elif kind.container == "jsonl":
         from syntabula.table.files.json_reading import read_json_lines
 
         columns, n_rows = read_json_lines(place, kind.compression, schema)
     else:
-        from syntabula.table.files.csv_reading import read_delimited
+        from syntabula.table.files.delimited import read_delimited
 
         delimiter = "\t" if kind.container == "tsv" else None
         columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
@@ -74,44 +76,43 @@ def write_table(
     *,
     neutralise_formulas: bool = True,
 ) -> None:
-    """Write a table to a file, its format given by the suffix, whole or not at all.
+    """Write a table to a file, completely or not at all; the suffix gives the format.
 
-    Delimited text is UTF-8 after RFC 4180: missing cells are empty, the empty string is "", booleans are true
-    and false unless a schema spells them otherwise, numbers are as short as can be (12.5, not 12.50), dates and
+    Delimited text is UTF-8 following RFC 4180: missing cells are empty, the empty string is "", booleans are true
+    and false unless a schema spells them otherwise, numbers are as short as possible (12.5, not 12.50), dates and
     times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow files keep the types of
-    the origin; categories become plain text in Parquet, and a zone becomes UTC there.
+    the origin; in Parquet, categories become plain text and zones become UTC.
 
     Args:
         columns: Columns in order, of one length.
-        path: File to write; an existing one is replaced at the very end, and of a symbolic link the link itself.
+        path: File to write; an existing file, or symbolic link, is replaced at the very end.
         origin: Types to write; the columns' own if None.
-        neutralise_formulas: Whether text of delimited files that a spreadsheet would run gets a leading apostrophe:
-            text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed, and is
-            not a plain number.
+        neutralise_formulas: Whether text in delimited files that a spreadsheet would run as a formula gets a leading
+            apostrophe: text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed,
+            and is not a plain number.
 
     Raises:
         ArgumentError: If the suffix is not supported.
-        DataError: If the file cannot be written; the old file is left as it was.
+        DataError: If the file cannot be written; the old file is unchanged.
         MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
     """
-    write_parts([columns], path, origin, neutralise_formulas=neutralise_formulas)
+    write_pieces([columns], path, origin, neutralise_formulas=neutralise_formulas)
 
 
-def write_parts(
-    parts: Iterable[Mapping[str, RawColumn]],
+def write_pieces(
+    pieces: Iterable[Mapping[str, RawColumn]],
     path: str | os.PathLike[str],
     origin: Origin | None = None,
     *,
     neutralise_formulas: bool = True,
 ) -> None:
-    """Write a table that comes in pieces of some rows each, as `write_table` does.
+    """Write a table given as pieces of some rows each, like `write_table`.
 
-    Two pieces or more are gathered in temporary files beside the target (see `whole_file`), so that memory is that
-    of a few pieces, however many there are. A killed process leaves them behind: pieces are for rows that are not
-    sensitive.
+    Two or more pieces are gathered in temporary files beside the target (see `whole_file`), so memory holds only a few
+    pieces, however many there are. A killed process leaves the files behind, so pieces must not hold sensitive rows.
 
     Args:
-        parts: At least one piece; all have the same columns and types.
+        pieces: At least one piece; all have the same columns and types.
         path: See `write_table`.
         origin: See `write_table`.
         neutralise_formulas: See `write_table`.
@@ -119,42 +120,40 @@ def write_parts(
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
     with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
-        # Not a generator expression, which would hold a piece while the next is made.
-        conformed = map(partial(_conformed, physical=physical), parts)
+        # Not a generator expression, which would keep a piece while the next is made.
+        conformed = map(partial(_conformed, physical=physical), pieces)
         _write(conformed, temporary, kind, neutralise_formulas)
 
 
 def _conformed(
     columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]
 ) -> dict[str, RawColumn]:
-    from syntabula.table.frames.frames import check_names
-
     check_names(columns)
     if len({c.values.size for c in columns.values()}) > 1:
         raise DataError("the columns of a table differ in length")
     return {n: conform(c, physical.get(n)) for n, c in columns.items()}
 
 
-def _write(parts: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
+def _write(pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
     if kind.container == "arrow":
-        from syntabula.table.files.arrow_writing import write_arrow
+        from syntabula.table.frames.arrow_tables import write_arrow
 
-        write_arrow(parts, path)
+        write_arrow(pieces, path)
         return
     from syntabula.table.files import duckdb_writing
 
     if kind.container == "parquet":
-        duckdb_writing.write_parquet(parts, path)
+        duckdb_writing.write_parquet(pieces, path)
     elif kind.container == "jsonl":
-        duckdb_writing.write_json_lines(parts, path, kind.compression)
+        duckdb_writing.write_json_lines(pieces, path, kind.compression)
     else:
         delimiter = "\t" if kind.container == "tsv" else ","
-        duckdb_writing.write_delimited(parts, path, kind.compression, delimiter, neutralise=neutralise)
+        duckdb_writing.write_delimited(pieces, path, kind.compression, delimiter, neutralise=neutralise)
 
 
 @contextmanager
 def _target(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a temporary file of the target's name; whatever goes wrong is a DataError that holds no cell."""
+    """Yield a temporary file of the target's name; every failure becomes a DataError that shows no cell."""
     try:
         with whole_file(path) as temporary:
             yield str(temporary)
@@ -172,7 +171,7 @@ def _unwritten(path: str | os.PathLike[str], reason: str) -> DataError:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the operating system said, if a library passed it on, and nothing that could be a cell."""
+    """Return the operating system's message, if a library passed it on, and nothing that could be a cell."""
     import errno
 
     text = str(error)
@@ -180,74 +179,7 @@ def _reason(error: Exception) -> str:
     return next((k for k in known if k in text), f"{type(error).__name__} while rows were drawn or written")
 
 
-def check_readable(path: str, *, once: bool = False) -> None:
-    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
-
-    Args:
-        path: Path of an input.
-        once: Whether it is read once from beginning to end, as this process's standard input can be.
-
-    Raises:
-        DataError: If it is no file, is not there, or may not be read.
-    """
-    if kind := not_a_file(path, standard_input=once):
-        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
-    if not os.path.exists(path):
-        raise DataError(f"there is no file {path!r}; check the path")
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror}") from None
-
-
-def _read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
-    import duckdb
-
-    from syntabula.table.frames.duckdb_columns import connection, one_file, read_relation
-    from syntabula.table.frames.frames import check_names
-
-    with connection() as database:
-
-        def fetch() -> tuple[dict[str, RawColumn], int]:
-            described = database.execute(
-                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
-            ).fetchall()
-            names = _top_level(described)
-            check_names(names)
-            aliases = ", ".join(f"c{i}" for i in range(len(names)))
-            relation = database.sql(
-                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
-            )
-            return read_relation(relation, names)
-
-        try:
-            return interruptible(database, fetch)
-        except duckdb.Error:
-            raise DataError(
-                f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"
-            ) from None
-
-
-def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
-    """Return the names of the root's children from a schema listed depth first."""
-    names, position = [], 1
-
-    def skip(start: int) -> int:
-        end = start + 1
-        for _ in range(described[start][1] or 0):
-            end = skip(end)
-        return end
-
-    while position < len(described):
-        names.append(str(described[position][0]))
-        position = skip(position)
-    return names
-
-
 def _read_arrow(path: str) -> RawTable:
-    from dataclasses import replace
-
     from syntabula.table.frames.frames import from_frame
 
     feather = require("pyarrow.feather", "arrow")
@@ -255,7 +187,7 @@ def _read_arrow(path: str) -> RawTable:
         table = feather.read_table(path)
     except Exception:
         raise DataError(
-            f"{path!r} cannot be read as an Arrow file; it is truncated, damaged or another format"
+            f"{path!r} cannot be read as an Arrow file: it is truncated, damaged or in another format; check the file"
         ) from None
     raw = from_frame(table)
     return replace(raw, origin=raw.origin.with_container("arrow"))

@@ -1,4 +1,4 @@
-"""File formats by suffix, and what every reader and writer of files shares."""
+"""File formats by suffix, and checks shared by readers and writers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from syntabula._arguments import path as file_path
-from syntabula.errors import ArgumentError
+from syntabula._files import not_a_file
+from syntabula.errors import ArgumentError, DataError
 from syntabula.table.raw import TEXT_FORMATS, Container
 
 Compression = Literal["none", "gzip", "zstd"]
@@ -23,6 +24,9 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+DELIMITERS = ",;\t|"
+"""Characters that may separate the cells of delimited text."""
+
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )
@@ -30,11 +34,11 @@ SUPPORTED = (
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file's suffix says.
+    """The format that a file's suffix gives.
 
     Attributes:
         container: Format.
-        compression: Compression of the whole file; of text formats only.
+        compression: Compression of the whole file; only for text formats.
     """
 
     container: Container
@@ -42,7 +46,7 @@ class FileFormat:
 
 
 def file_format(path: str | os.PathLike[str]) -> FileFormat:
-    """Tell a file's format from its suffix, in any case; raises ArgumentError listing what is supported."""
+    """Return a file's format by its suffix, in any case; raises ArgumentError listing what is supported."""
     shown = os.fspath(file_path("path", path))
     suffixes = [s.lower() for s in Path(shown).suffixes]
     compression: Compression = "none"
@@ -52,3 +56,24 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}")
     return FileFormat(container, compression)
+
+
+def check_readable(path: str, *, once: bool = False) -> None:
+    """Refuse the path of a file that cannot be opened, without waiting for the writer of a pipe.
+
+    Args:
+        path: Path of an input.
+        once: Whether it is read once from beginning to end, as this process's standard input can be.
+
+    Raises:
+        DataError: If it is not a file, does not exist, or may not be read.
+    """
+    if kind := not_a_file(path, standard_input=once):
+        raise DataError(f"{path!r} is {kind}, not a file; save the table to a file and give its path")
+    if not os.path.exists(path):
+        raise DataError(f"there is no file {path!r}; check the path")
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror}") from None

@@ -1,9 +1,10 @@
-"""Bring decoded columns to the types of the original table, as far as these can hold their values."""
+"""The types of columns in synthetic tables: from the declaration, or from the original table."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,42 @@ from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
 from syntabula.table.frames.slices import sliced, slices
-from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
-from syntabula.table.schema.columns import SPELLINGS
+from syntabula.table.raw import Container, PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
 
-_DAY = 86_400_000_000
+_DAY = MICROSECONDS["day"]
 _EXACT = 2**53
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20
+
+
+def output_type(column: Column, container: Container) -> PhysicalType:
+    """Return the type of a declared column in a data frame or file.
+
+    It follows from the declaration and the kind of table, not from the original's stored type, because a single cell
+    may decide that: a blank turns the integers of a pandas column into floats, and its flags into objects.
+
+    Integers have 64 bits. In pandas they are int64 and flags are bool, or the nullable Int64 and boolean if cells may
+    be missing; texts have pandas' default text type, and days are times at midnight, because pandas has no type for
+    days. Elsewhere each kind has its own type, which supports missing cells.
+
+    Args:
+        column: The declaration.
+        container: Library or file format.
+    """
+    stored, pandas = column.stored, container == "pandas"
+    match stored.kind:
+        case "integer":
+            name = {"BIGINT": "int64", "UBIGINT": "uint64"}[stored.name]
+            if container == "polars" or (pandas and column.nullable):
+                name = {"int64": "Int64", "uint64": "UInt64"}[name]
+            return replace(stored, name=name)
+        case "boolean" if container not in ("csv", "tsv"):
+            # The spelling of flags only matters in text files.
+            return replace(stored, name="boolean" if pandas and column.nullable else "bool")
+        case "date" if pandas:
+            return PhysicalType("datetime", "datetime64[us]")
+    return stored
 
 
 def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
@@ -29,8 +59,8 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
         physical: Type of the original; None if it had no such column.
 
     Returns:
-        The column with `physical`; the column as it is where that type cannot hold its values, for instance
-        fractions for integers. A number written with a fixed count of decimals becomes exactly that decimal.
+        The column with the type `physical`, or unchanged if that type cannot hold its values, such as fractions in an
+        integer type. A number with a fixed number of decimals becomes exactly that decimal.
     """
     if physical is None:
         return column
@@ -78,7 +108,7 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None
 
 
 def _texts(column: RawColumn) -> list[str]:
-    """Return values as text files hold them, anything where missing."""
+    """Return values as written in text files, with arbitrary text for missing cells."""
     true, slash, false = column.physical.name.partition("/")
     if column.physical.kind == "boolean":
         true, false = (true, false) if slash else ("true", "false")
@@ -87,7 +117,7 @@ def _texts(column: RawColumn) -> list[str]:
 
 
 def _from_texts(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
-    """Return texts as the numbers or flags that they write; None if one of them writes none."""
+    """Parse texts as numbers or flags; None if one of them is neither."""
     distinct = {text: _meant(text, physical.kind) for text in {*column.values[~column.missing].tolist()}}
     if None in distinct.values():
         return None
@@ -107,7 +137,7 @@ def _meant(text: str, kind: PhysicalKind) -> int | float | None:
 
 
 def as_number(text: str) -> int | float | None:
-    """Return the number that a text writes as Python does; None if it does not."""
+    """Return the number whose Python form is this text; None if there is none."""
     if _WHOLE.fullmatch(text):
         return int(text) if len(text) <= _MOST_DIGITS else None
     try:
@@ -119,7 +149,7 @@ def as_number(text: str) -> int | float | None:
 
 def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
     known: list[Any] = np.where(column.missing, 0, column.values).tolist()
-    # The shortest text of a float is the decimal that it stands for.
+    # The shortest text of a float is the decimal that it represents.
     decimals = [Decimal(repr(v)) if isinstance(v, float) else Decimal(v) for v in known]
     if not all(d.is_finite() for d in decimals):
         return None
@@ -131,7 +161,7 @@ def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
 
 
 def round_to(value: Decimal, unit: Decimal) -> Decimal | None:
-    """Round to a multiple of a power of ten, whatever the precision; None if even 76 digits are too few."""
+    """Round to a multiple of a power of ten, at any precision; None if even 76 digits are too few."""
     from decimal import Context, InvalidOperation
 
     try:
@@ -154,3 +184,10 @@ def as_integers(column: RawColumn, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return values of an integer type, zero where missing."""
     zero = column.values.dtype.type(0)
     return sliced(column, narrowest(column, dtype), lambda part: np.where(part.missing, zero, part.values))
+
+
+def held_unit(column: RawColumn, unit: str) -> str:
+    """Return a unit of time if it can hold the column's present values in 64 bits, else "us"."""
+    present = column.values[~column.missing]
+    beyond = unit == "ns" and present.size and np.abs(present).max() > np.iinfo(np.int64).max // 1000
+    return "us" if beyond else unit

@@ -1,13 +1,12 @@
-"""Tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and what narwhals knows besides.
+"""Convert tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and others through narwhals.
 
-No library is imported unless such a table was given. The index of a pandas data frame is not part of
-the table; if it has a name, a warning says so.
+A library is imported only if one of its tables was given. The index of a pandas data frame is not part of the
+table; if it has a name, a warning says so.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +16,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
 from syntabula.table.frames.slices import CELLS_AT_ONCE
-from syntabula.table.raw import Container, Origin, RawColumn, RawTable
+from syntabula.table.raw import Container, Origin, RawColumn, RawTable, check_names
 
 _LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
 _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"
@@ -26,10 +25,10 @@ _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or th
 def from_frame(frame: Any) -> RawTable:
     """Read a table in memory, every value exactly.
 
-    Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
-    to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which is read cell by cell where a schema declares it (see `untyped`), and not at all elsewhere. Text
-    that is not valid Unicode is unreadable, cell by cell.
+    None, NaN, pandas.NA and NaT are missing; the empty string is not. Infinite numbers stay. Times are kept to the
+    microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, have the kind "other",
+    which is read cell by cell if a schema declares the column (see `retyping`), and otherwise not at all. Each cell of
+    text that is not valid Unicode is unreadable.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
@@ -39,7 +38,7 @@ def from_frame(frame: Any) -> RawTable:
         The table.
 
     Raises:
-        DataError: If it is no such table, has no columns, repeats a column name, or has a name that is not text.
+        DataError: If it is not such a table, has no columns, repeats a column name, or has a name that is not text.
         ResourceError: If there is too little memory for it.
     """
     with memory_for("read the table"):
@@ -67,29 +66,11 @@ def _from_any(frame: Any) -> RawTable:
     except (DataError, MissingExtraError):
         raise
     except Exception as error:
-        # Whatever the library says may quote a cell.
+        # The library's own message may quote a cell.
         raise DataError(
             f"the table cannot be read ({type(error).__name__} from its library); check that it can be "
             "computed and converted, or write it to a Parquet file and give its path"
         ) from None
-
-
-def check_names(names: Iterable[Any]) -> None:
-    """Refuse tables without columns, repeated names and names that are not text; raises DataError."""
-    listed = list(names)
-    if not listed:
-        raise DataError("the table has no columns")
-    if any(not isinstance(name, str) for name in listed):
-        kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
-        raise DataError(
-            f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
-            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
-        )
-    if twice := [name for name, count in Counter(listed).items() if count > 1]:
-        raise DataError(
-            f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
-            "all but one"
-        )
 
 
 def _table(columns: dict[str, RawColumn], n_rows: int, container: Container) -> RawTable:
@@ -103,7 +84,7 @@ def _from_pandas(frame: Any) -> RawTable:
     if named := [name for name in frame.index.names if name is not None]:
         warn_caller(
             CoercionWarning(
-                f"the frame's index {', '.join(map(repr, named))} is no column and is left out; frame.reset_index() "
+                f"the frame's index {', '.join(map(repr, named))} is not a column and is left out; frame.reset_index() "
                 "makes it one, and frame.reset_index(drop=True) drops it without this warning"
             )
         )
@@ -118,7 +99,7 @@ def _from_polars(frame: Any) -> RawTable:
 
 
 def _from_arrow(table: Any) -> RawTable:
-    from syntabula.table.frames.arrow_columns import read_chunks
+    from syntabula.table.frames.arrow_tables import read_chunks
 
     check_names(table.column_names)
     pairs = zip(table.column_names, table.columns, strict=True)
@@ -126,8 +107,7 @@ def _from_arrow(table: Any) -> RawTable:
 
 
 def _from_relation(relation: Any) -> RawTable:
-    from syntabula.table.frames.duckdb_columns import read_relation
-    from syntabula.table.interrupts import is_interrupt
+    from syntabula.table.database import is_interrupt, read_relation
 
     check_names(relation.columns)
     try:
@@ -161,15 +141,15 @@ def to_frame(
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> Any:
-    """Make a table of the kind and the types of the original.
+    """Make a table of the original's kind and types.
 
-    Where the original type cannot hold the values, the next wider one is used: see `make_series` of each
-    library. Values of a wrong kind altogether, such as running numbers for a text identifier, keep their own.
+    If the original type cannot hold the values, the next wider one is used: see `make_series` of each library. Values
+    of an entirely different kind, such as running numbers for a text identifier, keep their own type.
 
     Args:
         columns: Columns in order.
         origin: Kind of table and types of its columns.
-        categories: Categories of columns that are stored as such; those that occur, if not given.
+        categories: Categories of columns that are stored as categories; by default those that occur.
 
     Returns:
         A pandas or polars DataFrame or a pyarrow Table; for a table read from a file the first of these whose
@@ -186,7 +166,7 @@ def to_frame(
 
         pandas = require("pandas", "pandas")
         series = {n: pandas_columns.make_series(c, known.get(n)) for n, c in typed.items()}
-        # Pandas would copy all columns of one type in one call, which no interrupt stops; a few rows are better together.
+        # pandas would copy all columns of one type in one call, which no interrupt stops; few rows are faster together.
         long = any(column.missing.size > CELLS_AT_ONCE for column in typed.values())
         return pandas.DataFrame(series, copy=False if long else None)
     if container == "polars":
@@ -194,16 +174,16 @@ def to_frame(
 
         polars = require("polars", "polars")
         return polars.DataFrame([polars_columns.make_series(n, c, known.get(n)) for n, c in typed.items()])
-    from syntabula.table.frames.arrow_columns import make_array
+    from syntabula.table.frames.arrow_tables import make_array
 
     return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
 
 
 def frame_library(container: Container) -> Container:
-    """Return the library of a table in memory: of one from a file, the first that is installed.
+    """Return the library of a table in memory; for a table from a file, the first that is installed.
 
     Raises:
-        MissingExtraError: If none is.
+        MissingExtraError: If none is installed.
     """
     if container in _LIBRARIES:
         return container

@@ -1,4 +1,4 @@
-"""Columns of pandas data frames to raw columns and back, type by type."""
+"""Convert columns of pandas data frames to raw columns and back, type by type."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.errors import SchemaError
-from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import (
     column_from_objects,
+    in_microseconds,
     is_missing,
     object_array,
     text_column,
@@ -34,7 +35,7 @@ def read_series(name: str, series: Any) -> RawColumn:
     pandas = require("pandas", "pandas")
     dtype = series.dtype
     if isinstance(dtype, pandas.ArrowDtype):
-        from syntabula.table.frames.arrow_columns import read_chunks
+        from syntabula.table.frames.arrow_tables import read_chunks
 
         column = read_chunks(name, require("pyarrow", "arrow").chunked_array(series.array.__arrow_array__()))
         return _renamed(column, str(dtype))
@@ -58,7 +59,7 @@ def _gaps(series: Any) -> NDArray[np.bool_]:
     try:
         gaps: NDArray[np.bool_] = series.isna().to_numpy(dtype=np.bool_)
     except ArithmeticError:
-        # A signalling NaN of `decimal` is not compared with anything, as pandas tries to.
+        # A signalling NaN of `decimal` cannot be compared, which pandas tries.
         pandas = require("pandas", "pandas")
         kinds = (type(pandas.NaT), type(pandas.NA))
         cells = series.to_numpy(dtype=object)
@@ -84,7 +85,7 @@ def _read_plain(series: Any, missing: NDArray[np.bool_], printed: str) -> RawCol
 
 
 def _filled(series: Any, dtype: Any) -> NDArray[Any]:
-    """Return values without gaps, so that integers never pass through floats."""
+    """Return values with gaps filled, so that integers never pass through floats."""
     mask = getattr(series.array, "_mask", None)
     source = series if mask is None else series.fillna(series.dtype.type(0))
     array: NDArray[Any] = source.to_numpy(dtype=dtype)
@@ -115,10 +116,8 @@ def _renamed(column: RawColumn, printed: str) -> RawColumn:
 def _times(values: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
     """Return whole microseconds, rounded down."""
     unit, count = np.datetime_data(values.dtype)
-    numbers = values.view(np.int64) * count
-    per_unit = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}[unit]
-    scaled = np.where(missing, 0, numbers) * per_unit
-    return RawColumn(scaled // 1000 if unit == "ns" else scaled, missing, physical)
+    numbers = np.where(missing, 0, values.view(np.int64) * count)
+    return RawColumn(in_microseconds(numbers, unit), missing, physical)
 
 
 def _string_name(dtype: Any) -> str:
@@ -128,10 +127,10 @@ def _string_name(dtype: Any) -> str:
 
 
 def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
-    """Return a column as something a pandas data frame takes, of the physical type where that can hold it.
+    """Return a column in a form that pandas data frames accept, of the physical type if that can hold it.
 
-    What pandas cannot hold it widens as pandas does itself: plain integers with missing cells become float64,
-    or Int64 beyond 2**53; plain booleans with missing cells become objects.
+    Types that cannot hold the values are widened as pandas does: plain integers with missing cells become float64, or
+    Int64 beyond 2**53; plain booleans with missing cells become objects.
     """
     name = column.physical.name
     if name.startswith("category"):
@@ -157,12 +156,12 @@ def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
 
 
 def _objects(column: RawColumn) -> Any:
-    # Said outright, or else pandas turns objects such as datetimes into a type of its own.
+    # Without an explicit dtype, pandas converts objects such as datetimes to its own type.
     return require("pandas", "pandas").Series(to_objects(column), dtype=object)
 
 
 def _make_arrow(column: RawColumn) -> Any:
-    from syntabula.table.frames.arrow_columns import make_array, parse_type
+    from syntabula.table.frames.arrow_tables import make_array, parse_type
 
     pandas, name = require("pandas", "pandas"), column.physical.name.removesuffix("[pyarrow]")
     if parse_type(name) is None:
@@ -245,7 +244,7 @@ def _make_text(column: RawColumn) -> Any:
 
 
 def _text_series(column: RawColumn, dtype: Any) -> Any:
-    """Return texts as a series, made in slices: pandas takes them in calls that no interrupt stops."""
+    """Return texts as a series, made in slices, because no interrupt stops a call of pandas."""
     pandas = require("pandas", "pandas")
     parts = [
         pandas.Series(to_objects(part), dtype=dtype).where(~part.missing, None) for part in parts_of(column)
@@ -262,11 +261,7 @@ def _make_times(column: RawColumn) -> Any:
     pandas = require("pandas", "pandas")
     matched = _TIMES.fullmatch(column.physical.name)
     family = "datetime64" if column.physical.kind == "datetime" else "timedelta64"
-    unit = matched[2] if matched else "us"
-    if unit == "ns":
-        present = column.values[~column.missing]
-        fits = not present.size or np.abs(present).max() < np.iinfo(np.int64).max // 1000
-        unit = "ns" if fits else "us"
+    unit = held_unit(column, matched[2] if matched else "us")
     none = np.iinfo(np.int64).min
     series = pandas.Series(
         sliced(
@@ -282,5 +277,5 @@ def _make_times(column: RawColumn) -> Any:
         return series.dt.tz_localize("UTC").dt.tz_convert(zone)
     except (LookupError, ValueError):
         raise SchemaError(
-            "the time zone of a column is not known here; state another in the schema"
+            "the time zone of a column is unknown on this machine; declare another timezone in the schema"
         ) from None

@@ -1,4 +1,4 @@
-"""Columns of polars data frames to raw columns and back, type by type."""
+"""Convert columns of polars data frames to raw columns and back, type by type."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.table.frames.conform import as_integers
-from syntabula.table.frames.object_columns import object_array, to_objects, whole_decimals
+from syntabula.table.frames.conform import as_integers, held_unit
+from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects, whole_decimals
 from syntabula.table.frames.slices import slices
 from syntabula.table.raw import PhysicalType, RawColumn
 
@@ -46,15 +46,15 @@ def read_series(series: Any) -> RawColumn:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))
     if dtype == polars.Datetime:
         physical = PhysicalType("datetime", printed, timezone=dtype.time_zone)
-        return RawColumn(_in_microseconds(_physical(series), dtype.time_unit), missing, physical)
+        return RawColumn(in_microseconds(_physical(series), dtype.time_unit), missing, physical)
     if dtype == polars.Duration:
-        values = _in_microseconds(_physical(series), dtype.time_unit)
+        values = in_microseconds(_physical(series), dtype.time_unit)
         return RawColumn(values, missing, PhysicalType("duration", printed))
     return RawColumn(object_array(series.to_list()), missing, PhysicalType("other", printed))
 
 
 def _printed(dtype: Any) -> str:
-    """Return a type's name without the categories that an enumeration prints."""
+    """Return a type's name, without the categories of an enumeration."""
     text = str(dtype)
     return text.partition("(")[0] if text.startswith(("Enum", "Categorical")) else text
 
@@ -64,12 +64,8 @@ def _physical(series: Any) -> NDArray[Any]:
     return array
 
 
-def _in_microseconds(values: NDArray[Any], unit: str) -> NDArray[Any]:
-    return values * 1000 if unit == "ms" else values // 1000 if unit == "ns" else values
-
-
 def make_series(name: str, column: RawColumn, categories: Sequence[Any] | None) -> Any:
-    """Return a column as a polars series, of the physical type where that can hold it."""
+    """Return a column as a polars series, of the physical type if that can hold it."""
     polars = require("polars", "polars")
     printed = column.physical.name
     match column.physical.kind:
@@ -119,10 +115,7 @@ def _text_type(column: RawColumn, categories: Sequence[Any] | None) -> Any:
 def _make_times(name: str, column: RawColumn) -> Any:
     polars = require("polars", "polars")
     matched = _TIME_UNIT.search(column.physical.name)
-    unit = matched[1] if matched else "us"
-    present = column.values[~column.missing]
-    if unit == "ns" and present.size and np.abs(present).max() >= np.iinfo(np.int64).max // 1000:
-        unit = "us"
+    unit = held_unit(column, matched[1] if matched else "us")
     values = polars.Series(name, np.where(column.missing, 0, column.values))
     if column.physical.kind == "duration":
         times = values.cast(polars.Duration("us")).cast(polars.Duration(unit))

@@ -1,30 +1,30 @@
-"""The kinds of columns: what a schema may say about one column."""
+"""The kinds of columns that a schema can declare, except numbers and times."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.column_base import (
-    BIN_COUNT,
     FLAG,
+    LABEL_TYPES,
     ColumnBase,
+    Label,
+    Ordered,
     Provenance,
     declare,
+    integers_to,
     left_out,
-    require_order,
+    plain_label,
+    type_of,
     unless,
 )
-from syntabula.table.schema.declared_values import LABEL_TYPES, Label, plain_bound, plain_label, type_of
+from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
-
-if TYPE_CHECKING:
-    from syntabula.table.raw import PhysicalType
 
 __all__ = [
     "COLUMN_TYPES",
@@ -41,6 +41,7 @@ __all__ = [
     "Identifier",
     "Label",
     "Numeric",
+    "Ordered",
     "Provenance",
     "Resolution",
     "time_zone",
@@ -48,73 +49,6 @@ __all__ = [
 ]
 
 MAX_CATEGORIES = 10_000_000
-MAX_DECIMALS = 15
-MAX_GRID = 2**50
-"""Largest grid point of a decimal column: x * 10**decimals then rounds back to the same point in float64."""
-
-
-@dataclass(frozen=True)
-class Numeric(ColumnBase):
-    """Numbers between two bounds, both included; others count as the nearest bound.
-
-    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000 where no other exists,
-    are categorical.
-
-    Attributes:
-        lower: Lower bound. Integers are kept exactly, up to 64 bits.
-        upper: Upper bound; may equal the lower one (a constant).
-        integer: Whether values are whole numbers.
-        decimals: Number of decimal places of values that are not whole; None for any.
-        bins: Number of bins, where the codec's default does not suit.
-
-    Raises:
-        SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
-    """
-
-    kind: ClassVar[str] = "numeric"
-    lower: int | float
-    upper: int | float
-    _: KW_ONLY
-    integer: bool = False
-    decimals: int | None = None
-    bins: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
-        for side in ("lower", "upper"):
-            object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
-        require_order(self.lower <= self.upper)
-        if self.integer:
-            # Each of them may fit one that the other does not.
-            integer_dtype(int(self.lower), int(self.upper))
-        if self.decimals is not None:
-            self._check_decimals(self.decimals)
-
-    def _check_decimals(self, decimals: int) -> None:
-        if self.integer:
-            raise SchemaError("integer columns have no decimals; drop one of the two")
-        low, high = self._decimal_grid(decimals)
-        if low > high:
-            raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
-        if max(abs(low), abs(high)) > MAX_GRID:
-            raise SchemaError(
-                "bounds this large cannot keep that many decimals exactly; allow fewer decimals"
-            )
-
-    def _decimal_grid(self, decimals: int) -> tuple[int, int]:
-        low, high = (Decimal(repr(b)).scaleb(decimals) for b in (self.lower, self.upper))
-        return math.ceil(low), math.floor(high)
-
-    def grid(self) -> tuple[int, int] | None:
-        """First and last grid point, in units of 10**-decimals; None for numbers of any precision."""
-        if self.integer:
-            return int(self.lower), int(self.upper)
-        return None if self.decimals is None else self._decimal_grid(self.decimals)
-
-    def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as numbers; None if it can."""
-        return unless(physical, {"integer", "float", "decimal"}, self.kind)
 
 
 @dataclass(frozen=True)
@@ -123,11 +57,11 @@ class Categorical(ColumnBase):
 
     Attributes:
         categories: Distinct values, all text, all integers, all floats or all booleans.
-        open: Whether unlisted values have a category of their own.
-        other_label: How that category is written; of the same type as the categories and not one of them.
+        open: Whether unlisted values share a category of their own.
+        other_label: Label of that category; of the same type as the categories and not one of them.
 
     Raises:
-        SchemaError: If categories are none, too many, repeated, of mixed type, or not valid Unicode.
+        SchemaError: If there are no categories or too many, or they are repeated, of mixed type, or not valid Unicode.
     """
 
     kind: ClassVar[str] = "categorical"
@@ -149,7 +83,7 @@ class Categorical(ColumnBase):
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
             mixed = ", ".join(word for kind, word in LABEL_TYPES.items() if kind in kinds)
-            raise SchemaError(f"categories mix {mixed}; make all of them of one type, in quotes for text")
+            raise SchemaError(f"categories mix {mixed}; give all of them one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
         if self.open:
@@ -158,7 +92,7 @@ class Categorical(ColumnBase):
             self._check_width()
 
     def _check_width(self) -> None:
-        every = [int(label) for label in (*self.categories, *([self.other_label] if self.open else []))]
+        every = [int(label) for label in self.labels]
         try:
             integer_dtype(min(every), max(every))
         except SchemaError:
@@ -170,18 +104,39 @@ class Categorical(ColumnBase):
         other = plain_label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
-            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, as the categories are")
+            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, like the categories")
         if other in set(self.categories):
-            raise SchemaError("other_label is a category already; choose another one")
+            raise SchemaError("other_label is already a category; choose another label")
 
     @property
     def label_type(self) -> type[Label]:
         """Type of all categories: str, int, float or bool."""
         return type(self.categories[0])
 
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Label of every code except missing."""
+        return (*self.categories, self.other_label) if self.open else self.categories
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes but missing."""
+        return len(self.categories) + self.open
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Stored type of the labels if the source has none."""
+        if self.label_type is int:
+            return integers_to(max(map(int, self.labels)))
+        return {
+            str: PhysicalType("text", "VARCHAR"),
+            bool: PhysicalType("boolean", "BOOLEAN"),
+            float: PhysicalType("float", "DOUBLE"),
+        }[self.label_type]
+
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot hold the categories; None if it can."""
-        # pandas turns integers into floats as soon as one is missing.
+        """Say why a column of this stored type cannot hold the categories; None if it can."""
+        # pandas turns integers into floats if one is missing.
         allowed: dict[type[Label], set[str]] = {
             str: {"text"},
             int: {"integer", "float", "decimal"},
@@ -194,7 +149,7 @@ class Categorical(ColumnBase):
 
 
 SPELLINGS = ("true/false", "True/False", "TRUE/FALSE", "t/f", "yes/no", "Yes/No", "y/n", "Y/N", "1/0")
-"""How text may write true and false."""
+"""The spellings of true and false in text."""
 
 
 @dataclass(frozen=True)
@@ -202,10 +157,10 @@ class Boolean(ColumnBase):
     """True or false.
 
     Attributes:
-        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of these are read.
+        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of them can be read.
 
     Raises:
-        SchemaError: If the spelling is another one.
+        SchemaError: If the spelling is not one of them.
     """
 
     kind: ClassVar[str] = "boolean"
@@ -220,20 +175,30 @@ class Boolean(ColumnBase):
                 f"{shown(self.spelling)}"
             )
 
+    @property
+    def n_values(self) -> int:
+        """Number of codes but missing."""
+        return 2
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Stored type of flags if the source has none; its name is their spelling, unless that is true and false."""
+        return PhysicalType("boolean", "BOOLEAN" if self.spelling == SPELLINGS[0] else self.spelling)
+
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as true or false; None if it can."""
+        """Say why a column of this stored type cannot be read as true or false; None if it can."""
         return unless(physical, {"boolean"}, self.kind)
 
 
 @dataclass(frozen=True)
 class Identifier(ColumnBase):
-    """Values that name a record, or free text: never learned, made anew as running numbers.
+    """Values that name a record, or free text: never learned, but made anew as running numbers.
 
-    Where they may be missing, it is learned which are, as of any other column.
+    If it is nullable, the model learns which cells are missing, as for any other column.
 
     Attributes:
         prefix: Text before each number.
-        width: Number of digits that numbers are padded to with zeros; None for none.
+        width: Number of digits to which numbers are padded with zeros; None for no padding.
         integer: Whether the new values are integers rather than text.
 
     Raises:
@@ -253,10 +218,25 @@ class Identifier(ColumnBase):
             raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
-            raise SchemaError("integer identifiers have neither prefix nor width; drop them")
+            raise SchemaError("integer identifiers cannot have a prefix or a width; drop them")
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes except missing: all present values share one."""
+        return 1
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the model learns which values are missing."""
+        return self.nullable
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Stored type of the new values if the source has none."""
+        return PhysicalType("integer", "BIGINT") if self.integer else PhysicalType("text", "VARCHAR")
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Return None: identifiers are not read, so they may be stored in any way."""
+        """Return None: identifiers are not read, so they may have any stored type."""
         return None
 
 

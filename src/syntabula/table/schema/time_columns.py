@@ -1,4 +1,4 @@
-"""Columns of days and of points in time."""
+"""Columns of days and of times."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import datetime as dt
 import re
 import zoneinfo
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula._arguments import one_of, shown
 from syntabula.errors import SchemaError
+from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
-    ColumnBase,
+    Ordered,
+    clip_integers,
     declare,
     require_order,
     unless,
 )
-
-if TYPE_CHECKING:
-    from syntabula.table.raw import PhysicalType
 
 Resolution = Literal["day", "hour", "minute", "second", "millisecond", "microsecond"]
 
@@ -33,20 +34,23 @@ MICROSECONDS: dict[str, int] = {
     "millisecond": 1_000,
     "microsecond": 1,
 }
-"""Length of each resolution in microseconds."""
+"""Length of each resolution, in microseconds."""
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
+_DAY_WRITTEN = len("2020-01-31")
 _OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")
 
 
 @dataclass(frozen=True)
-class Date(ColumnBase):
+class Date(Ordered):
     """Calendar days between two days, both included.
 
     Attributes:
         lower: First day.
         upper: Last day.
-        bins: Number of bins, where the codec's default does not suit.
+        bins: Number of bins, to override the codec's default.
 
     Raises:
         SchemaError: If bounds are reversed or not dates.
@@ -74,22 +78,54 @@ class Date(ColumnBase):
         return (self.lower - epoch).days, (self.upper - epoch).days
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as days; None if it can."""
+        """Say why a column of this stored type cannot be read as days; None if it can."""
         if physical.kind == "datetime" and physical.timezone is not None:
             return "is stored with a time zone but declared date; declare it datetime with a timezone"
         return unless(physical, {"date", "datetime"}, self.kind)
 
+    @property
+    def in_words(self) -> str:
+        """What its values are."""
+        return "a day"
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Stored type of days if the source has none."""
+        return PhysicalType("date", "DATE")
+
+    def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
+        """Return days or times as days since 1970-01-01, and how many were clipped; see `Ordered.points`."""
+        days = values if kind == "date" else values // MICROSECONDS["day"]
+        return *clip_integers(days, *self.grid()), 0
+
+    def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
+        """Return days at points, and their type."""
+        return points, PhysicalType("date", "date")
+
+    def written(self, value: object) -> tuple[Fraction, Fraction]:
+        """Return the point of a date, a midnight without a zone, or ISO 8601 text, twice; see `Ordered.written`."""
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value)
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is not None or value.time() != dt.time():
+                raise ValueError
+            value = value.date()
+        if not isinstance(value, dt.date):
+            raise TypeError
+        day = Fraction((value - _EPOCH.date()).days)
+        return day, day
+
 
 @dataclass(frozen=True)
-class Datetime(ColumnBase):
+class Datetime(Ordered):
     """Points in time between two bounds, both included, on a grid of the given resolution.
 
     Attributes:
         lower: First point in time. Without a zone of its own it is read in `timezone`.
         upper: Last point in time.
-        timezone: Name of the zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
-        resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC where there is a zone).
-        bins: Number of bins, where the codec's default does not suit.
+        timezone: Time zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
+        resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC if there is a zone).
+        bins: Number of bins, to override the codec's default.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, or no grid point lies
@@ -112,6 +148,10 @@ class Datetime(ColumnBase):
             if not isinstance(moment, dt.datetime):
                 raise SchemaError(f"{side} must be a day with a time of day, such as a datetime.datetime")
             object.__setattr__(self, side, moment)
+        if self.timezone is not None:
+            time_zone(self.timezone)
+        elif self.lower.tzinfo is not None or self.upper.tzinfo is not None:
+            raise SchemaError("the bounds have a time zone but the column has none; state timezone")
         low, high = self.bounds()
         require_order(low <= high)
         first, last = self.grid()
@@ -119,15 +159,8 @@ class Datetime(ColumnBase):
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
 
     def bounds(self) -> tuple[int, int]:
-        """Both bounds in microseconds since 1970-01-01, in UTC where there is a zone."""
-        zone = dt.UTC if self.timezone is None else time_zone(self.timezone)
-        return self._microseconds(self.lower, zone), self._microseconds(self.upper, zone)
-
-    def _microseconds(self, bound: dt.datetime, zone: dt.tzinfo) -> int:
-        if self.timezone is None and bound.tzinfo is not None:
-            raise SchemaError("the bounds have a time zone but the column has none; state timezone")
-        aware = bound if bound.tzinfo is not None else bound.replace(tzinfo=zone)
-        return (aware - _EPOCH) // dt.timedelta(microseconds=1)
+        """Both bounds in microseconds since 1970-01-01, in UTC if there is a zone."""
+        return microseconds(self._in_zone(self.lower)), microseconds(self._in_zone(self.upper))
 
     def grid(self) -> tuple[int, int]:
         """First and last grid point, in units of the resolution since 1970-01-01."""
@@ -136,15 +169,73 @@ class Datetime(ColumnBase):
         return -(-low // unit), high // unit
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as points in time; None if it can."""
+        """Say why a column of this stored type cannot be read as times; None if it can."""
         if physical.kind == "datetime" and (physical.timezone is None) != (self.timezone is None):
             stored, remedy = ("without", "drop") if physical.timezone is None else ("with", "state")
-            return f"is stored {stored} a time zone, unlike declared; {remedy} timezone in the schema"
+            return f"is stored {stored} a time zone, unlike its declaration; {remedy} timezone in the schema"
         return unless(physical, {"datetime"}, self.kind)
+
+    @property
+    def stored(self) -> PhysicalType:
+        """Stored type of times if the source has none."""
+        if self.timezone is None:
+            return PhysicalType("datetime", "TIMESTAMP")
+        return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=self.timezone)
+
+    @property
+    def in_words(self) -> str:
+        """What its values are."""
+        return f"a time {'without' if self.timezone is None else 'with'} a zone, or a day"
+
+    @property
+    def grain(self) -> str:
+        """How far points lie apart, in words."""
+        return f" by the {self.resolution}"
+
+    def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
+        """Return the points of times, and how many were clipped; see `Ordered.points`."""
+        inside, clipped = clip_integers(values, *self.bounds())
+        return clip_integers(inside // MICROSECONDS[self.resolution], *self.grid())[0], clipped, 0
+
+    def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
+        """Return times at points, and their type."""
+        name = "datetime64[us]" if self.timezone is None else f"datetime64[us, {self.timezone}]"
+        return points * MICROSECONDS[self.resolution], PhysicalType("datetime", name, timezone=self.timezone)
+
+    def written(self, value: object) -> tuple[Fraction, Fraction]:
+        """Return the first and the last point of a datetime (a single point), of a date (the whole day), or of text.
+
+        Text must be in ISO 8601. Times without a zone are read in the column's zone. See `Ordered.written`.
+        """
+        if isinstance(value, str):
+            text = value.strip()
+            is_day = len(text) == _DAY_WRITTEN
+            value = dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
+        unit = MICROSECONDS[self.resolution]
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is not None and self.timezone is None:
+                raise ValueError
+            moment = Fraction(microseconds(self._in_zone(value)), unit)
+            return moment, moment
+        if not isinstance(value, dt.date):
+            raise TypeError
+        days = (value, value + dt.timedelta(days=1))
+        first, after = (microseconds(self._in_zone(dt.datetime.combine(d, dt.time()))) for d in days)
+        return Fraction(first, unit), Fraction(after - 1, unit)
+
+    def _in_zone(self, moment: dt.datetime) -> dt.datetime:
+        if moment.tzinfo is not None or self.timezone is None:
+            return moment
+        return moment.replace(tzinfo=time_zone(self.timezone))
+
+
+def microseconds(moment: dt.datetime) -> int:
+    """Return microseconds since 1970-01-01, in wall-clock time, or in UTC if the moment has a zone."""
+    return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
 
 
 def _plain(bound: object) -> object:
-    """Return a day or time of numpy or pandas as Python's own; None for one that is missing."""
+    """Return a numpy or pandas day or time as Python's own; None for a missing one."""
     if isinstance(bound, np.datetime64):
         day = bound.dtype == np.dtype("datetime64[D]")
         return None if np.isnat(bound) else bound.astype("datetime64[D]" if day else "datetime64[us]").item()
@@ -154,7 +245,7 @@ def _plain(bound: object) -> object:
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """Return a time zone by its name or offset; raises SchemaError if it is unknown here."""
+    """Return a time zone by its name or offset; raises SchemaError if it is unknown on this machine."""
     if isinstance(name, str) and (match := _OFFSET.fullmatch(name)):
         minutes = int(match[2]) * 60 + int(match[3])
         if minutes < 24 * 60:
@@ -165,5 +256,5 @@ def time_zone(name: str) -> dt.tzinfo:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise SchemaError(
-            f"timezone {shown(name)} is not known here; give a name such as 'Europe/Paris' or '+02:00'"
+            f"timezone {shown(name)} is unknown on this machine; give a name such as 'Europe/Paris' or '+02:00'"
         ) from None

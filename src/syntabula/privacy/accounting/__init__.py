@@ -1,1 +1,0 @@
-"""What recorded events cost, and how costs convert to (epsilon, delta)."""

@@ -1,0 +1,174 @@
+"""Encodes the values of one column, each independently and without failure, and decodes the codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.spread import Spread, normal_within, uniform_within
+from syntabula.bins.uniform import Bins, integer_dtype
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Identifier, Label, Ordered
+
+
+@dataclass(frozen=True, eq=False)
+class ReadColumn:
+    """A column's codes [n], arbitrary where not valid, its counts of coercions, and whether no cell could be read."""
+
+    codes: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    counts: dict[str, int]
+    none_fits: bool
+
+
+def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColumn:
+    """Encode one column; never fails on a column stored in a type that its kind can read.
+
+    Args:
+        column: Its declaration.
+        raw: The column as read [n].
+        bins: Its bins if it is ordered, else None.
+    """
+    present = _present(raw)
+    unreadable = np.zeros_like(present) if raw.unreadable is None else raw.unreadable
+    if isinstance(column, Identifier):
+        # Something is written there, so the cell is not missing.
+        present, unreadable = present | unreadable, np.zeros_like(present)
+    values = raw.values[present] if not present.all() else raw.values
+    n_unreadable = int(unreadable.sum())
+    counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
+    # A cell that cannot be read as a label counts as unlisted.
+    counts["unknown" if isinstance(column, Categorical) else "unreadable"] = n_unreadable
+    known: NDArray[np.bool_] | None = None
+    if bins is not None:
+        assert isinstance(column, Ordered)
+        points, clipped, rounded = column.points(values, raw.physical.kind)
+        counts |= {"clipped": clipped, "rounded": rounded}
+        found = bins.codes(points)
+    elif isinstance(column, Categorical):
+        if column.label_type is float and raw.physical.kind == "decimal":
+            values = values.astype(np.float64)
+        found = _look_up(column.labels, values)
+        known = found >= 0
+        counts["unknown"] += int(known.size - known.sum())
+        if column.open:
+            found[~known] = column.n_values - 1
+            known = None
+    elif isinstance(column, Identifier):
+        found = np.zeros(values.size, dtype=np.int64)
+    else:
+        found = values.astype(np.int64)
+    codes = np.full(raw.missing.size, column.n_codes(bins) - 1, dtype=np.int64)
+    if known is not None and not known.all():
+        present[present] = known
+        found = found[known]
+    codes[present] = found
+    if isinstance(column, Categorical) and column.open:
+        codes[unreadable] = column.n_values - 1
+        present |= unreadable
+    n_strange = counts.get("unknown", 0) + counts.get("unreadable", 0)
+    none_fits = 0 < n_strange == n_unreadable + int(values.size)
+    return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts, none_fits)
+
+
+def ordered_points(column: Ordered, raw: RawColumn) -> tuple[NDArray[Any], int]:
+    """Return the present values of an ordered column as points of its domain, and the number of missing cells.
+
+    Args:
+        column: Declares the grid and the bounds; values outside are clipped to the nearest bound.
+        raw: The column as read.
+
+    Returns:
+        [n] grid points as 64-bit integers, or float64 if the column has no grid; number of missing cells.
+    """
+    present = _present(raw)
+    points, _, _ = column.points(raw.values[present], raw.physical.kind)
+    return points, int(present.size - present.sum())
+
+
+def _present(raw: RawColumn) -> NDArray[np.bool_]:
+    """Return which cells hold a value; NaN is not a value."""
+    present = ~raw.missing
+    if raw.physical.kind == "float":
+        present &= ~np.isnan(raw.values)
+    elif raw.physical.kind == "decimal":
+        present &= np.fromiter((not isinstance(v, Decimal) or not v.is_nan() for v in raw.values), np.bool_)
+    return present
+
+
+def _look_up(labels: tuple[Label, ...], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the position of each value in the labels, or -1 if it is not a label.
+
+    Python's equality is exact between integers, floats and decimals, so one dictionary serves all types.
+    """
+    position = {label: code for code, label in enumerate(labels)}
+    return np.fromiter(map(position.get, values.tolist(), repeat(-1)), np.int64, count=values.size)
+
+
+def decode_column(
+    column: Column,
+    codes: NDArray[Any],
+    bins: Bins | None,
+    spread: Spread | None,
+    rng: np.random.Generator,
+) -> RawColumn:
+    """Turn codes [n] into values of the declared kind.
+
+    Args:
+        column: Its declaration.
+        codes: Codes as `encode_column` gives them.
+        bins: Its bins if it is ordered, else None.
+        spread: How values lie within them; evenly if None.
+        rng: Source of ordinary randomness for values within bins.
+    """
+    missing = np.zeros(codes.size, dtype=np.bool_)
+    if column.nullable:
+        missing = codes == column.n_codes(bins) - 1
+    # Missing cells get a valid value, so that every array has a plain type.
+    index = np.where(missing, 0, codes).astype(np.intp)
+    if isinstance(column, Categorical):
+        return _labels(column, index, missing)
+    if isinstance(column, Boolean):
+        return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", column.spelling))
+    assert isinstance(column, Ordered)
+    assert bins is not None
+    points = normal_within(bins, spread, index, rng) if spread else uniform_within(bins, index, rng)
+    values, physical = column.values(points)
+    return RawColumn(values, missing, physical)
+
+
+def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:
+    labels = column.labels
+    if column.label_type is str:
+        array = np.empty(len(labels), dtype=object)
+        array[:] = labels
+        return RawColumn(array[index], missing, PhysicalType("text", "str"))
+    if column.label_type is bool:
+        return RawColumn(np.array(labels, dtype=np.bool_)[index], missing, PhysicalType("boolean", "bool"))
+    if column.label_type is float:
+        return RawColumn(np.array(labels, dtype=np.float64)[index], missing, PhysicalType("float", "float64"))
+    numbers = [int(v) for v in labels]
+    values = np.array(numbers, dtype=integer_dtype(min(numbers), max(numbers)))
+    return RawColumn(values[index], missing, PhysicalType("integer", str(values.dtype)))
+
+
+def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
+    """Return running numbers, written as the column declares.
+
+    Args:
+        column: The declaration.
+        missing: Which cells are missing [n].
+        first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
+    """
+    numbers = range(first_row + 1, first_row + missing.size + 1)
+    if column.integer:
+        return RawColumn(np.array(numbers, dtype=np.int64), missing, PhysicalType("integer", "int64"))
+    width = column.width or 1
+    values = np.empty(missing.size, dtype=object)
+    values[:] = [f"{column.prefix}{i:0{width}d}" for i in numbers]
+    return RawColumn(values, missing, PhysicalType("text", "str"))

@@ -1,0 +1,270 @@
+"""DuckDB as the reader and writer of files: an isolated connection, interruptible queries, and their columns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import DataError
+from syntabula.table.frames.object_columns import object_array, whole_decimals
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_LAST = 2**63 - 1
+
+
+@contextmanager
+def connection() -> Iterator[Any]:
+    """Open a database in memory that fetches no extensions and spills nothing to disk."""
+    import duckdb
+
+    settings: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        # Sensitive rows must not end up in a spill file.
+        "temp_directory": "",
+    }
+    database = duckdb.connect(":memory:", config=settings)
+    try:
+        database.execute("SET TimeZone = 'UTC'")
+        # With separate writer threads, an interrupted COPY sometimes waits for them forever (seen with DuckDB 2.0;
+        # earlier versions have no such threads).
+        with suppress(duckdb.CatalogException):
+            database.execute("SET async_threads = 0")
+        yield database
+    finally:
+        database.close()
+
+
+def in_order(database: Any) -> None:
+    """Make later statements keep the order of rows, by using one thread: one of several may overtake another.
+
+    DuckDB 2.0 changed the order in expressions over tables of more than 122,880 rows (a row group), although it
+    promises to keep it.
+    """
+    database.execute("SET threads = 1")
+
+
+def quoted(text: str) -> str:
+    """Return an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def one_file(path: str) -> str:
+    """Return the SQL string literal of a path whose characters are all taken literally."""
+    return quoted("".join(f"[{c}]" if c in "*?[" else c for c in path))
+
+
+def identifier(name: str) -> str:
+    """Return a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def read_relation(relation: Any, names: Sequence[str]) -> tuple[dict[str, RawColumn], int]:
+    """Fetch all columns of a DuckDB relation exactly.
+
+    Args:
+        relation: Relation to fetch.
+        names: Name of each column by position; DuckDB may alter names, because it ignores case.
+
+    Returns:
+        The columns, and the number of rows.
+    """
+    selected = ["count(*) OVER () AS n"] if not names else []
+    types = [str(t) for t in relation.types]
+    for i, (source, printed) in enumerate(zip(relation.columns, types, strict=True)):
+        column = identifier(source)
+        selected += [f"{_exact(column, printed)} AS v{i}", f"({column} IS NULL) AS m{i}"]
+    fetched = relation.project(", ".join(selected)).fetchnumpy()
+    columns = {}
+    for i, (name, printed) in enumerate(zip(names, types, strict=True)):
+        missing = np.ma.getdata(fetched[f"m{i}"]).astype(np.bool_)
+        columns[name] = _column(np.ma.getdata(fetched[f"v{i}"]), missing, printed)
+    return columns, next(iter(columns.values())).values.size
+
+
+def _exact(column: str, printed: str) -> str:
+    """Return the expression that brings a column over as a number or text without loss."""
+    if printed in ("BOOLEAN", "DOUBLE", "VARCHAR"):
+        return column
+    if printed in _INTEGERS:
+        return f"{column}::BIGINT"
+    if printed == "UBIGINT":
+        return column
+    if printed == "FLOAT":
+        return f"{column}::DOUBLE"
+    if printed == "DATE":
+        return f"({column} - DATE '1970-01-01')::BIGINT"
+    if printed == "INTERVAL":
+        return f"epoch_us({column})"
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
+        # Infinite times have no microseconds; as the first or last time of all they are clipped to the nearest bound.
+        ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
+        return f"coalesce(epoch_us({column}), {ends})"
+    return f"{column}::VARCHAR"
+
+
+def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    if printed in ("DOUBLE", "FLOAT"):
+        reals = np.where(missing, np.nan, values.astype(np.float64))
+        return RawColumn(reals, np.isnan(reals), PhysicalType("float", printed))
+    if printed.startswith("DECIMAL"):
+        scale = int(printed.removesuffix(")").rpartition(",")[2])
+        decimals = [
+            None if gap else Decimal(text)
+            for text, gap in zip(values.tolist(), missing.tolist(), strict=True)
+        ]
+        return RawColumn(object_array(decimals), missing, PhysicalType("decimal", printed, scale=scale))
+    if printed.startswith("ENUM"):
+        return RawColumn(values.astype(object), missing, PhysicalType("text", "ENUM"))
+    if printed in ("HUGEINT", "UHUGEINT"):
+        return whole_decimals(values.tolist(), missing, printed)
+    kind, dtype = _kind(printed)
+    zone = "UTC" if printed == "TIMESTAMP WITH TIME ZONE" else None
+    # Missing cells may hold anything, for instance the smallest integer.
+    return RawColumn(values.astype(dtype), missing, PhysicalType(kind, printed, timezone=zone))
+
+
+def _kind(printed: str) -> tuple[PhysicalKind, Any]:
+    if printed == "BOOLEAN":
+        return "boolean", np.bool_
+    if printed in _INTEGERS:
+        return "integer", np.int64
+    if printed == "UBIGINT":
+        return "integer", np.uint64
+    if printed in ("VARCHAR", "UUID"):
+        return "text", object
+    if printed == "DATE":
+        return "date", np.int64
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
+        return "datetime", np.int64
+    return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
+
+
+ResultT = TypeVar("ResultT")
+
+_LOOK_EVERY = 0.05
+"""Seconds between two attempts to stop; an attempt between two queries is lost."""
+
+
+def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
+    """Run queries so that an interrupt stops them.
+
+    In the main thread DuckDB turns some interrupts into a RuntimeError and misses others until the query ends. So the
+    work runs in its own thread, while this one waits for signals.
+
+    Args:
+        database: Connection that the work uses.
+        work: Function to run; it should do little besides its queries, because only these are stopped.
+
+    Returns:
+        The result of the work.
+
+    Raises:
+        KeyboardInterrupt: If the user interrupts; the work has ended by then. Errors of the work are raised unchanged.
+    """
+    results: list[ResultT] = []
+    errors: list[BaseException] = []
+    # Plain locks, because a second signal breaks an Event that the first one has just left.
+    begin, end = threading.Lock(), threading.Lock()
+    begin.acquire()
+    end.acquire()
+    started = stopped = finished = False
+    interrupt: KeyboardInterrupt | None = None
+
+    def run() -> None:
+        nonlocal finished
+        begin.acquire()
+        try:
+            if not stopped:
+                results.append(work())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            finished = True
+            end.release()
+
+    thread = threading.Thread(target=run, name="duckdb", daemon=True)
+    try:
+        thread.start()
+        started = True
+        begin.release()
+    except KeyboardInterrupt as error:
+        interrupt = error
+    if not started:
+        stopped = True
+        begin.release()
+    while started:
+        # A further signal changes nothing: wait again.
+        try:
+            if interrupt is not None:
+                stopped = True
+                database.interrupt()
+            if not finished:
+                # With a timeout, because some systems cannot interrupt a wait without one.
+                end.acquire(timeout=1.0 if interrupt is None else _LOOK_EVERY)
+                continue
+            # The thread must release everything: an interpreter that exits now would abort within DuckDB.
+            thread.join()
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an error of DuckDB means an interrupt, for queries on the user's own connection."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+
+
+def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
+    """Read a Parquet file exactly; return the columns and the number of rows. Raises DataError."""
+    import duckdb
+
+    with connection() as database:
+
+        def fetch() -> tuple[dict[str, RawColumn], int]:
+            described = database.execute(
+                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
+            ).fetchall()
+            names = _top_level(described)
+            check_names(names)
+            aliases = ", ".join(f"c{i}" for i in range(len(names)))
+            relation = database.sql(
+                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            )
+            return read_relation(relation, names)
+
+        try:
+            return interruptible(database, fetch)
+        except duckdb.Error:
+            raise DataError(
+                f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
+            ) from None
+
+
+def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
+    """Return the names of the root's children from a schema listed depth first."""
+    names, position = [], 1
+
+    def skip(start: int) -> int:
+        end = start + 1
+        for _ in range(described[start][1] or 0):
+            end = skip(end)
+        return end
+
+    while position < len(described):
+        names.append(str(described[position][0]))
+        position = skip(position)
+    return names

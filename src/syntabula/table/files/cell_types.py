@@ -1,0 +1,106 @@
+"""Types of undeclared text cells, inferred by rules that never change a value.
+
+Without a schema, a column has the first of these types that fits all its cells: true/false; whole numbers of at most 64
+bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64
+bits and codes such as 007 therefore stay text. White space around anything but text is ignored.
+
+If a type must be found under differential privacy, it is found from the kinds of single cells: the kind of a cell
+depends only on that cell, and no cell decides about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, stripped
+from syntabula.table.raw import PhysicalType
+
+SAMPLE_ROWS = 1000
+CELL_KINDS = ("true or false", "whole", "long whole", "real", "day", "local time", "zoned time", "text")
+"""The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits."""
+
+_SHORT = "-?(0|[1-9][0-9]{0,14})"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+_WHOLE = "-?(0|[1-9][0-9]{0,19})"
+# In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
+_REAL = (
+    r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
+    r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
+)
+_PATTERNS = {
+    "BOOLEAN": "true|false|True|False|TRUE|FALSE",
+    "BIGINT": _WHOLE,
+    "UBIGINT": _WHOLE,
+    "DOUBLE": _REAL,
+    "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "TIMESTAMP": _TIME,
+    "TIMESTAMPTZ": _TIME + "(Z|[+-][0-9]{2}(:?[0-9]{2})?)",
+}
+
+
+def types_of(database: Any, places: Sequence[int]) -> dict[int, str]:
+    """Return the types of columns of a table `written` of texts c0, c1, ...: guessed from the first rows, then verified.
+
+    Args:
+        database: Connection with the table.
+        places: Positions of the columns.
+    """
+    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
+    tests = [(i, kind) for i in places for kind in _PATTERNS]
+    fits = _proven(database, sample, tests)
+    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in places}
+    types = dict.fromkeys(places, "VARCHAR")
+    open_columns = dict(candidates)
+    while open_columns:
+        tests = [(i, kinds[0]) for i, kinds in open_columns.items() if kinds]
+        proven = _proven(database, "written", tests)
+        for i, kind in proven:
+            types[i] = kind
+        done = {i for i, _ in proven}
+        open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
+    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in places], "written")
+    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), present, strict=True)}
+
+
+def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
+    failures = []
+    for i, kind in tests:
+        cell = stripped(f"c{i}")
+        failures.append(f"count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {_reads(cell, kind)})")
+    return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
+
+
+def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ...]:
+    if not expressions:
+        return ()
+    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
+    return row
+
+
+def _reads(column: str, kind: str) -> str:
+    fits = matches(column, _PATTERNS[kind])
+    return fits if kind in ("BOOLEAN", "DOUBLE") else f"({fits} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
+
+
+def cast(column: str, kind: str) -> str:
+    """Return the SQL of the value of a cell, given its type."""
+    return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
+
+
+def kind_of(cell: str) -> str:
+    """Return the SQL of the position of a text in `CELL_KINDS`."""
+    types = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMPTZ")
+    tests = (_reads(cell, "BOOLEAN"), matches(cell, _SHORT), *(_reads(cell, kind) for kind in types))
+    cases = " ".join(f"WHEN {test} THEN {kind}" for kind, test in enumerate(tests))
+    return f"(CASE {cases} ELSE {len(tests)} END)::TINYINT"
+
+
+def found_value(column: str, physical: PhysicalType) -> str:
+    """Return the SQL of a cell's value in a type that was found; null if the cell cannot be read as this type."""
+    if physical.kind == "text":
+        return column
+    cell = stripped(column)
+    if physical.kind == "integer":
+        return f"CASE WHEN {matches(cell, NUMBER)} THEN TRY_CAST({cell} AS BIGINT) END"
+    return parsed_as(cell, physical)

@@ -1,0 +1,294 @@
+"""Delimited files: cells are read as text, and columns are typed as declared, as found, or by all of their cells.
+
+An empty cell is missing; a quoted empty cell ("") is the empty string in a column of text, and missing in every other
+column. Declared columns are typed by the rules of `declared_cells`, others by those of `cell_types`.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._memory import memory_for
+from syntabula.errors import DataError
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
+from syntabula.table.files.cell_types import cast, found_value, kind_of, types_of
+from syntabula.table.files.declared_cells import read_declared, read_written, stripped, written_cells
+from syntabula.table.files.formats import DELIMITERS, check_readable, file_format
+from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable, check_names
+from syntabula.table.schema.schema import Schema, is_whole
+
+FIRST_LINES = 100
+
+_TEXT = PhysicalType("text", "VARCHAR")
+_RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
+
+
+def read_delimited(
+    path: str, compression: str, delimiter: str | None, schema: Schema | None = None
+) -> tuple[dict[str, RawColumn], int]:
+    """Read a delimited file in UTF-8 with a header.
+
+    Args:
+        path: File to read.
+        compression: "none", "gzip" or "zstd".
+        delimiter: Character between cells; if None, chosen among , ; tab and | by the header.
+        schema: Declares the columns; the types of undeclared ones are inferred from the cells.
+
+    Returns:
+        The columns, and the number of rows.
+
+    Raises:
+        DataError: If the file is empty, repeats a name, or has a malformed line; the message names the line, never its
+            content.
+    """
+    import duckdb
+
+    with connection() as database:
+        reader = _Reader(database, path, compression)
+        try:
+            return interruptible(database, lambda: _read(reader, delimiter, schema))
+        except duckdb.Error as error:
+            raise DataError(reader.fault(str(error), delimiter)) from None
+
+
+class DelimitedFile:
+    """The cells of a delimited file, as written: each cell has a kind, but columns have no types yet.
+
+    Attributes:
+        names: Names of the columns, in order.
+        container: Format of the file.
+        n_rows: Number of rows (sensitive).
+    """
+
+    def __init__(self, database: Any, names: list[str], container: Container) -> None:
+        self._database = database
+        self.names = tuple(names)
+        self.container = container
+        self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
+
+    @property
+    def physical(self) -> dict[str, PhysicalType]:
+        """Stored type of each column: text."""
+        return dict.fromkeys(self.names, _TEXT)
+
+    def cell_kinds(self, name: str) -> NDArray[np.int64]:
+        """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
+        text = stripped(f"c{self.names.index(name)}")
+        # Each distinct text is tested once.
+        texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
+        query = f"SELECT {kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
+        with memory_for("find the types of the table's columns"):
+            counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
+        kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(kinds, numbers)
+
+    def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
+        """Return the table with columns of these types, and free the texts; call it once, at the end.
+
+        Cells that cannot be read as their type are missing. In integer columns, fractions are rounded, and numbers beyond
+        64 bits are missing.
+
+        Args:
+            physical: Type of each undeclared column.
+            schema: Declares the other columns, which are read by the rules of `declared_cells`.
+        """
+        values = {
+            name: found_value(f"c{i}", physical[name])
+            for i, name in enumerate(self.names)
+            if name in physical
+        }
+        with memory_for("read the table"):
+            columns, n_rows = interruptible(
+                self._database, lambda: _columns(self._database, self.names, values, schema)
+            )
+        self._database.execute("DROP TABLE written")
+        # Text stores no types: those of the synthetic table follow from the domains, declared or found.
+        return RawTable(columns, n_rows, Origin(self.container, {}))
+
+    def __repr__(self) -> str:
+        return f"DelimitedFile({len(self.names)} columns)"
+
+
+@contextmanager
+def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -> Iterator[DelimitedFile]:
+    """Read a delimited file and hold it in memory until the end of the context.
+
+    Args:
+        path: File to read.
+        schema: Declares some of its columns, or None.
+
+    Raises:
+        DataError: If the file cannot be read; the message names the file and the line, never a cell's value.
+        ResourceError: If there is too little memory for it.
+    """
+    kind = file_format(path)
+    place = os.path.abspath(os.fspath(path))
+    check_readable(place)
+    with connection() as database:
+        delimiter = "\t" if kind.container == "tsv" else None
+        with memory_for(f"read {place!r}"):
+            names = _load_texts(database, place, kind.compression, delimiter, schema)
+        yield DelimitedFile(database, names, kind.container)
+
+
+def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether the source of a table is the path of a delimited file."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    return file_format(source).container in ("csv", "tsv")
+
+
+def _load_texts(
+    database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
+) -> list[str]:
+    """Load all cells of a delimited file, as written, into a table `written` of columns c0, c1, ....
+
+    Only the header and the schema decide the delimiter, so no record changes how the others are read.
+
+    Args:
+        database: Connection in which the table is created.
+        path: File to read.
+        compression: "none", "gzip" or "zstd".
+        delimiter: Character between cells; if None, the one of , ; tab and | that gives the header most names.
+        schema: Declares some of the columns, or None.
+
+    Returns:
+        The names of the columns.
+
+    Raises:
+        DataError: As `read_delimited`.
+    """
+    import duckdb
+
+    reader = _Reader(database, path, compression)
+
+    def load() -> list[str]:
+        names, found = _header(reader, delimiter, schema, by_header=True)
+        check_names(names)
+        source = reader.source(found, quote='"', names=[f"c{i}" for i in range(len(names))], header=True)
+        database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
+        return names
+
+    try:
+        return interruptible(database, load)
+    except duckdb.Error as error:
+        raise DataError(reader.fault(str(error), delimiter)) from None
+
+
+def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
+    database = reader.database
+    names, found = _header(reader, delimiter, schema)
+    check_names(names)
+    plain = [f"c{i}" for i in range(len(names))]
+    source = reader.source(found, quote='"', names=plain, header=True)
+    if is_whole(schema):
+        database.execute(f"CREATE TABLE cells AS SELECT {written_cells(plain, names, schema)} FROM {source}")
+        in_order(database)
+        return read_declared(database, names, schema)
+    database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
+    types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
+    return _columns(database, names, {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}, schema)
+
+
+def _columns(
+    database: Any, names: Sequence[str], values: Mapping[str, str], schema: Schema | None
+) -> tuple[dict[str, RawColumn], int]:
+    """Read the columns of the table `written`, in order, and their number of rows.
+
+    Args:
+        database: Connection with the table.
+        names: Name of each column by position.
+        values: SQL of the values of each column that is not declared.
+        schema: Declares the others.
+    """
+    in_order(database)
+    read: dict[str, RawColumn] = {}
+    n_rows = 0
+    if values:
+        selected = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values.values()))
+        read, n_rows = read_relation(database.sql(f"SELECT {selected} FROM written"), [*values])
+    if schema is not None and len(values) < len(names):
+        declared, n_rows = read_written(database, names, schema)
+        read |= declared
+    return {name: read[name] for name in names}, n_rows
+
+
+def _header(
+    reader: _Reader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
+) -> tuple[list[str], str]:
+    """Return the column names and the delimiter; if not given, it is found by the schema alone if its names fit."""
+    lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
+    texts = [(line or "") + "\n" for (line,) in lines]
+    if not "".join(texts).strip("\n\r\ufeff"):
+        raise DataError(f"{reader.path!r} is empty; give it at least a header line with the column names")
+    records = {d: _records(texts, d, reader.path) for d in ([delimiter] if delimiter else DELIMITERS)}
+    for mark, rows in records.items():
+        names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
+        if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
+            return names, mark
+    widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
+    # A delimiter that occurs only in the header is part of a name.
+    likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
+    chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
+    record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
+    names = [name or "" for name in record]
+    return [names[0].removeprefix("\ufeff"), *names[1:]], chosen
+
+
+def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:
+    """Return the header and the first records."""
+    csv.field_size_limit(2**31 - 1)
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        raise DataError(
+            f"the first lines of {path!r} cannot be read as delimited text; quote names and cells that hold special "
+            "characters"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    database: Any
+    path: str
+    compression: str
+
+    def source(self, delimiter: str, *, quote: str, names: Sequence[str], header: bool) -> str:
+        """Return the SQL of a table of text."""
+        columns = ", ".join(f"{quoted(n)}: 'VARCHAR'" for n in names)
+        return (
+            f"read_csv({one_file(self.path)}, auto_detect=false, header={header}, delim={quoted(delimiter)}, "
+            f"quote={quoted(quote)}, escape={quoted(quote)}, nullstr='', allow_quoted_nulls=false, "
+            f"compression={quoted(self.compression)}, columns={{{columns}}}, hive_partitioning=false, "
+            f"strict_mode={bool(quote)})"
+        )
+
+    def fetch(self, delimiter: str, *, quote: str, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
+        """Return the first records, including the header."""
+        source = self.source(delimiter, quote=quote, names=names, header=False)
+        rows: list[tuple[Any, ...]] = self.database.execute(
+            f"SELECT * FROM {source} LIMIT {limit}"
+        ).fetchall()
+        return rows
+
+    def fault(self, message: str, delimiter: str | None) -> str:
+        """Say what is wrong with a file that DuckDB refused; DuckDB's own message may hold cells, so it is not shown."""
+        from syntabula.table.files.text_faults import delimited_fault
+
+        fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
+        if fault is not None:
+            return fault
+        record = _RECORD.match(message)
+        where = f"{self.path!r}, near line {record[1]}," if record else f"{self.path!r}"
+        return (
+            f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
+        )

@@ -1,0 +1,198 @@
+"""Convert Arrow tables to raw columns and back, type by type, and write them to files, in one piece or many."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula.table.files.pieces import drained, release_each
+from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects
+from syntabula.table.frames.slices import slices
+from syntabula.table.raw import PhysicalType, RawColumn
+
+_TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]")
+_DURATION = re.compile(r"duration\[(s|ms|us|ns)\]")
+_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
+_ALIASES = {"halffloat": "float16", "date32[day]": "date32", "date64[ms]": "date64"}
+_MS_PER_DAY = 86_400_000
+
+
+def read_chunks(name: str, chunks: Any) -> RawColumn:
+    """Read an Arrow chunked array of any type; nested, binary and clock types are of kind "other"."""
+    pa = require("pyarrow", "arrow")
+    types, arrow_type = pa.types, chunks.type
+    if types.is_dictionary(arrow_type):
+        decoded = read_chunks(name, chunks.cast(arrow_type.value_type))
+        physical = decoded.physical
+        named = PhysicalType(physical.kind, str(arrow_type), timezone=physical.timezone, scale=physical.scale)
+        return RawColumn(decoded.values, decoded.missing, named)
+    printed = str(arrow_type)
+    missing = chunks.is_null().to_numpy().astype(np.bool_)
+    if types.is_boolean(arrow_type):
+        return RawColumn(_numbers(chunks, False, np.bool_), missing, PhysicalType("boolean", printed))
+    if types.is_integer(arrow_type):
+        wide = np.uint64 if types.is_uint64(arrow_type) else np.int64
+        return RawColumn(_numbers(chunks, 0, wide), missing, PhysicalType("integer", printed))
+    if types.is_floating(arrow_type):
+        reals = chunks.cast(pa.float64()).fill_null(float("nan")).to_numpy()
+        return RawColumn(reals, missing | np.isnan(reals), PhysicalType("float", printed))
+    if types.is_decimal(arrow_type):
+        physical = PhysicalType("decimal", printed, scale=arrow_type.scale)
+        return RawColumn(object_array(chunks.to_pylist()), missing, physical)
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or printed == "string_view":
+        return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("text", printed))
+    if types.is_null(arrow_type):
+        return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("text", printed))
+    if types.is_date32(arrow_type):
+        return RawColumn(
+            _numbers(chunks.cast(pa.int32()), 0, np.int64), missing, PhysicalType("date", printed)
+        )
+    if types.is_date64(arrow_type):
+        days = _numbers(chunks.cast(pa.int64()), 0, np.int64) // _MS_PER_DAY
+        return RawColumn(days, missing, PhysicalType("date", printed))
+    if types.is_timestamp(arrow_type) or types.is_duration(arrow_type):
+        return _read_times(chunks, missing, printed)
+    return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("other", printed))
+
+
+def _read_times(chunks: Any, missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    pa = require("pyarrow", "arrow")
+    values = in_microseconds(_numbers(chunks.cast(pa.int64()), 0, np.int64), chunks.type.unit)
+    if pa.types.is_duration(chunks.type):
+        return RawColumn(values, missing, PhysicalType("duration", printed))
+    return RawColumn(values, missing, PhysicalType("datetime", printed, timezone=chunks.type.tz))
+
+
+def _numbers(chunks: Any, gap: Any, dtype: Any) -> NDArray[Any]:
+    array: NDArray[Any] = chunks.fill_null(gap).to_numpy().astype(dtype)
+    return array
+
+
+def parse_type(printed: str) -> Any:
+    """Return the Arrow type with this printed form; None if raw columns do not support it."""
+    pa = require("pyarrow", "arrow")
+    if matched := _TIMESTAMP.fullmatch(printed):
+        return pa.timestamp(matched[1], tz=matched[2])
+    if matched := _DURATION.fullmatch(printed):
+        return pa.duration(matched[1])
+    if matched := _DECIMAL.fullmatch(printed):
+        return getattr(pa, f"decimal{matched[1]}")(int(matched[2]), int(matched[3]))
+    if matched := _DICTIONARY.fullmatch(printed):
+        inner, index = parse_type(matched[1]), parse_type(matched[2])
+        return None if inner is None else pa.dictionary(index, inner, ordered=matched[3] == "1")
+    if printed == "string_view":
+        return pa.string_view()
+    try:
+        return pa.type_for_alias(_ALIASES.get(printed, printed))
+    except ValueError:
+        return None
+
+
+def make_array(column: RawColumn) -> Any:
+    """Return a column as an Arrow array, of the physical type if that can hold it."""
+    pa = require("pyarrow", "arrow")
+    plain = _plain_array(column)
+    target = parse_type(column.physical.name)
+    if target is None or target == plain.type:
+        return plain
+    try:
+        if pa.types.is_dictionary(target):
+            return plain.cast(target.value_type).dictionary_encode().cast(target)
+        safe = not pa.types.is_floating(target)
+        return plain.cast(target, safe=safe)
+    except pa.ArrowInvalid:
+        return plain
+    except pa.ArrowNotImplementedError:
+        return plain
+
+
+def _plain_array(column: RawColumn) -> Any:
+    pa, missing = require("pyarrow", "arrow"), column.missing
+    match column.physical.kind:
+        case "integer":
+            return pa.array(as_integers(column, column.values.dtype), mask=missing)
+        case "float":
+            return pa.array(np.where(missing, 0.0, column.values), mask=missing)
+        case "boolean":
+            return pa.array(column.values.astype(np.bool_), mask=missing)
+        case "date":
+            days = np.where(missing, 0, column.values).astype(np.int32)
+            return pa.array(days, mask=missing).cast(pa.date32())
+        case "datetime":
+            times = pa.array(np.where(missing, 0, column.values), mask=missing)
+            return times.cast(pa.timestamp("us", tz=column.physical.timezone))
+        case "duration":
+            return pa.array(np.where(missing, 0, column.values), mask=missing).cast(pa.duration("us"))
+        case "text":
+            objects = to_objects(column)
+            parts = [pa.array(objects[cut].tolist(), type=pa.string()) for cut in slices(objects.size)]
+            return parts[0] if len(parts) == 1 else pa.chunked_array(parts)
+    return pa.array(to_objects(column).tolist())
+
+
+_ROWS_OF_A_BATCH = 65_536
+"""The default of `pyarrow.feather`."""
+
+
+def write_arrow(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
+    """Write an Arrow file, compressed by LZ4, from the pieces of a table; at least one.
+
+    The file holds the categories of a column once, before its first row. So several pieces are gathered in a file
+    beside the target until all categories are known, and memory holds only a few pieces.
+    """
+    arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
+    tables = map(_table, pieces)
+    begun = list(islice(tables, 2))
+    lz4 = ipc.IpcWriteOptions(compression="lz4")
+    if len(begun) == 1:
+        with ipc.new_file(path, begun[0].schema, options=lz4) as writer:
+            writer.write_table(begun[0], max_chunksize=_ROWS_OF_A_BATCH)
+        return
+    gathered = f"{path}.pieces"
+    try:
+        categories = _gather(drained(begun, tables), gathered, begun[0].schema)
+        # Read as a file and not memory-mapped, because each mapped page that was read would count as memory.
+        with (
+            arrow.OSFile(gathered, "rb") as source,
+            ipc.open_stream(source) as batches,
+            ipc.new_file(path, categories.schema, options=lz4) as writer,
+        ):
+            for batch in batches:
+                united = _united(categories, arrow.Table.from_batches([batch]))
+                writer.write_table(united.combine_chunks(), max_chunksize=_ROWS_OF_A_BATCH)
+    finally:
+        if os.path.lexists(gathered):
+            os.unlink(gathered)
+
+
+def _table(columns: Mapping[str, RawColumn]) -> Any:
+    return require("pyarrow", "arrow").table({n: make_array(c) for n, c in columns.items()})
+
+
+def _gather(tables: Iterator[Any], path: str, schema: Any) -> Any:
+    """Write pieces to a stream; return an empty table with the categories of all pieces."""
+    arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
+    categories = schema.empty_table()
+
+    def keep(table: Any) -> None:
+        nonlocal categories
+        categories = _united(categories, table.slice(0, 0)).slice(0, 0)
+        writer.write_table(table, max_chunksize=_ROWS_OF_A_BATCH)
+
+    with arrow.OSFile(path, "wb") as sink, ipc.new_stream(sink, schema) as writer:
+        release_each(keep, tables)
+    return categories
+
+
+def _united(categories: Any, table: Any) -> Any:
+    """Return a table whose categories are the given ones, followed by new ones of its own."""
+    return require("pyarrow", "arrow").concat_tables([categories, table]).unify_dictionaries()

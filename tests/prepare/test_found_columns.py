@@ -1,0 +1,189 @@
+"""Types and domains of columns that nothing declares, and warnings that name those that noise hides."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import warnings
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import CoercionWarning, DomainWarning, PrivateDomainError
+from syntabula.prepare.found_columns import find_type, hidden_domain, warn_of_hidden
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.raw import PhysicalType
+
+N_CELLS = 10_000
+SHARE = Fraction(1, 100)
+BUDGET = Budget.zcdp(0.05, 1e-5)  # noise of standard deviation 32: 6.1 of it stand out, 192 cells
+
+
+def type_found(budget: Budget = BUDGET, seed: int = 0, **cells: int) -> str:
+    counts = {kind.replace("_", " "): n for kind, n in cells.items()}
+    kinds = np.concatenate([np.full(n, CELL_KINDS.index(kind)) for kind, n in counts.items()])
+    ledger = Ledger(budget)
+
+    physical = find_type("x", kinds.astype(np.int64), share=SHARE, ledger=ledger, noise=SeededNoise(seed))
+
+    assert [entry.step for entry in ledger.entries] == ["find the type of 'x'"]
+    assert budget.total is None or ledger.spent <= SHARE * budget.total
+    if physical is None:
+        return "hidden"
+    assert (physical.timezone == "UTC") == (physical.name == "TIMESTAMP WITH TIME ZONE")
+    return physical.name
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"true or false": N_CELLS}, "BOOLEAN"),
+        ({"whole": N_CELLS}, "BIGINT"),
+        ({"long whole": N_CELLS}, "BIGINT"),
+        ({"whole": N_CELLS // 2, "real": N_CELLS // 2}, "DOUBLE"),
+        ({"long whole": N_CELLS // 2, "real": N_CELLS // 2}, "VARCHAR"),
+        ({"day": N_CELLS}, "DATE"),
+        ({"day": N_CELLS // 2, "local time": N_CELLS // 2}, "TIMESTAMP"),
+        ({"zoned time": N_CELLS}, "TIMESTAMP WITH TIME ZONE"),
+        ({"local time": N_CELLS // 2, "zoned time": N_CELLS // 2}, "VARCHAR"),
+        ({"text": N_CELLS}, "VARCHAR"),
+        ({"whole": N_CELLS // 2, "text": N_CELLS // 2}, "VARCHAR"),
+        ({"true or false": N_CELLS // 2, "whole": N_CELLS // 2}, "VARCHAR"),
+    ],
+    ids=lambda x: "+".join(x) if isinstance(x, dict) else x,
+)
+def test_it_reads_all_kinds_of_cells_that_stand_out(cells: dict, expected: str) -> None:
+    # Seeded; noise alone passes one of the heights with probability below 1e-7.
+    for budget in (BUDGET, Budget(1.0, 1e-5), Budget.pure(1.0)):
+        assert type_found(budget, **{kind.replace(" ", "_"): n for kind, n in cells.items()}) == expected, (
+            budget
+        )
+
+
+class TestFewCells:
+    def test_do_not_change_the_type_of_many(self) -> None:
+        assert {
+            type_found(seed=seed, whole=N_CELLS, real=9, text=9, true_or_false=9) for seed in range(20)
+        } == {"BIGINT"}
+
+    def test_alone_are_hidden_by_noise(self) -> None:
+        assert {type_found(seed=seed, whole=9) for seed in range(20)} == {"hidden"}
+
+    def test_count_without_privacy(self) -> None:
+        free = Budget(math.inf)
+        assert type_found(free, whole=N_CELLS, text=1) == "VARCHAR"
+        assert type_found(free, whole=N_CELLS, real=1) == "DOUBLE"
+        assert type_found(free, whole=1) == "BIGINT"
+        assert type_found(free, text=0) == "hidden"
+
+
+N = 20_000
+
+
+def frame(n_known: int = 5) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    start = pd.Timestamp("2021-03-04")
+    table = pd.DataFrame({"age": rng.integers(18, 90, N), "pay": rng.normal(500, 9, N).round()})
+    table["debt"] = np.where(np.arange(N) < n_known, 7.5, np.nan)
+    table["settled"] = pd.Series([start] * n_known + [pd.NaT] * (N - n_known))
+    return table
+
+
+def test_its_values_count_as_one_and_a_warning_says_so() -> None:
+    with (
+        pytest.warns(DomainWarning, match="'debt': .*replaced by 0;"),
+        pytest.warns(DomainWarning, match="'settled': .*replaced by 1970-01-01;"),
+    ):
+        release = st.Independent(epsilon=2.0, seed=0).fit(frame()[["debt", "age", "pay", "settled"]])
+
+    made = release.sample(500, seed=0)
+    assert list(made) == ["debt", "age", "pay", "settled"]
+    assert (made.dtypes == frame().dtypes[made.columns]).all()
+    assert made["debt"].isna().mean() > 0.9
+    assert made["settled"].isna().mean() > 0.9
+    assert set(made["debt"].dropna()) <= {0.0}
+    assert made["age"].between(0, 127).all()
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
+def test_where_most_are_hidden_it_is_refused() -> None:
+    with pytest.raises(PrivateDomainError, match="found no bounds"):
+        st.Independent(epsilon=2.0, seed=0).fit(frame()[["age", "debt", "settled"]])
+
+
+@pytest.mark.parametrize(
+    ("physical", "lower"),
+    [
+        (PhysicalType("integer", "int64"), 0),
+        (PhysicalType("decimal", "decimal128(5, 2)", scale=2), 0),
+        (PhysicalType("date", "DATE"), dt.date(1970, 1, 1)),
+        (PhysicalType("datetime", "datetime64[us]"), dt.datetime(1970, 1, 1)),
+        (PhysicalType("datetime", "x", timezone="Europe/Paris"), dt.datetime(1970, 1, 1, tzinfo=dt.UTC)),
+    ],
+    ids=lambda x: getattr(x, "name", ""),
+)
+def test_it_rests_on_the_stored_type_alone(physical: PhysicalType, lower: object) -> None:
+    column = hidden_domain(physical)
+
+    assert column.objection(physical) is None
+    assert (column.lower, column.upper) == (lower, lower)
+    assert (column.nullable, column.provenance) == (True, "private")
+
+
+def told(source: object, epsilon: float) -> list[str]:
+    return fitted(source, epsilon)[1]
+
+
+def fitted(source: object, epsilon: float) -> tuple[st.Release, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DomainWarning)
+        release = st.Independent(epsilon=epsilon, seed=0).fit(source)
+    return release, [str(w.message) for w in caught]
+
+
+def test_one_warning_names_all_columns_of_a_kind() -> None:
+    names = [f"person {i}" for i in range(N)]
+    gaps = np.where(np.arange(N) < 5, 7.5, np.nan)
+    frame = pd.DataFrame({"age": np.arange(N) % 70, "pay": np.arange(N) % 90, "sex": np.arange(N) % 2})
+    frame = frame.assign(name=names, mother=names[::-1], debt=gaps)
+
+    release, messages = fitted(frame, epsilon=2.0)
+
+    assert release.privacy.made_anew == ("name", "mother")
+    assert len(messages) == 2
+    assert messages[0].startswith("2 columns ('name', 'mother'), each: no category is frequent")
+    assert messages[1].startswith("column 'debt': at this budget")
+    assert "person" not in messages[0]
+
+
+def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 2},,\n" for i in range(N))
+    (tmp_path / "t.csv").write_text("sex,one,other\n" + rows)
+
+    assert any(
+        m.startswith("2 columns ('one', 'other'), each: it is empty")
+        for m in told(tmp_path / "t.csv", epsilon=2.0)
+    )
+
+
+def test_it_points_to_the_line_that_fitted_the_table() -> None:
+    frame = pd.DataFrame({"age": np.arange(N) % 70, "name": [f"person {i}" for i in range(N)]})
+    frame.index.name = "row"
+
+    with pytest.warns() as caught:
+        st.Independent(epsilon=2.0, seed=0).fit(frame)
+
+    assert {w.category for w in caught} == {DomainWarning, CoercionWarning}
+    assert {w.filename for w in caught} == {__file__}
+
+
+def test_of_very_many_columns_some_are_named() -> None:
+    with pytest.warns(DomainWarning, match=r"30 columns \('c0', .*'c19' and 10 more\), each: no category"):
+        warn_of_hidden([f"c{i}" for i in range(30)], "no category")

@@ -1,0 +1,122 @@
+"""Cells of delimited text have kinds one by one, and are read as whatever type was found for their column."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from syntabula.errors import DataError
+from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.delimited import delimited_file, is_delimited
+from syntabula.table.frames.object_columns import to_objects
+from syntabula.table.raw import PhysicalType
+
+CELLS = {
+    "true": "true or false",
+    "FALSE": "true or false",
+    " 7 ": "whole",
+    "-0": "whole",
+    "123456789012345": "whole",
+    "1234567890123456": "long whole",
+    "-9223372036854775808": "long whole",
+    "9223372036854775808": "text",
+    "+5": "real",
+    "1.50": "real",
+    "1e5": "real",
+    "inf": "real",
+    "nan": "real",
+    "2024-02-29": "day",
+    "2023-02-29": "text",
+    "2024-02-29 10:00": "local time",
+    "2024-02-29T10:00:01.5": "local time",
+    "2024-02-29 10:00:00Z": "zoned time",
+    "2024-02-29 10:00+02:00": "zoned time",
+    "007": "text",
+    "cook": "text",
+    "1,5": "text",
+}
+
+
+def write(folder: Path, *cells: str) -> Path:
+    lines = ["x", *('"' + cell.replace('"', '""') + '"' for cell in cells)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / "t.csv"
+
+
+class TestCellKinds:
+    def test_follow_from_the_cell_alone(self, tmp_path: Path) -> None:
+        found = {}
+        for cell in CELLS:
+            with delimited_file(write(tmp_path, cell)) as file:
+                (kind,) = file.cell_kinds("x")
+            found[cell] = CELL_KINDS[kind]
+
+        assert found == CELLS
+
+    def test_are_counted_for_cells_that_hold_something(self, tmp_path: Path) -> None:
+        with delimited_file(write(tmp_path, "7", "", "x", "  ", "7", "8")) as file:
+            counts = np.bincount(file.cell_kinds("x"), minlength=len(CELL_KINDS))
+            empty = file.n_rows - counts.sum()
+
+        assert dict(zip(CELL_KINDS, counts.tolist(), strict=True))["whole"] == 3
+        assert (counts.sum(), empty) == (4, 2)
+
+
+class TestTyped:
+    def read(self, folder: Path, physical: PhysicalType, *cells: str) -> list[object]:
+        with delimited_file(write(folder, *cells)) as file:
+            table = file.typed({"x": physical})
+        assert table.origin.physical == {}
+        assert table.columns["x"].physical == physical
+        return to_objects(table.columns["x"]).tolist()
+
+    def test_each_cell_is_read_on_its_own(self, tmp_path: Path) -> None:
+        cells = ["7", " 8", "2.6", "007", "1e30", "x", "true", "2024-02-29", "2024-02-29 10:00", ""]
+        for printed, kind, expected in (
+            ("BIGINT", "integer", [7, 8, 3, 7, *[None] * 6]),
+            ("DOUBLE", "float", [7.0, 8.0, 2.6, 7.0, 1e30, *[None] * 5]),
+            ("BOOLEAN", "boolean", [*[None] * 6, True, *[None] * 3]),
+            ("DATE", "date", [*[None] * 7, *[dt.date(2024, 2, 29)] * 2, None]),
+            ("VARCHAR", "text", cells),
+        ):
+            assert self.read(tmp_path, PhysicalType(kind, printed), *cells) == expected
+
+    def test_zoned_times_are_in_utc(self, tmp_path: Path) -> None:
+        physical = PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone="UTC")
+
+        (moment,) = self.read(tmp_path, physical, "2024-02-29 10:00+02:00")
+
+        assert moment == dt.datetime(2024, 2, 29, 8, tzinfo=dt.UTC)
+
+
+class TestFile:
+    @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+    def test_the_header_alone_says_what_the_delimiter_is(self, mark: str, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text(mark.join(("a", '"b, c"', "d")) + "\n" + mark.join("123") + "\n")
+
+        with delimited_file(tmp_path / "t.csv") as file:
+            assert file.names == ("a", "b, c", "d")
+
+    def test_a_line_that_does_not_fit_is_refused_without_its_cells(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("a,b\n1,2\nsecret\n")
+
+        with pytest.raises(DataError, match="line 3") as caught, delimited_file(tmp_path / "t.csv"):
+            pass
+        assert "secret" not in str(caught.value)
+
+    def test_packed_files_and_paths_of_either_kind_are_read(self, tmp_path: Path) -> None:
+        (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(b"a\tb\n1\t2\n"))
+
+        for path in (tmp_path / "t.tsv.gz", str(tmp_path / "t.tsv.gz")):
+            assert is_delimited(path)
+            with delimited_file(path) as file:
+                assert (file.names, file.container, file.n_rows) == (("a", "b"), "tsv", 1)
+                assert repr(file) == "DelimitedFile(2 columns)"
+
+    def test_typed_sources_are_others(self, tmp_path: Path) -> None:
+        for source in (tmp_path / "t.parquet", tmp_path / "t.jsonl", None, {"a": [1]}):
+            assert not is_delimited(source)

@@ -1,0 +1,175 @@
+"""An interrupt of the user's stops DuckDB and arrives as KeyboardInterrupt, in library calls too."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from syntabula.errors import DataError
+from syntabula.table.database import connection, interruptible
+from syntabula.table.frames.frames import from_frame
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+
+
+def interrupted(script: str, *words: object) -> str:
+    """Run a script in a process of its own, interrupt it once it has printed "go", and return what it prints then.
+
+    Within this process an interrupt may arrive in a callback of some library that swallows it.
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, words)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "go\n"
+        child.send_signal(signal.SIGINT)
+        return child.communicate(timeout=600)[0]
+    finally:
+        child.kill()
+
+
+def interrupt_once(started: threading.Event) -> threading.Thread:
+    """Interrupt this process as soon as something has started."""
+
+    def send() -> None:
+        assert started.wait(60)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+class TestInterruptible:
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
+    @pytest.mark.parametrize("fetch", ["fetchall", "fetchnumpy"])
+    def test_a_query_that_would_never_end_is_stopped(self, fetch: str) -> None:
+        script = (
+            "import sys\n"
+            "from syntabula.table.database import connection\n"
+            "from syntabula.table.database import interruptible\n"
+            "def work():\n"
+            f"    relation = database.sql({ENDLESS!r})\n"
+            "    print('go', flush=True)\n"
+            "    return getattr(relation, sys.argv[1])()\n"
+            "with connection() as database:\n"
+            "    try:\n"
+            "        interruptible(database, work)\n"
+            "    except KeyboardInterrupt:\n"
+            "        print('interrupted', database.execute('SELECT 1').fetchall())\n"
+        )
+
+        assert interrupted(script, fetch) == "interrupted [(1,)]\n"
+
+    def test_a_second_signal_does_not_leave_the_query_behind(self) -> None:
+        started = threading.Event()
+        stopping: list[int] = []
+
+        class Database:
+            def interrupt(self) -> None:
+                stopping.append(1)
+                if len(stopping) == 1:
+                    signal.raise_signal(signal.SIGINT)
+                database.interrupt()
+
+        def work() -> object:
+            relation = database.sql(ENDLESS)
+            started.set()
+            return relation.fetchall()
+
+        with connection() as database:
+            sender = interrupt_once(started)
+            with pytest.raises(KeyboardInterrupt):
+                interruptible(Database(), work)
+            sender.join()
+
+            assert len(stopping) > 1
+            assert "duckdb" not in [thread.name for thread in threading.enumerate()]
+
+    def test_results_and_errors_pass_through(self) -> None:
+        with connection() as database:
+            assert interruptible(database, lambda: 3) == 3
+            with pytest.raises(ZeroDivisionError):
+                interruptible(database, lambda: 1 // 0)
+
+
+class TestRelationOfTheUser:
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("Query interrupted", KeyboardInterrupt), ("something else", DataError)]
+    )
+    def test_duckdbs_own_interrupt_is_translated(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, expected: type[BaseException]
+    ) -> None:
+        import duckdb
+
+        from syntabula.table import database
+
+        def fail(*_: object) -> None:
+            raise RuntimeError(text)
+
+        monkeypatch.setattr(database, "read_relation", fail)
+
+        with pytest.raises(expected):
+            from_frame(duckdb.sql("SELECT 1 AS x"))
+
+
+COPIES = """
+import random, sys, threading, time
+from syntabula.table.database import connection
+random.seed(0)
+copy = f"COPY (SELECT range a, hash(range) b FROM range(4000000)) TO '{sys.argv[1]}' (FORMAT parquet)"
+def run(database):
+    try:
+        database.execute(copy)
+    except Exception:
+        pass
+for _ in range(60):
+    with connection() as database:
+        database.execute("SET threads = 1")
+        thread = threading.Thread(target=run, args=(database,), daemon=True)
+        thread.start()
+        time.sleep(random.uniform(0, 0.05))
+        while thread.is_alive():
+            database.interrupt()
+            thread.join(0.05)
+print("done")
+"""
+
+
+def test_an_interrupted_copy_never_waits_for_ever(tmp_path: Path) -> None:
+    """With the threads that DuckDB 2.0 writes with by default, one of some ten did."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COPIES, str(tmp_path / "t.parquet")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert ran.stdout == "done\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
+class TestWholeRead:
+    def test_reading_a_file_ends_in_keyboard_interrupt(self, tmp_path: Path) -> None:
+        """With the handler that Python installs, interrupted while DuckDB works."""
+        script = (
+            "import sys\n"
+            "from syntabula.table.files import delimited, files\n"
+            f"delimited.types_of = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
+            ".fetchnumpy())\n"
+            "try:\n"
+            "    files.read_table(sys.argv[1])\n"
+            "except KeyboardInterrupt:\n"
+            "    print('interrupted')\n"
+        )
+        path = tmp_path / "x.csv"
+        path.write_text("a\n1\n", encoding="utf-8")
+
+        assert interrupted(script, path) == "interrupted\n"
