@@ -268,7 +268,7 @@ class TestArguments:
             ({"n_shadows": 9}, "even"),
             ({"n_shadows": 6}, "at least 8"),
             ({"attacks": []}, "at least one"),
-            ({"attacks": ["groundhog", "groundhog"]}, "each once"),
+            ({"attacks": ["groundhog", "groundhog"]}, "none of them twice"),
             ({"attacks": ["grounhog"]}, "did you mean 'groundhog'"),
             ({"target": 40}, "number of a row"),
             ({"target": True}, "number of a row"),
@@ -326,7 +326,7 @@ class TestResult:
         # Without an error in 100 runs, a rate is below 1 - 0.025^(1/100) with confidence 0.975.
         rate = 1 - 0.025**0.01
         assert guessed.reach == pytest.approx(math.log((1 - found.delta - rate) / rate), abs=1e-9)
-        assert f"400 shadow models can show {guessed.reach:.2f} at most" in str(guessed)
+        assert f"400 shadow models can show at most {guessed.reach:.2f}" in str(guessed)
         assert found.to_json()["epsilon_reach"] == found.reach < guessed.reach
 
     def test_every_attack_is_listed_with_a_sentence(self):

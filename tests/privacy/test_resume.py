@@ -210,9 +210,9 @@ class TestOpenLedger:
 
     def test_what_differs_is_named(self) -> None:
         for facts, match in (
-            ({"method": "aim"}, "its method is mst, and here it is aim"),
-            (FACTS | {"seed": "1"}, "its seed is not stated, and here it is 1"),
-            ({}, "its method is mst, and here it is not stated"),
+            ({"method": "aim"}, "its method is mst, but here it is aim"),
+            (FACTS | {"seed": "1"}, "its seed is not stated, but here it is 1"),
+            ({}, "its method is mst, but here it is not stated"),
         ):
             with pytest.raises(ResumeError, match=match):
                 open_ledger(BUDGET, broken_off(1), facts, resume=True)
@@ -228,8 +228,8 @@ class TestOpenLedger:
                 {"option a": fingerprint(3), "option b": fingerprint(3)},
                 "another option a, another option b; n",
             ),
-            ({"option a": fingerprint(3), "method": "aim"}, "its method is mst, and here it is aim; nothing"),
-            ({"method": fingerprint(1)}, "its method is mst, and here it is another one; nothing"),
+            ({"option a": fingerprint(3), "method": "aim"}, "its method is mst, but here it is aim; nothing"),
+            ({"method": fingerprint(1)}, "its method is mst, but here it is another one; nothing"),
         ):
             with pytest.raises(ResumeError, match=match):
                 open_ledger(BUDGET, journal, first | changes, resume=True)
