@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import syntabula
 from syntabula.cli.console import in_flags
 
@@ -45,9 +43,8 @@ def messages() -> set[str]:
 
 
 class TestInFlags:
-    @pytest.mark.parametrize(
-        ("said", "shown"),
-        [
+    def test_arguments_become_options(self):
+        cases = [
             ("memory_mb must be a number; got 0.0", "--memory must be a number; got 0.0"),
             (
                 "seed must be an integer of at least 0; got -1",
@@ -64,10 +61,9 @@ class TestInFlags:
             ("max_rows must be an integer", "max_rows must be an integer"),
             ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
             ("where the seed is, nobody cares", "where the seed is, nobody cares"),
-        ],
-    )
-    def test_arguments_become_options(self, said, shown):
-        assert in_flags(said) == shown
+        ]
+        for said, shown in cases:
+            assert in_flags(said) == shown
 
     def test_no_message_of_the_library_keeps_a_name_of_python(self):
         names = re.compile(

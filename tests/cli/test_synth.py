@@ -218,21 +218,30 @@ class TestArguments:
         assert "epsilon" in ran.err
         assert ran.err.count("\n") == 1
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            ("--delta", "0"), ("--delta", "1"), ("--delta", "nan"), ("--rho", "0"),
+    def test_other_wrong_options_are_exit_2(self, folder, run, no_fit):
+        cases = [
+            ("--delta", "0"),
+            ("--delta", "1"),
+            ("--delta", "nan"),
+            ("--rho", "0"),
             ("--rho", "1", "--epsilon", "1"),
-            ("--rho", "1", "--accounting", "gdp"), ("--accounting", "rdp"), ("--pure", "--accounting", "gdp"),
-            ("--rho", "1", "--pure"), ("--pure", "--delta", "1e-5"), ("--bins", "0"), ("--seed", "-1"),
-            ("--rows", "-1"), ("--rows", "1.5"), ("--method", "nonsense"), ("--memory", "0"),
-        ],
-    )  # fmt: skip
-    def test_other_wrong_options_are_exit_2(self, folder, run, no_fit, words):
-        ran = run(*WITH_SCHEMA, *words)
+            ("--rho", "1", "--accounting", "gdp"),
+            ("--accounting", "rdp"),
+            ("--pure", "--accounting", "gdp"),
+            ("--rho", "1", "--pure"),
+            ("--pure", "--delta", "1e-5"),
+            ("--bins", "0"),
+            ("--seed", "-1"),
+            ("--rows", "-1"),
+            ("--rows", "1.5"),
+            ("--method", "nonsense"),
+            ("--memory", "0"),
+        ]
+        for words in cases:
+            ran = run(*WITH_SCHEMA, *words)
 
-        assert ran.code == 2, ran.err
-        assert ran.err.startswith("error: ")
+            assert ran.code == 2, ran.err
+            assert ran.err.startswith("error: ")
 
     def test_a_near_miss_of_a_method_is_suggested(self, folder, run):
         assert "did you mean 'mst'" in run(*WITH_SCHEMA, "--method", "mts").err

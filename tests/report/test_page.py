@@ -326,7 +326,7 @@ class TestResults:
         schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})
         release = syntabula.Independent(epsilon=1.0).fit(real[["age"]], schema)
 
-        with pytest.raises(ArgumentError, match="other columns"):
+        with pytest.raises(ArgumentError, match="different columns"):
             report(real, real, release=release)
 
 

@@ -15,6 +15,8 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
+from syntabula.synthesizers import fitting
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
 
@@ -214,6 +216,22 @@ class TestRefusals:
 
         with pytest.raises(ResourceError, match="may need"):
             method(memory_mb=1e-6).fit(csv, names)
+
+    def test_whether_it_is_too_large_does_not_depend_on_the_number_of_records(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[int] = []
+        planned = fitting.planned_fit
+
+        def watched(*args: Any) -> Plan:
+            asked.append(args[-1])
+            return planned(*args)
+
+        monkeypatch.setattr(fitting, "planned_fit", watched)
+        for n_rows in (N, N - 1):
+            method().fit(people()[:n_rows], SOME)
+
+        assert asked == [GUESSED_ROWS] * 2
 
 
 class TestCoercions:

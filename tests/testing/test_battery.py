@@ -147,9 +147,8 @@ class TwoMinds(WrongWay):
 
 
 class TestWhatIsFound:
-    @pytest.mark.parametrize(
-        ("check", "message"),
-        [
+    def test_a_broken_promise_is_named(self) -> None:
+        cases = [
             (lambda: testing.check_selector(Peeking()), "depends on the records"),
             (lambda: testing.check_selector(Greedy()), "the selector spent more than its share"),
             (lambda: testing.check_model(Unregistered()), "the class is not registered"),
@@ -163,11 +162,10 @@ class TestWhatIsFound:
             (lambda: testing.check_model(PGM), r"pass an object, such as PGM\(\)"),
             (lambda: testing.check_metric(TotalVariation), r"pass an object, such as TotalVariation\(\)"),
             (lambda: testing.check_discretizer(QuantileBins), r"pass an object, such as QuantileBins\(\)"),
-        ],
-    )
-    def test_a_broken_promise_is_named(self, check, message: str) -> None:
-        with pytest.raises(AssertionError, match=message):
-            check()
+        ]
+        for check, message in cases:
+            with pytest.raises(AssertionError, match=message):
+                check()
 
     def test_a_discretizer_that_asks_for_nothing_passes(self) -> None:
         testing.check_discretizer(QuantileBins())

@@ -16,7 +16,7 @@ from syntabula.cli.console import Console
 from syntabula.cli.exits import EXIT_HELP, CommandError, Exit, Interrupts, report_end, report_failure
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
-_EPILOG = "Anywhere: --quiet, --json, --debug. Exit codes: see `syntabula --help`."
+_EPILOG = "Every command also takes --quiet, --json and --debug. Exit codes: see `syntabula --help`."
 
 _COMMANDS = (
     "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack", "demo",

@@ -131,7 +131,8 @@ Memory = Annotated[
 NoiseSeed = Annotated[
     int | None,
     typer.Option(
-        "--seed", help="Makes noise and rows repeatable, for experiments: the release is then NOT private."
+        "--seed",
+        help="Seed that makes noise and rows repeatable, for experiments: the release is then NOT private.",
     ),
 ]
 SampleSeed = Annotated[

@@ -272,7 +272,6 @@ def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
         name
         for name, column in schema.columns.items()
         if isinstance(column, Categorical)
-        and name != schema.label
         and column.provenance != "private"
         and len(column.categories) + column.open + column.nullable >= rare.least_categories
     )

@@ -188,7 +188,7 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
         raise ReleaseFileError(f"the manifest of {name!r} holds more values than a release can have")
     manifest = json.loads(text, parse_constant=_no_number)
     if b"\\u" in text:
-        # Half of a surrogate pair is no text: it could be neither printed nor written.
+        # Half of a surrogate pair is not text: it could be neither printed nor written.
         json.dumps(manifest, ensure_ascii=False).encode()
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")

@@ -85,7 +85,7 @@ refused_argument(
     "nothing",
 )
 refused_argument(
-    "an epsilon beyond floats", lambda: st.MST(epsilon=10**400), "epsilon", "no float", error=BudgetError
+    "an epsilon beyond floats", lambda: st.MST(epsilon=10**400), "epsilon", "not a float", error=BudgetError
 )
 refused_argument(
     "an epsilon whose mu is infinite", lambda: st.MST(epsilon=1e308), "epsilon", "1e+308", error=BudgetError

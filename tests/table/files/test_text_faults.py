@@ -84,33 +84,33 @@ def spoilt(content: bytes) -> bytes:
     return content.replace(b"cook", CANARY.encode()).replace(b"nurse", CANARY.encode())
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("name", list(DELIMITED))
-def test_delimited_files_are_refused_by_line(name: str, suffix: str, tmp_path: Path) -> None:
-    line, words, content = DELIMITED[name]
-    path = tmp_path / f"t.csv{suffix}"
-    path.write_bytes(gzip.compress(spoilt(content)) if suffix else spoilt(content))
+def test_delimited_files_are_refused_by_line(tmp_path: Path) -> None:
+    for suffix in ["", ".gz"]:
+        for name in list(DELIMITED):
+            line, words, content = DELIMITED[name]
+            path = tmp_path / f"t.csv{suffix}"
+            path.write_bytes(gzip.compress(spoilt(content)) if suffix else spoilt(content))
 
-    for schema in (SCHEMA, None):
-        with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}.*; ") as caught:
-            read_table(path, schema)
-        assert CANARY not in str(caught.value)
-    with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), delimited_file(path):
-        pass
+            for schema in (SCHEMA, None):
+                with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}.*; ") as caught:
+                    read_table(path, schema)
+                assert CANARY not in str(caught.value)
+            with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}"), delimited_file(path):
+                pass
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("name", list(JSON))
-def test_json_lines_are_refused_by_line(name: str, suffix: str, tmp_path: Path) -> None:
-    line, words, content = JSON[name]
-    path = tmp_path / f"t.jsonl{suffix}"
-    path.write_bytes(gzip.compress(spoilt(content)) if suffix else spoilt(content))
+def test_json_lines_are_refused_by_line(tmp_path: Path) -> None:
+    for suffix in ["", ".gz"]:
+        for name in list(JSON):
+            line, words, content = JSON[name]
+            path = tmp_path / f"t.jsonl{suffix}"
+            path.write_bytes(gzip.compress(spoilt(content)) if suffix else spoilt(content))
 
-    # A number of any size is read if a schema says that it is a number.
-    for schema in (None,) if "too large" in words else (None, SCHEMA):
-        with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}") as caught:
-            read_table(path, schema)
-        assert CANARY not in str(caught.value)
+            # A number of any size is read if a schema says that it is a number.
+            for schema in (None,) if "too large" in words else (None, SCHEMA):
+                with pytest.raises(DataError, match=f"^line {line} of '{path}' .*{words}") as caught:
+                    read_table(path, schema)
+                assert CANARY not in str(caught.value)
 
 
 def test_good_files_have_no_fault(tmp_path: Path) -> None:
