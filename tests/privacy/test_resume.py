@@ -62,7 +62,7 @@ class TestRecordedAnswer:
         token = ledger.spend(EVENT, step="x", query=fingerprint("q"))
         journal.record_outcome(token.number, np.array([[5]]))
 
-        with pytest.raises(ReleaseFileError, match="cannot be an answer"):
+        with pytest.raises(ReleaseFileError, match="does not fit the query"):
             ask(open_ledger(BUDGET, journal, FACTS, resume=True))
 
 

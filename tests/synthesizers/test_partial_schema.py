@@ -158,7 +158,7 @@ class TestSources:
         fitted = method().fit(path, SOME)
 
         assert dict(fitted.provenance) == {"job": "public", "age": "public", "pay": "private"}
-        assert "read off the cells" in fitted.privacy.text()
+        assert "inferred from the cells" in fitted.privacy.text()
         with pytest.raises(SchemaError, match=r"no column 'aeg'.*did you mean 'age'"):
             method().fit(path, st.Schema({"aeg": SOME["age"]}, others="find"))
 
@@ -175,7 +175,7 @@ class TestSources:
         whole = method(allow_observed=observed).fit(path, st.Schema(SOME.columns))
 
         assert some.privacy.types_read
-        assert "and of JSON, which there are" in some.privacy.text()
+        assert "in JSON, the set of columns" in some.privacy.text()
         assert not whole.privacy.types_read
 
     def test_cells_are_read_as_declared_and_others_as_found(self, tmp_path: Path) -> None:

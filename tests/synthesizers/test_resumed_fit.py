@@ -357,7 +357,7 @@ class TestFullDisk:
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "_append", append)
             patch.setattr(os, "write", full)
-            with pytest.raises(ReleaseFileError, match=r"space.*and resume"):
+            with pytest.raises(ReleaseFileError, match=r"space.*continue with resume"):
                 fit("found domains", path)
         assert path.read_bytes() == whole[: len(path.read_bytes())]
         assert Journal.read(path).records[-1].outcome is None

@@ -165,7 +165,7 @@ class Journal(MemoryJournal):
             os.ftruncate(self._descriptor, self._end)
             raise ReleaseFileError(
                 f"the journal {str(self.path)!r} cannot be written: {error.strerror}; the spends in it count. Free some "
-                "megabytes on its disk, and resume"
+                "megabytes on its disk, and continue with resume"
             ) from None
         self._end, self._last = end, last
 

@@ -30,9 +30,9 @@ from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-# At epsilon 1; three to six times as much at 5. Sizes of the model with each candidate take the most on wide tables.
-_SECONDS_PER_COLUMN = 0.07
-_SECONDS_PER_CANDIDATE = 4.4e-7  # and square of the columns
+# At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
+_SECONDS_PER_COLUMN = 0.025
+_SECONDS_PER_CANDIDATE = 7e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Adaptive(Selector):
                 cliques=candidates,
                 kept_small=True,
                 times=rounds,
-                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
+                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates),
             )
             steps += [
                 PlannedStep(

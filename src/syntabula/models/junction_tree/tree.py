@@ -17,8 +17,8 @@ from syntabula.models.junction_tree.elimination import (
     eliminate,
     maximal,
     tree_cells,
-    tree_cells_with_each,
 )
+from syntabula.models.junction_tree.growth import tree_cells_with_each
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def memory_with_each_mb(
     domain: Domain, cliques: Iterable[Clique], candidates: Iterable[Clique]
 ) -> list[float]:
     """Return the size of the junction tree over some cliques and each candidate in turn, at 8 bytes a cell."""
-    masks = frozenset(as_mask(domain, c) for c in cliques)
-    cells = tree_cells_with_each(domain.sizes, masks, tuple(as_mask(domain, c) for c in candidates))
+    masks = [as_mask(domain, c) for c in cliques]
+    cells = tree_cells_with_each(domain.sizes, masks, [as_mask(domain, c) for c in candidates])
     return [n * 8 / 2**20 for n in cells]
 
 
