@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,7 +22,10 @@ settings.load_profile("syntabula")
 
 @pytest.fixture(autouse=True, scope="session")
 def interrupts_are_heard() -> Iterator[None]:
-    """A shell that starts tests in the background has them ignore interrupts, and their children too."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell that starts tests in the background has them ignore interrupts, nohup hang-ups, and their children too."""
+    wanted: dict[str, Any] = {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}
+    numbers = {name: getattr(signal, name) for name in wanted if hasattr(signal, name)}
+    before = {number: signal.signal(number, wanted[name]) for name, number in numbers.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

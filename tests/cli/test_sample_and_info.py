@@ -82,7 +82,7 @@ class TestConditions:
             (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
             (["--where", "age=3"], "it goes from 17 to 90"),
             (["--where", "age=x..y"], "cannot be read as a number"),
-            (["--where", "age=40..30"], "its ends are reversed"),
+            (["--where", "age=40..30"], "the range is empty: swap its ends"),
             (["--where", "sex="], "missing cells of column 'sex', which has none"),
             (["--where", "sex=f..m"], "asks for 'f..m'"),
             (["--given", "given.csv", "--rows", "2"], "leave out --rows and --where"),

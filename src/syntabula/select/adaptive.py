@@ -31,8 +31,8 @@ from syntabula.select.rounds import Rounds, mean_noise
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
 # At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
-_SECONDS_PER_COLUMN = 0.025
-_SECONDS_PER_CANDIDATE = 7e-4
+_SECONDS_PER_COLUMN = 0.03
+_SECONDS_PER_CANDIDATE = 1.5e-3
 
 
 @dataclass(frozen=True, kw_only=True)

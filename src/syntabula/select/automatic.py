@@ -261,7 +261,7 @@ class Automatic(Selector):
         if memory > self.memory_mb:
             return above_limit(memory, self.memory_mb)
         if self.max_seconds is not None and seconds > self.max_seconds:
-            return f"{seconds:,.0f} s, above {self.max_seconds:,.0f}"
+            return f"{_shown(seconds)} s, above {_shown(self.max_seconds)}"
         return ""
 
     def _choice_steps(self, domain: Domain, *, weighed: bool) -> list[PlannedStep]:
@@ -277,6 +277,11 @@ class Automatic(Selector):
     def _weighed(self, domain: Domain) -> list[Clique]:
         """Return the pairs that AIM would also consider."""
         return [p for p in pairs_of(domain) if domain.cells(p) <= self.sparse.max_cells]
+
+
+def _shown(seconds: float) -> str:
+    """Return seconds with enough digits to tell a few from none."""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _statistical(ways: Mapping[str, Way]) -> str:
