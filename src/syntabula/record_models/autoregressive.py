@@ -12,8 +12,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, real
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning, ResourceError
+from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -24,7 +23,7 @@ from syntabula.record_models.any_order import AnyOrderNetwork, first_weights, sh
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
 
 _ROWS_AT_ONCE = 4096
 _TRIED = 20_000
@@ -128,16 +127,9 @@ class Autoregressive(RecordModel):
         """
         check_sample(self.domain, n, given)
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        unseen = [
-            c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()
-        ]
-        if unseen:
-            warn_caller(
-                ConditionWarning(
-                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
-                    "are drawn there as if these were not given"
-                )
-            )
+        warn_of_unseen(
+            [c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()]
+        )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         for start in range(0, n, _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, n)
