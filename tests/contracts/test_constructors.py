@@ -23,6 +23,7 @@ from syntabula.attacks import GroundHog, Half, QueryBased
 from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.record_models.circuit import Circuit
 from syntabula.record_models.loop import Training
 from syntabula.select.automatic import Automatic
 
@@ -36,6 +37,8 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
     Autoregressive: {},
+    st.Circuit: {"epsilon": math.inf},
+    Circuit: {},
     Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
 }

@@ -121,7 +121,9 @@ class TestGiven:
         assert (made.column("a") == 3).all()
         assert np.abs(np.bincount(made.column("b"), minlength=30) / n - wanted).max() < 0.02
 
-    def test_a_code_beyond_those_of_an_ordered_column_tells_what_the_nearest_does(self, model: Circuit) -> None:
+    def test_a_code_beyond_those_of_an_ordered_column_tells_what_the_nearest_does(
+        self, model: Circuit
+    ) -> None:
         given = EncodedTable(Domain(("b",), (30,)), (np.full(500, 27, np.uint8),))
 
         drawn = model.sample(500, np.random.default_rng(0), given)

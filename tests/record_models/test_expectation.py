@@ -110,16 +110,16 @@ class TestSmoothing:
 
     def test_neighbours_tell_of_a_code_in_an_ordered_column(self) -> None:
         rows = records()
-        rows = rows[(rows[:, 1] != 20) | (np.arange(len(rows)) % 10 == 0)]
-        odd = rows.copy()
-        # The few records with code 20 are said to belong elsewhere.
+        # Three records with code 20, said to belong elsewhere than their neighbours.
+        kept = (rows[:, 1] != 20) | (np.cumsum(rows[:, 1] == 20) <= 3)
+        odd = rows[kept]
         odd[odd[:, 1] == 20, 0] = 0
 
         def told(smoothing: float) -> float:
-            made = fit(odd, states=6, smoothing=smoothing)
+            made = fit(odd, states=12, smoothing=smoothing)
             for _ in range(20):
                 made.moved(torch.as_tensor(odd), 1.0)
             joint = tree_of(made).joint([0, 1])[:, 20]
             return float(joint[1] / joint.sum())
 
-        assert told(0.0) < 0.5 < 0.8 < told(200.0)
+        assert told(0.0) < 0.4 < 0.55 < told(200.0)

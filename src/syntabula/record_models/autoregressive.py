@@ -128,7 +128,11 @@ class Autoregressive(RecordModel):
         check_sample(self.domain, n, given)
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
         warn_of_unseen(
-            [c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()]
+            [
+                c
+                for c, column in codes.items()
+                if (self._lookup(c).places[column] == self._lookup(c).size).any()
+            ]
         )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         for start in range(0, n, _ROWS_AT_ONCE):

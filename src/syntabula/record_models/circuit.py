@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -35,10 +34,9 @@ _RECORDS_OF_STATE, _LEAST_STATES, _MOST_STATES = 100, 16, 128
 class Circuit(RecordModel):
     """Gives each column a hidden state, joins the states in the tree of strongest pairs, and draws codes from them.
 
-    A mixture of products has one hidden state for all columns; here each has its own (the hidden Chow-Liu tree of Liu,
-    Van den Broeck 2021, "Tractable regularization of probabilistic circuits"; on tables Dang et al.), which held-out
-    records find more probable. Marginals, probabilities of conditions, and rows given any columns follow exactly, by one
-    pass over the tree.
+    A mixture of products has one hidden state for all columns; here each column has its own (Liu, Van den Broeck 2021,
+    "Tractable Regularization of Probabilistic Circuits": hidden Chow-Liu trees). Marginals, probabilities of conditions,
+    and rows given any columns follow exactly, by one pass over the tree.
 
     Saved are the one-way marginals, the tree and its probabilities. A model that was loaded samples without torch.
 
@@ -231,7 +229,11 @@ class Circuit(RecordModel):
             )
             blocks = np.split(emissions, np.cumsum(used)[:-1])
             sums = [transitions.sum(2, dtype=np.float64), *(b.sum(0, dtype=np.float64) for b in blocks)]
-            if (transitions < 0).any() or (emissions < 0).any() or any((abs(s - 1) > 1e-3).any() for s in sums):
+            if (
+                (transitions < 0).any()
+                or (emissions < 0).any()
+                or any((abs(s - 1) > 1e-3).any() for s in sums)
+            ):
                 raise ValueError("what are no probabilities")
             counts = np.split(one_way, np.cumsum(model.domain.sizes)[:-1])
             one_way_of = dict(zip(model.domain.columns, counts, strict=True))

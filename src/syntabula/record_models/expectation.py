@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COUNTED_OF_CODE, _NEIGHBOURS = 25.0, 100.0
 """Each code counts as at most so many records, and its neighbours are those with so many on each side of it."""
 
-_SPREAD = 1.0
+_SPREAD = 0.1
 """Records of a column's one-way marginal that are added to each state, and of states to each state of the parent."""
 
 _UNORDERED = 0.1
@@ -69,7 +69,10 @@ class LatentTreeFit:
         self._n_records, self._smoothing = float(max(n_records, 1)), smoothing
         self._ends = np.cumsum([lookup.size for lookup in lookups]).tolist()
         self._columns = [_Column.of(lookup, self._n_records, device) for lookup in lookups]
-        first = [_first_states(lookup, column, states, random) for lookup, column in zip(lookups, self._columns, strict=True)]
+        first = [
+            _first_states(lookup, column, states, random)
+            for lookup, column in zip(lookups, self._columns, strict=True)
+        ]
         chosen = np.linspace(0, len(start) - 1, min(len(start), _STARTING_RECORDS)).astype(np.intp)
         table = torch.as_tensor(start[chosen], device=device).long()
         moves = torch.zeros((len(lookups), states, states), device=device)
@@ -118,7 +121,9 @@ class LatentTreeFit:
                 beliefs[column] = belief
                 self._pairs[column].lerp_(pairs, rate)
                 block = self._block(self._counts, column)
-                block.lerp_(torch.zeros_like(block).index_add_(0, records[:, column], belief) / len(records), rate)
+                block.lerp_(
+                    torch.zeros_like(block).index_add_(0, records[:, column], belief) / len(records), rate
+                )
         return -logs
 
     def tables(self, counts: Any, pairs: Any) -> tuple[list[np.ndarray], np.ndarray]:
@@ -145,15 +150,17 @@ class LatentTreeFit:
         pairs = self._pairs * self._n_records
         shares = pairs.sum(1, keepdim=True) + _LEAST
         pairs = pairs + _SPREAD * shares / shares.sum(2, keepdim=True)
-        return pairs / pairs.sum(2, keepdim=True)
+        transitions: Tensor = pairs / pairs.sum(2, keepdim=True)
+        return transitions
 
     def _upward(
         self, records: Tensor, emissions: Sequence[Tensor], transitions: Tensor
     ) -> tuple[dict[int, Tensor], dict[int, Tensor], Tensor]:
         """Return what each column and those below tell of its state and of its parent's, and log-probabilities."""
+        torch = require("torch", "neural")
         messages = {c: emissions[c][records[:, c]] for c in self._order}
         told: dict[int, Tensor] = {}
-        logs = 0.0
+        logs = torch.zeros(len(records), device=records.device)
         for column in reversed(self._order):
             largest = messages[column].amax(1, keepdim=True)
             messages[column] = messages[column] / largest
@@ -197,15 +204,16 @@ class _Column:
     def neighbours(self, counts: Tensor) -> Tensor:
         """Return the distribution of states among a code's neighbours [codes, states], or of all codes [1, states]."""
         torch = require("torch", "neural")
-        overall = counts.sum(0, keepdim=True)
+        overall: Tensor = counts.sum(0, keepdim=True)
         overall = overall / overall.sum()
         if self.first is None or self.last is None:
-            return overall  # type: ignore[no-any-return]
+            return overall
         # In double precision, as neighbours are a difference of sums over all.
         sums = (counts * self.weights[:, None]).double().cumsum(0)
         sums = torch.cat([torch.zeros_like(sums[:1]), sums])
         near = (sums[self.last] - sums[self.first]).float().clamp(min=0) + 0.1 * overall
-        return near / near.sum(1, keepdim=True)  # type: ignore[no-any-return]
+        states_of: Tensor = near / near.sum(1, keepdim=True)
+        return states_of
 
 
 def _first_states(lookup: ColumnLookup, column: _Column, states: int, random: Generator) -> Tensor:
@@ -216,7 +224,12 @@ def _first_states(lookup: ColumnLookup, column: _Column, states: int, random: Ge
         drawn = torch.rand((lookup.size, states), generator=random, device=device) ** 4
     else:
         middles = column.shares.cumsum(0) - column.shares / 2
-        centres = torch.arange(states, device=device) + 0.5 + torch.randn(states, generator=random, device=device) / 2
+        centres = (
+            torch.arange(states, device=device)
+            + 0.5
+            + torch.randn(states, generator=random, device=device) / 2
+        )
         drawn = torch.exp(-((middles[:, None] * states - centres) ** 2) / 8)
     drawn = drawn + 1e-4
-    return drawn / drawn.sum(1, keepdim=True)  # type: ignore[no-any-return]
+    states_of: Tensor = drawn / drawn.sum(1, keepdim=True)
+    return states_of

@@ -140,7 +140,9 @@ class LatentTree:
 
     def _likelihood(self, column: int, codes: Places) -> FloatArray:
         emission = self.emissions[column]
-        table = np.maximum(np.concatenate([emission, np.ones((1, emission.shape[1]), emission.dtype)]), _LEAST)
+        table = np.maximum(
+            np.concatenate([emission, np.ones((1, emission.shape[1]), emission.dtype)]), _LEAST
+        )
         likelihood: FloatArray = table[codes]
         return likelihood
 
@@ -175,7 +177,10 @@ def _all(parts: Sequence[tuple[list[int], FloatArray]], first: FloatArray) -> Fl
 def _normalised(table: FloatArray, axis: int) -> FloatArray:
     """Divide by sums; where these are 0, no row ever comes, and any distribution will do."""
     sums = table.sum(axis, keepdims=True)
-    return np.divide(table, sums, out=np.full_like(table, 1 / table.shape[axis]), where=sums > 0)
+    shares: FloatArray = np.divide(
+        table, sums, out=np.full_like(table, 1 / table.shape[axis]), where=sums > 0
+    )
+    return shares
 
 
 def _steps(table: NDArray[np.floating]) -> FloatArray:
@@ -190,4 +195,5 @@ def _searched(steps: FloatArray, rows: Places, rng: np.random.Generator) -> Plac
     """Draw one code from the distribution of each of some rows."""
     size = steps.shape[1]
     found = np.searchsorted(steps.ravel(), rows + rng.random(len(rows)), side="right") - rows * size
-    return np.minimum(found, size - 1)
+    places: Places = np.minimum(found, size - 1)
+    return places
