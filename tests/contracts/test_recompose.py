@@ -35,6 +35,7 @@ PUBLISHED = {
     "exponential": {"epsilon", "candidates"},
     "tree": {"scale", "epsilon"},
     "threshold": {"sigma", "threshold", "delta"},
+    "training": {"noise_multiplier", "rate", "steps", "clip", "cells", "delta"},
     "exact": {"what"},
 }
 
