@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from syntabula.errors import BudgetError
+from syntabula.errors import BudgetError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import (
     Event,
@@ -85,7 +85,7 @@ class TestTraining:
 
         assert 0.49999 <= float(ledger.spent / budget.total) <= 0.5
         assert ledger.failure_spent <= budget.failure_delta
-        with pytest.raises(BudgetError, match="may fail"):
+        with pytest.raises(BudgetExceededError, match="may fail"):
             ledger.spend(event, step="train again")
 
     def test_without_a_part_of_delta_is_refused(self) -> None:
