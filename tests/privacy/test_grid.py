@@ -42,7 +42,7 @@ def test_rounding_can_move_each_cell_by_a_whole_step() -> None:
 def test_the_sensitivity_grows_by_little(cells: int) -> None:
     grid = Grid(1.0, cells)
 
-    assert 1.001 <= float(grid.sensitivity_squared) ** 0.5 / grid.steps <= 1.0013
+    assert 1.002 <= float(grid.sensitivity_squared) ** 0.5 / grid.steps <= 1.0023
 
 
 @pytest.mark.parametrize("multiplier", [0.3, 1.3, 40.0])

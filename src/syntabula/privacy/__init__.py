@@ -8,7 +8,8 @@
    drawn), `rules` (of each event: cost in each currency, chance to fail, what a cost buys, words).
 3. What is spent: `records` (what was spent and answered), `ledger` (refuses before the draw; its tokens pay for one
    draw each), `pricing` (the one place where a share of the budget becomes an event).
-4. How it is released: `sensitive` (exact statistics, closed to all but mechanisms), `noise`, `split_tree`, `mechanisms`.
+4. How it is released: `sensitive` (exact statistics, closed to all but mechanisms), `noise`, `split_tree`,
+   `mechanisms`; and of gradients `gradient_parts`, `watched`, `per_record` (the clipped sum, by one backward pass).
 5. What outlives a run: `journal` (spends and answers on disk), `resume` (why a resumed run pays once for each answer).
 6. What may be asked, in `doors`: of tables by `scores` (sensitivities, with proofs), `counted_table`, `tables`,
    `cells` and `thresholds`; of one raw column by `sorted_points`, `columns` and `labels`.
