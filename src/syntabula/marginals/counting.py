@@ -39,6 +39,10 @@ class CountingEngine(Protocol):
         """Return the sum of counts over pieces of the table that hold each record once; by cell of their array."""
         ...
 
+    def records(self) -> EncodedTable:
+        """Return the table itself."""
+        ...
+
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> CountingEngine:
         """Return an engine that counts the same records in another coding.
 
@@ -105,6 +109,10 @@ class MemoryEngine:
     def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
         """Return the counts of the table, which is one piece."""
         return counts(self._table)
+
+    def records(self) -> EncodedTable:
+        """Return the table itself."""
+        return self._table
 
     def mapped(self, domain: Domain, rows: Callable[[EncodedTable], EncodedTable]) -> MemoryEngine:
         """Return an engine of the same records in another coding."""

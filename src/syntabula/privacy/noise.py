@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -105,6 +106,14 @@ class TrainingNoise(NoiseSource, Protocol):
         """Return the positions, rising, of records that are each taken with probability `rate`, independently."""
         ...
 
+    def begin_step(self, step: int) -> None:
+        """Turn to what a step of training draws, whether or not earlier ones were drawn by an earlier run."""
+        ...
+
+    def loss_seed(self) -> int:
+        """Return 63 random bits, for a generator of what a loss draws for each record. No noise comes from these."""
+        ...
+
 
 class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
@@ -151,6 +160,13 @@ class SecureNoise:
         """Return the records that are taken; see `TrainingNoise.sampled_records`."""
         return vector_samplers.sampled_records(n_records, rate, os.urandom)
 
+    def begin_step(self, step: int) -> None:
+        """Do nothing: no draw depends on another."""
+
+    def loss_seed(self) -> int:
+        """Return 63 random bits; see `TrainingNoise.loss_seed`."""
+        return secrets.randbits(63)
+
     def __repr__(self) -> str:
         return "SecureNoise()"
 
@@ -179,7 +195,10 @@ class SeededNoise:
     def begin_draw(self) -> None:
         """Turn to the stream of the next spend; see `NoiseSource.begin_draw`."""
         self._spends += 1
-        stream = np.random.SeedSequence(self._seed, spawn_key=(self._spends,))
+        self._turn_to(self._spends)
+
+    def _turn_to(self, *place: int) -> None:
+        stream = np.random.SeedSequence(self._seed, spawn_key=place)
         self._generator = np.random.Generator(np.random.PCG64(stream))
 
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
@@ -215,6 +234,14 @@ class SeededNoise:
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
         """Return the records that are taken; see `TrainingNoise.sampled_records`."""
         return vector_samplers.sampled_records(n_records, rate, self._generator.bytes)
+
+    def begin_step(self, step: int) -> None:
+        """Turn to the stream of a step of this spend; see `TrainingNoise.begin_step`."""
+        self._turn_to(self._spends, step)
+
+    def loss_seed(self) -> int:
+        """Return 63 bits of the stream; see `TrainingNoise.loss_seed`."""
+        return int(self._generator.integers(2**63))
 
     def _laplace_draws(self, n: int, scale: float) -> Counts:
         """Return n draws of probability proportional to exp(-|x| / scale): a difference of two geometrics."""

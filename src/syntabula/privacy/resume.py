@@ -21,6 +21,11 @@ So, whatever the number of tries, the answer that is handed on is distributed as
 p(lost)^k (1 - p(lost)) p(answer) it is the one of try k + 1, and the sum over k is p(answer). One answer is released
 for one charge.
 
+Training is one spend with an answer at each step. Its checkpoint holds what had been learned after some of them, which
+are released values, and a resumed run goes on from there with the steps that are left. Steps after the last checkpoint
+are made again: nothing of them had left the process but later steps, which went with it. So all that anyone sees
+comes from as many steps as were paid for, each drawn once.
+
 The second run may be given another table, as no mark of a table is kept: it would tell of the records. Then
 earlier answers are about the first table and later ones about the second, and each record of either has lost
 no more than the sum of all charges, which is the budget.
@@ -44,8 +49,8 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.records import REMEDY, MemoryJournal, NoisyArray
 from syntabula.privacy.rules import RULES
+from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
 
 _LENGTH = 32
 _MOST_NAMED = 5

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
 
 
@@ -23,6 +24,11 @@ class Doors:
     def domain(self) -> Domain:
         """Columns and sizes of the table."""
         return self.tables.domain
+
+    @property
+    def records(self) -> RecordCurator:
+        """Answers for the records themselves."""
+        return RecordCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""
