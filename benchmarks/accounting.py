@@ -1,11 +1,11 @@
-"""What keeping a budget in Gaussian privacy buys over zCDP, for the same epsilon and delta.
+"""What accounting in Gaussian differential privacy gains over zCDP, for the same epsilon and delta.
 
     python benchmarks/accounting.py gains
     python benchmarks/accounting.py noise --methods mst aim ...     what each kind of draw gets
     python benchmarks/accounting.py tvd --methods mst aim --epsilons 0.2 1 5 10 --out runs.jsonl
     python benchmarks/accounting.py tvd --out runs.jsonl --report
 
-`tvd` needs SYNTABULA_DATA, keeps every run in a file of JSON lines and makes only those that are not there yet.
+`tvd` needs SYNTABULA_DATA, keeps every run in a file of JSON lines and makes only the missing runs.
 Noise is seeded: these are experiments, not releases.
 """
 
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def gains(epsilons: list[float]) -> None:
-    """Print how much more the total buys, for Gaussian noise and small choices alike."""
+    """Print how much more the same total buys, which is equal for Gaussian noise and small choices."""
     deltas = (1e-3, 1e-5, 1e-6, 1e-9, 1e-12)
     print("| epsilon | " + " | ".join(f"delta {d:g}" for d in deltas) + " |")
     print("|---" * (len(deltas) + 1) + "|")
@@ -84,7 +84,7 @@ def fit(
 
 
 def noise(methods: list[str], epsilons: list[float], delta: float, name: str) -> None:
-    """Print the share of each kind of draw, and by how much less noise it gets.
+    """Print the share of each kind of draw, and its gain in precision.
 
     Noise is compared by precision, which is proportional to the budget: sum of 1 / sigma^2 per squared
     sensitivity for counts, sum of epsilon^2 for choices. Both runs have the same seed.
@@ -121,13 +121,13 @@ def noise(methods: list[str], epsilons: list[float], delta: float, name: str) ->
 
 
 def make_runs(given: argparse.Namespace) -> None:
-    """Make all runs that the file does not hold yet."""
+    """Make all runs that are not in the file yet."""
     keys = ("method", "epsilon", "delta", "accounting", "seed", "table")
     held = given.out.read_text().splitlines() if given.out.exists() else []
     made = {tuple(json.loads(line)[k] for k in keys) for line in held}
     with tempfile.TemporaryDirectory() as folder, given.out.open("a") as out:
         table = coded_table(given.table, Path(folder))
-        # Seeds outermost, so that a run that is cut short has whole repetitions.
+        # Seeds outermost, so that an interrupted run has complete repetitions.
         for seed, epsilon, method, accounting in itertools.product(
             range(given.seeds), given.epsilons, given.methods, ACCOUNTINGS
         ):

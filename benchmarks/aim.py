@@ -1,4 +1,4 @@
-"""AIM and the estimation under it: against peers, on the same measurements, and as tables grow.
+"""AIM and its estimation: against peers, on the same measurements, and as tables grow.
 
     python benchmarks/aim.py peers --peers mbi:aim --epsilons 1      # whole systems; all options of systems.py
     python benchmarks/aim.py estimation --pairs 30 60                # the same noisy pairs, ours and mbi's
@@ -6,10 +6,9 @@
     python benchmarks/aim.py profile --epsilon 1                     # where the time goes
 
 `estimation` gives both sides the same noisy pairs of a coded table, lets mbi make its 1,000 steps of mirror
-descent, and measures how long ours takes to bring the weighted squared error down to what mbi ended with.
-All seconds are processor seconds, as the machine may be shared.
-Building models, compiling and reading are outside the clocks, except mbi's compilation, which each new
-set of measurements pays for and which is shown apart.
+descent, and measures how long ours takes to reach mbi's final weighted squared error. All seconds are
+processor seconds, as the machine may be shared. Building models, compiling and reading are not timed,
+except mbi's compilation, which every new set of measurements needs and which is shown separately.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ def compare_estimation(options: argparse.Namespace) -> None:
 def random_pairs(
     domain: Domain, n_pairs: int, most_mb: float, rng: np.random.Generator
 ) -> list[tuple[str, ...]]:
-    """Return random pairs whose junction tree stays below a size; fewer where no more fit."""
+    """Return random pairs whose junction tree stays below a size; fewer if no more fit."""
     chosen: list[tuple[str, ...]] = []
     every = list(combinations(domain.columns, 2))
     for position in rng.permutation(len(every)):
@@ -157,7 +156,7 @@ def fit_by_mbi(
 
 
 def seconds_to(domain: Domain, measurements: list[Measurement], loss: float, total: float) -> float:
-    """Return the seconds after which our estimation is at a loss, by doubling its number of steps."""
+    """Return the seconds that our estimation takes to reach a loss, by doubling its number of steps."""
     layout = PGM().over(domain)._layout
     targets = joined_targets(layout, measurements)
     steps = 4
@@ -205,12 +204,12 @@ def show_growth(epsilon: float) -> None:
 
 
 class TimedEngine(MemoryEngine):
-    """Counts, and keeps how long it took."""
+    """Counts, and records how long it took."""
 
     seconds = 0.0
 
     def counts(self, cliques):
-        """Count and add up the time."""
+        """Count, and add to the time."""
         started = time.process_time()
         found = super().counts(cliques)
         self.seconds += time.process_time() - started
@@ -218,7 +217,7 @@ class TimedEngine(MemoryEngine):
 
 
 def simulated(n_rows: int, n_columns: int, n_bins: int) -> EncodedTable:
-    """Draw rows of a Gaussian chain, each column cut into bins of equal width over four deviations."""
+    """Draw rows of a Gaussian chain, each column in bins of equal width over four standard deviations."""
     rng = np.random.default_rng(0)
     codes = []
     value = rng.standard_normal(n_rows)
@@ -229,10 +228,10 @@ def simulated(n_rows: int, n_columns: int, n_bins: int) -> EncodedTable:
 
 
 def show_profile(table: EncodedTable, epsilon: float) -> None:
-    """Print what counting, scoring, estimation and sampling take of one run, and the bandwidth of its kernels.
+    """Print the time of counting, scoring, estimation and sampling in one run, and the bandwidth of its kernels.
 
-    The times are processor seconds under a profiler, which makes short calls look longer than they are; the kernels
-    are timed in another run, with the same noise.
+    The times are processor seconds under a profiler, which overstates short calls; the kernels are timed in another
+    run with the same noise.
     """
     profiler = cProfile.Profile(time.process_time)  # the machine may be shared
     curator = Curator(MemoryEngine(table), Ledger(Budget(epsilon, 1e-5)), SeededNoise(0))

@@ -1,4 +1,4 @@
-"""Reproduce PS1 of Ganev et al., "The Importance of Being Discrete": what read-off domains betray of an outlier.
+"""Reproduces PS1 of Ganev et al., "The Importance of Being Discrete": what observed domains reveal of an outlier.
 
     python benchmarks/attacks.py [--shadows N] [--workers N] [--folder FOLDER] [--out FILE]
 
@@ -9,7 +9,7 @@ first epsilon. Uniform bins of a given or observed domain cost nothing, so that 
 Prints a table of AUCs in Markdown.
 
 Departures from the paper: budgets are approximate (delta 1e-5), models are ours, and `quality` is left out, which
-leaves the paper's 11 columns. An interrupted run goes on from --folder.
+leaves the paper's 11 columns. An interrupted run resumes from --folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TARGET_VALUE = 440.0
 
 
 def ps1(shadows: int, workers: int, folder: Path | None) -> list[dict[str, Any]]:
-    """AUC and success of three attacks by model, discretiser and domain."""
+    """Return AUC and success of three attacks by model, discretiser and domain."""
     frame = st.datasets.load("wine").frame.drop(columns="quality")
     target = int((frame["total_sulfur_dioxide"] == TARGET_VALUE).to_numpy().argmax())
     drafted = st.draft_schema(frame)[0]

@@ -1,12 +1,12 @@
-"""Sampling under conditions: how exact it is, and how fast.
+"""Sampling under conditions: accuracy and speed.
 
     python benchmarks/conditions.py exact --methods mst
     python benchmarks/conditions.py speed --methods mst aim privbayes privsyn margnet
 
 Needs SYNTABULA_DATA. A release of adult at epsilon 1, with seeded noise: these are experiments, not releases. `exact`
 compares rows drawn with `where` with those of 3,000,000 rows that satisfy the same conditions, by the total variation
-distance over all pairs of columns (numbers in 20 parts), and half of the latter with the other half. `speed` counts
-rows per second of the processor, the best of three.
+distance over all pairs of columns (numbers in 20 bins), and one half of the latter with the other half. `speed`
+measures rows per processor second, the best of three.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def exact(release: st.Release) -> list[list[str]]:
-    """Return case, probability, part of the tried rows, rows compared, and both distances."""
+    """Return case, probability, fraction of the tried rows, rows compared, and both distances."""
     kept: dict[str, list[pd.DataFrame]] = {case: [] for case in CASES}
     n_kept = dict.fromkeys(CASES, 0)
     for seed in range(TRIED // AT_ONCE):
@@ -94,7 +94,7 @@ def exact(release: st.Release) -> list[list[str]]:
 
 
 def satisfying(rows: pd.DataFrame, where: dict[str, Any]) -> np.ndarray:
-    """Say which rows satisfy conditions, without asking the library."""
+    """Return which rows satisfy conditions, computed without the library."""
     mask = np.ones(len(rows), dtype=bool)
     for column, condition in where.items():
         if isinstance(condition, tuple):
@@ -107,7 +107,7 @@ def satisfying(rows: pd.DataFrame, where: dict[str, Any]) -> np.ndarray:
 
 
 def coded(frames: list[pd.DataFrame]) -> list[dict[str, np.ndarray]]:
-    """Return tables as codes by column, numbers in 20 parts of about as many rows."""
+    """Return tables as codes by column, numbers in 20 bins with about equally many rows."""
     whole = pd.concat(frames, ignore_index=True)
     ends = np.cumsum([len(f) for f in frames])[:-1]
     parts: list[dict[str, np.ndarray]] = [{} for _ in frames]
@@ -133,7 +133,7 @@ def tvd(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
 
 
 def speed(release: st.Release, adult: pd.DataFrame) -> list[list[str]]:
-    """Return what is drawn, and rows per second."""
+    """Return what is drawn, and the rows per second."""
     jobs: dict[str, Callable[[], Any]] = {
         "unconditional": lambda: release.sample_columns(AT_ONCE, seed=0),
         "where, 3 columns": lambda: release.sample_columns(AT_ONCE, where=SEVERAL, seed=0),

@@ -1,20 +1,20 @@
-"""All pairs of a table counted by us, by DuckDB and by polars, against passes over the same bytes, in one run.
+"""Counts all pairs of a table with ours, DuckDB and polars, and compares with passes over the same bytes, in one run.
 
     python benchmarks/counting.py
     python benchmarks/counting.py --rows 1000000 --columns 10 --codes 10 --ways 2 --repeats 7
     python benchmarks/counting.py --table adult_coded.parquet --domain adult_coded.domain.json
 
 Each figure is the best of the repeats in wall-clock time, and in processor time, data in memory and warm. "One
-pass over the bytes" has several readings, of which each is timed, from the fastest to the slowest:
+pass over the bytes" can mean several things, and each is timed, from the fastest to the slowest:
 
-- `table`: every column read once, by numpy's vectorised a.max(): no method that looks at every row is faster;
+- `table`: every column read once, by numpy's vectorised a.max(): no method that reads every row is faster;
 - `pairs, cached`: both columns of every clique, by numpy's vectorised a + b, at the speed of the cache;
 - `pairs, memory`: as many bytes, read once from an array that no cache holds;
 - `pairs, sum`: both columns of every clique, by numpy's a.sum(), which widens each byte to 64 bits.
 
-Counting cannot be vectorised as these are: it must add one to a cell for every row and histogram. That floor is
-timed as well: `increments` adds as many ones to as many cells, whose positions are known already. All counts are
-compared with ours, and the run stops if one differs.
+Counting cannot be vectorised in this way: it must add one to a cell for every row and histogram. That lower
+bound is also timed: `increments` adds as many ones to as many cells whose positions are already known. All
+counts are compared with ours, and the run stops if one differs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from syntabula.marginals.encoded import EncodedTable
 
 
 def best_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Return the shortest wall-clock and processor time of several runs, after one that is not counted."""
+    """Return the shortest wall-clock and processor time of several runs, after one untimed run."""
     work()
     times = []
     for _ in range(repeats):
@@ -96,7 +96,7 @@ def sum_pass(table: EncodedTable, cliques: list[Clique]) -> None:
 
 
 def one_by_one(table: EncodedTable, cliques: list[Clique]) -> list[np.ndarray]:
-    """Count each clique by itself with numpy's bincount, all rows at once."""
+    """Count each clique separately with numpy's bincount, all rows at once."""
     counted = []
     for clique in cliques:
         shape = table.domain.shape(clique)
@@ -106,7 +106,7 @@ def one_by_one(table: EncodedTable, cliques: list[Clique]) -> list[np.ndarray]:
 
 
 def filled(shape: tuple[int, ...], codes: list[np.ndarray], counts: np.ndarray) -> np.ndarray:
-    """Return the dense table of counts that a group-by gives for its non-empty groups."""
+    """Return the dense table of counts from a group-by's non-empty groups."""
     dense = np.zeros(shape, dtype=np.int64)
     dense[tuple(np.asarray(c, dtype=np.intp) for c in codes)] = counts
     return dense

@@ -1,12 +1,12 @@
-"""Reproduce Ganev et al., "The Importance of Being Discrete": each figure by one command, beside what the paper says.
+"""Reproduce Ganev et al., "The Importance of Being Discrete": each figure by one command, beside the paper's findings.
 
     python benchmarks/discretization.py figure5|figure6|figure7|figure12|readings|domains|speed [--out FOLDER]
     python benchmarks/discretization.py us3 [--models mst aim] [--tables wine gas adult] [--show]
 
 Prints tables and, with --out, writes the rows as JSON lines and the figure as SVG. Noise is seeded: these are
 experiments, not releases. `us3` and `domains` need SYNTABULA_DATA (adult, gas, wine). `us3` appends every finished
-cell to a file and skips those that are there already; --show runs nothing. The set-up and where it departs from
-the paper are in discretization_columns.py and discretization_tables.py; PS1 is in attacks.py.
+cell to a file and skips those already there; --show runs nothing. The set-up and its departures from the paper are
+in discretization_columns.py and discretization_tables.py; PS1 is in attacks.py.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ RESULTS = Path(__file__).parent / "results" / "discretization-us3.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """One experiment: how its rows come about, and how they are shown.
+    """One experiment: how its rows are made and shown.
 
     Attributes:
-        rows: Makes the rows, from the number of repeats.
-        paper: What the paper says of it.
-        tables: For each table what goes down, what goes across, and the value.
-        repeats: Seeds of every setting, where the command does not say.
-        figure: What the lines, the horizontal axis and the panels of the figure are; None for no figure.
+        rows: Makes the rows, given the number of repeats.
+        paper: The paper's findings.
+        tables: For each table the facts of its rows, the fact of its columns, and the value.
+        repeats: Default number of seeds for every setting.
+        figure: The facts for the lines, the horizontal axis and the panels of the figure; None for no figure.
     """
 
     rows: Callable[[int], list[Row]]
@@ -56,7 +56,7 @@ class Study:
 
 
 def both_settings(repeats: int) -> list[Row]:
-    """Return US1 and US2 at epsilon 0.1, each row saying which."""
+    """Return US1 and US2 at epsilon 0.1; each row names its setting."""
     rows = []
     for model in (False, True):
         title = "bins and noisy counts (US2)" if model else "bins alone (US1)"
@@ -65,7 +65,7 @@ def both_settings(repeats: int) -> list[Row]:
 
 
 def readings(repeats: int) -> list[Row]:
-    """Return US2 as it is read here and as the paper may be read too, in the data and in the scores."""
+    """Return US2 in our reading of the paper and in others that its text allows, for the data and the scores."""
     rows = []
     for stretched in (True, False):
         for row in grid(repeats, model=True, stretched=stretched):
@@ -77,7 +77,7 @@ def readings(repeats: int) -> list[Row]:
 
 
 def speed(repeats: int) -> list[Row]:
-    """Return the processor seconds of each discretiser for 250 bins with secure noise, the least of the repeats."""
+    """Return the least processor seconds, over repeats, of each discretiser for 250 bins with secure noise."""
     values = np.random.default_rng(0).lognormal(8, 1, 50_000)
     upper = float(values.max())
     rows = []
@@ -158,7 +158,7 @@ STUDIES = {
 
 
 def complete(rows: list[Row]) -> list[Row]:
-    """Return the rows of those numbers of bins and seeds that a model has for every table, epsilon and discretiser."""
+    """Return the rows with the numbers of bins and seeds that a model has for every table, epsilon and discretiser."""
     cells: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if row["method"] in DISCRETIZERS:
@@ -177,7 +177,7 @@ def thresholds(rows: list[Row]) -> str:
 
 
 def in_order(rows: list[Row]) -> list[Row]:
-    """Return rows by model, epsilon, discretiser and number of bins, rules last, each saying its panel."""
+    """Return rows sorted by model, epsilon, discretiser and number of bins, rules last, each with its panel."""
 
     def place(row: Row) -> tuple[object, ...]:
         bins = row["bins"]
@@ -189,7 +189,7 @@ def in_order(rows: list[Row]) -> list[Row]:
 
 
 def summary(rows: list[Row]) -> str:
-    """Return how often each discretiser is best, and what each number of bins loses against the best of them."""
+    """Return how often each discretiser is best, and the loss of each number of bins against the best one."""
     lines, wins = [], []
     for model in dict.fromkeys(r["model"] for r in rows):
         losses: dict[object, list[float]] = {}

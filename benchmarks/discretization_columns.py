@@ -1,9 +1,9 @@
-"""US1 and US2 of Ganev et al., "The Importance of Being Discrete": bins for columns of controlled distributions.
+"""US1 and US2 of Ganev et al., "The Importance of Being Discrete": bins for columns with known distributions.
 
-Departures from the paper, all for want of a statement in it. DS uses a density-ratio classifier over 50 cells of
-equal mass. QS asks about 1,000 random intervals of the real range. The number of records that rules and PrivTree use
-is noisy, and paid for. Rows also hold two other readings of the scores, which the paper allows as well: MPD without
-the largest record (`mpd99`), and QS over intervals between two random records (`qs_between`).
+Choices where the paper is silent: DS uses a density-ratio classifier over 50 cells of equal mass. QS uses 1,000
+random intervals of the real range. The number of records that rules and PrivTree use is noisy, and paid for. Rows
+also hold two other readings of the scores that the paper allows: MPD without the largest record (`mpd99`), and QS
+over intervals between two random records (`qs_between`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ BINS = (5, 10, 20, 35, 50, 100, 250)
 EPSILONS = (0.1, 1.0, 10.0, math.inf)
 WHOLE = Fraction(1)
 SCORES = ("mpd", "ds", "qs")
-# Where the paper's normal shapes lie if they are only clipped to [-10, 10], not stretched to fill it.
+# Position of the paper's normal shapes if they are only clipped to [-10, 10], not stretched to fill it.
 UNSTRETCHED = {"normal": (-4.0, 4.0), "mixture": (-2.0, 13.0), "imbalanced": (-4.0, 14.0)}
 
 
 def percentile_gaps(real: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """Return the distance of each percentile from 1 to 100 on the scale of the real column; both are ascending."""
+    """Return the distance of each percentile from 1 to 100, scaled by the real column; both columns are ascending."""
     levels = np.arange(1, 101) / 100
     found = [np.interp(levels * (x.size - 1), np.arange(x.size), x) for x in (real, made)]
     return np.abs(found[0] - found[1]) / (float(real[-1] - real[0]) or 1.0)
@@ -60,7 +60,7 @@ def percentile_similarity(real: np.ndarray, made: np.ndarray) -> float:
 
 
 def discriminator_similarity(real: np.ndarray, made: np.ndarray, rng: np.random.Generator) -> float:
-    """DS: one minus twice the mean distance from a half of a held-out classifier's probabilities."""
+    """DS: one minus twice the mean distance of a classifier's held-out probabilities from one half."""
     halves = [rng.permutation(x) for x in (real, made)]
     fit, judge = ([h[i::2] for h in halves] for i in (0, 1))
     cuts = np.unique(np.quantile(np.concatenate(fit), np.arange(1, 50) / 50))
@@ -81,7 +81,7 @@ def query_similarity(real: np.ndarray, made: np.ndarray, ends: np.ndarray) -> fl
 
 
 def smaller_share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the smaller over the larger of two counts, one where both are zero."""
+    """Return the smaller of two counts over the larger, one where both are zero."""
     larger = np.maximum(a, b)
     return np.where(larger > 0, np.minimum(a, b) / np.where(larger > 0, larger, 1), 1.0)
 
@@ -113,7 +113,8 @@ def bins_for(column: ColumnCurator, method: str, count: int, *, share: Fraction)
 
 
 def one_column(values: np.ndarray, method: str, count: int, epsilon: float, seed: int, *, model: bool) -> Row:
-    """US1 (`model` False): put every value anywhere in its bin. US2: 10 % for bins, 90 % for a histogram."""
+    """US1 (`model` False): redraw every value within its bin. US2: 10 % of the budget for bins, 90 % for a
+    histogram."""
     rng = np.random.default_rng(seed)
     budget = st.Budget.none() if math.isinf(epsilon) else st.Budget.pure(epsilon)
     column = ColumnCurator(values, Ledger(budget), SeededNoise(seed))
@@ -133,9 +134,9 @@ def one_column(values: np.ndarray, method: str, count: int, epsilon: float, seed
 
 
 def columns(repeats: int, *, stretched: bool = True) -> Iterator[tuple[Row, np.ndarray]]:
-    """Yield facts and values of every column of the study, each shape and size as often as any other.
+    """Yield facts and values of every column of the study, each shape and size equally often.
 
-    Each has a seed of its own: at small budgets a whole table would else rest on one draw of a tree.
+    Each has its own seed: otherwise, at small budgets, a whole table would depend on one draw of a tree.
     """
     for seed, (shape, n, repeat) in enumerate(itertools.product(SHAPES, SIZES, range(repeats)), start=1000):
         values = controlled(shape, n, seed=repeat)["value"].to_numpy()

@@ -18,7 +18,7 @@ def mean_of(rows: list[Row], value: str, facts: dict[str, Any]) -> float:
 
 
 def pivot(rows: list[Row], down: Sequence[str], across: str, value: str = "utility") -> str:
-    """Return a table of means in Markdown, with the mean over all columns of it at the end."""
+    """Return a table of means in Markdown, with the mean over all its columns at the end."""
     heads = sorted(
         dict.fromkeys(r[across] for r in rows),
         key=lambda h: (isinstance(h, str), 0 if isinstance(h, str) else h),
@@ -44,7 +44,7 @@ def draw(rows: list[Row], *, lines: str, across: str, panels: str, path: Path) -
     import matplotlib
 
     matplotlib.use("Agg")
-    # Text as text, and no dates or random names, so that equal figures are equal and small files.
+    # Text stays text, without dates or random names, so that equal figures give equal, small files.
     matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "discretization"}
     from matplotlib import pyplot
 

@@ -1,4 +1,4 @@
-"""US3 of Ganev et al., "The Importance of Being Discrete": real tables, and domains given and found.
+"""US3 of Ganev et al., "The Importance of Being Discrete": real tables, with given and found domains.
 
 The scores are MPD, QS and CS, the study's scores that need no classifier. Queries are 1,000 random intervals between two
 records (or random values of a category) over 1, 2 or 3 columns; CS is over numeric columns.
@@ -85,7 +85,7 @@ def us3(
     seeds: int = 1,
     total: float = math.inf,
 ) -> Iterator[Row]:
-    """Run what the file does not hold yet, table by table, until `total` seconds are over; yield every new row."""
+    """Run the cells missing from the file, table by table, until `total` seconds have passed; yield every new row."""
     ends = time.monotonic() + total
     done = {tuple(row[k] for k in KEY) for row in read_rows(results)}
     for table in tables:
@@ -104,7 +104,7 @@ def us3(
 
 
 def read_rows(results: Path) -> list[Row]:
-    """Return the rows of a file of JSON lines; none if there is no such file."""
+    """Return the rows of a file of JSON lines, or no rows if there is no such file."""
     lines = results.read_text().splitlines() if results.exists() else []
     return [json.loads(line) for line in lines]
 

@@ -1,4 +1,4 @@
-"""What a run, a process of its own, says about itself in its last line."""
+"""Time and memory that each run, a separate process, prints in its last line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def print_figures(started: float, **more: str) -> None:
-    """Print seconds since a start, processor seconds and peak memory of this process, and what else there is.
+    """Print seconds since a start, processor seconds and peak memory of this process, and further figures.
 
-    The peak is that of this program alone: what the system calls the largest size of a process also counts the
-    process that started it.
+    The peak is that of this program alone: the system's figure for the largest size of a process also includes
+    the process that started it.
     """
     seconds = time.perf_counter() - started
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -21,16 +21,16 @@ def print_figures(started: float, **more: str) -> None:
 
 
 def peak_mb() -> float:
-    """Return the largest size of this process since it began, or since `forget_peak`."""
+    """Return the largest size of this process since its start, or since `forget_peak`."""
     status = Path("/proc/self/status")
-    if not status.exists():  # elsewhere than on Linux
+    if not status.exists():  # not on Linux
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
     return float(lines["VmHWM"].split()[0]) / 1024
 
 
 def forget_peak() -> None:
-    """Count the largest size from now on, where the system can."""
+    """Reset the largest size, if the system allows it."""
     references = Path("/proc/self/clear_refs")
     if references.exists():
         references.write_text("5")

@@ -1,20 +1,20 @@
-"""Selectors and models of the grid, and named methods: how close, how fast, how large, one run after another.
+"""Accuracy, time and memory of selector-model pairs and named methods, one run after another.
 
     python benchmarks/grid.py --tables bank --methods aim privmrf adaptive+pgm --epsilons 0.2 1 5 --repeats 5
     python benchmarks/grid.py --tables bank --selectors independent_difference --models gum pgm genetic neural
     python benchmarks/grid_report.py
 
 The set-up is that of Chen, Li, Gong, McKenna, Wang, tab_bench (figures 3 and 4, tables 17 and 18), and, for the
-Gaussian tables and MargNet's Adult, of Chen, Gong, Wang, MargNet: see `grid_tables.prepared`. Each run is a process of
-its own, from reading the Parquet file to the written one. It is scored by the fidelity error (total variation
-distance over pairs of columns in 100 levels), and by the query error over prefixes of 1 to 3 conditions, as the
-papers' figures are, and over 3 conditions: against the records that were learned, and against those that
-were not where the table has some. On these the macro F1 of XGBoost with its own settings is taken as well, trained on the
-synthetic table to predict the label; tab_bench takes the mean of four models that it tunes.
+Gaussian tables and MargNet's Adult, of Chen, Gong, Wang, MargNet: see `grid_tables.prepared`. Each run is a separate
+process, from reading the Parquet file to writing one. It is scored by the fidelity error (total variation distance over
+pairs of columns in 100 levels), and by the query error over prefixes of 1 to 3 conditions, as the papers' figures are,
+and over 3 conditions: against the records that were learned, and against those that were not where the table has some.
+On these the macro F1 of XGBoost with its own settings is taken as well, trained on the synthetic table to predict the
+label; tab_bench takes the mean of four models that it tunes.
 
-Each finished run is a line appended to a file, and runs that are there already are skipped, so that a long list may be
-stopped and called again. A run that is not done within --limit seconds counts as such; one that --total cuts off
-sooner is left for the next call.
+Each finished run is appended as a line to a file, and runs already there are skipped, so that a long list can be
+interrupted and resumed. A run that exceeds --limit seconds is recorded as not done; one that --total cuts off sooner
+is left for the next call.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Key = tuple[str, str, float | None, int]
 
 
 def main() -> None:
-    """Parse arguments and run what is not in the file yet."""
+    """Parse arguments and make the runs that are not in the file yet."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -107,7 +107,7 @@ def _commit() -> str:
 
 
 def _run(key: Key, files: Prepared, limit: float, out: Path) -> dict[str, Any] | None:
-    """Run a method in a process of its own and score what it wrote; None if it was not done in time."""
+    """Run a method in a separate process and score its output; None if it was not done in time."""
     _, method, epsilon, repeat = key
     if method in (REAL, BINNED):
         return _scores(files, files.train, in_bins=method == BINNED)
@@ -139,7 +139,7 @@ def _scores(files: Prepared, out: Path, *, in_bins: bool = True) -> dict[str, di
 
 
 def _f1(tables: Comparison) -> float:
-    """Return the macro F1 on records kept apart of XGBoost, untuned, that learned the synthetic table."""
+    """Return the macro F1, on records kept apart, of untuned XGBoost trained on the synthetic table."""
     encoding = Encoding(tables)
     test = encoding.sample(tables.holdout)
     model = evaluator("xgboost").make(encoding.task, {}, 0)

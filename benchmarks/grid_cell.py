@@ -1,10 +1,10 @@
-"""One run of the grid as a process of its own: a named method, or a pair "selector+model", on a prepared table.
+"""One run of the grid as a separate process: a named method, or a pair "selector+model", on a prepared table.
 
-A name may be followed by "@" and another number of iterations than the model's own, as in "margnet@20".
+A name may be followed by "@" and a number of iterations that replaces the model's own, as in "margnet@20".
 
     python benchmarks/grid_cell.py TABLE SCHEMA OUT METHOD EPSILON SEED DISCRETIZER BINS
 
-The noise is the secure one; the seed is that of the sample alone. Prints what it took and how it was accounted for.
+The noise is secure; the seed is only that of the sample. Prints time, memory and the accounting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Write the runs of grid.py as tables of Markdown, with the papers' figures beside ours.
+"""Writes the runs of grid.py as Markdown tables, with the papers' figures beside ours.
 
     python benchmarks/grid_report.py
 
-Keeps what results/grid.md says above its tables, and writes these anew from results/grid.jsonl.
+Keeps the text of results/grid.md above its tables, and rewrites the tables from results/grid.jsonl.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ METHODS = {
     "real records": "Ground Truth",
 }
 DATASETS = {"bank": "Bank", "adult_margnet": "Adult", "gauss10": "Gauss10"}
-# MargNet, section 6.2: the only figures of its plots that the text names.
+# MargNet, section 6.2: the only figures from its plots that the text states.
 NAMED_IN_TEXT = {
     ("gauss50", "margnet", 10.0, "fidelity_error_tvd"): 0.121,
     ("gauss50", "aim", 10.0, "fidelity_error_tvd"): 0.163,
@@ -92,7 +92,7 @@ def reported(path: Path) -> Figures:
 
 
 def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figures: Figures) -> str:
-    """Return the table of one dataset, the most accurate first within each epsilon."""
+    """Return the table of one dataset, the most accurate method first for each epsilon."""
     lines = [
         "| epsilon | method | runs | fidelity error | paper | query error, prefixes | paper | 3-way "
         "| F1 | paper | seconds | processor | paper | peak MB |",
@@ -134,7 +134,7 @@ def table_of(table: str, cells: Mapping[tuple[float, str], Sequence[Row]], figur
 
 
 def choices(runs: Mapping[str, Mapping[tuple[float, str], Sequence[Row]]]) -> str:
-    """Return a table of what `auto` chose, and how far behind the best named method it was."""
+    """Return a table of what `auto` chose, and how far it was behind the best named method."""
     lines = [
         "| table | epsilon | chosen | fidelity error | best method | fidelity error | behind by |",
         "|---|---|---|---|---|---|---|",
@@ -158,12 +158,12 @@ def choices(runs: Mapping[str, Mapping[tuple[float, str], Sequence[Row]]]) -> st
 
 
 def _plain(method: str) -> str:
-    """Return a method without what follows "@" or a comma: other settings, or those of an earlier version."""
+    """Return a method without the part after "@" or a comma, which marks other settings or an earlier version."""
     return method.partition("@")[0].partition(",")[0]
 
 
 def _errors(row: Row) -> Mapping[str, float]:
-    """Return the errors against unseen records, or, as in MargNet, those that were learned."""
+    """Return the errors against unseen records, or as in MargNet against the learned ones."""
     return row["unseen"] if "unseen" in row else row["seen"]
 
 

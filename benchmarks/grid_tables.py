@@ -1,4 +1,4 @@
-"""The tables of the grid, prepared as in the papers: what is learned from, what is scored against, and how."""
+"""Prepares the tables of the grid as in the papers: the records to learn, the records to score against, and bins."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ class Prepared:
 
     Attributes:
         train: Parquet file of the records that a synthesizer sees.
-        unseen: Parquet file of other records of the same table; None where the paper keeps none apart.
+        unseen: Parquet file of other records of the same table; None if the paper keeps none apart.
         schema: YAML file of its schema.
-        discretizer: How numbers of many values are divided into bins.
-        n_rows: Number of records that are learned from.
+        discretizer: Discretizer for numeric columns with many values.
+        n_rows: Number of records in `train`.
         n_columns: Number of columns.
-        label: Column that is predicted on the records kept apart; None where there are none, or it is none of few
-            values.
+        label: Column to predict on the unseen records; None if there are none, or the label has many values.
     """
 
     train: Path
@@ -42,12 +41,13 @@ class Prepared:
     label: str | None = None
 
     def bins(self, epsilon: float) -> int:
-        """Return the most bins of a column: 100 even ones, or so few of PrivTree that pairs stand out of the noise.
+        """Return the most bins of a column: 100 even ones, or few enough of PrivTree that pairs stand out from the
+        noise.
 
-        MargNet's public PrivTree makes few bins, as it adds too much noise; the exact one makes 42 to 67 of
-        Gauss10 at epsilon 1, and then no pair of columns is worth its noise. Here the number is bounded: six
-        times as many records as noise in an average cell of a pair, if the whole budget went to pairs that join
-        all columns; and 32.
+        MargNet's public PrivTree makes few bins, as it adds too much noise; the exact one makes 42 to 67 on
+        Gauss10 at epsilon 1, and then no pair of columns stands out from its noise. Here the number is at most
+        32, and an average cell of a pair must hold six times as many records as noise if the whole budget went
+        to pairs that join all columns.
         """
         if self.discretizer == "uniform":
             return BINS
@@ -60,7 +60,7 @@ def prepared(name: str, folder: Path) -> Prepared:
 
     Of `bank`, and of any other dataset, 64 % are learned from and 20 % kept apart, as in tab_bench.
     `adult_margnet` is the coded Adult that MargNet's public code holds (the environment variable MARGNET names a
-    checkout of KaiChen9909/margnet). `gauss10`, `gauss30` and `gauss50` are drawn anew. Domains are read off the
+    checkout of KaiChen9909/margnet). `gauss10`, `gauss30` and `gauss50` are simulated here. Domains are read off the
     tables, as in the papers.
     """
     unseen: pd.DataFrame | None = None
@@ -75,7 +75,7 @@ def prepared(name: str, folder: Path) -> Prepared:
         label = None if table.task == "regression" else table.label
         frame = _few_values_ranked(table.frame)
         order = np.random.default_rng(0).permutation(len(frame))
-        # The paper keeps a part for validation: its records that are learned from have 6,024 balances.
+        # The paper keeps a part for validation: its training records have 6,024 distinct balances.
         train, _, unseen = np.split(order, [len(frame) * 16 // 25, len(frame) * 4 // 5])
         train, unseen = frame.iloc[train], frame.iloc[unseen]
         schema, _ = syntabula.draft_schema(train)
@@ -97,15 +97,15 @@ def prepared(name: str, folder: Path) -> Prepared:
 
 
 def in_levels(path: Path, schema: syntabula.Schema, *, binned: bool) -> pd.DataFrame:
-    """Read a table and code numbers of many values in 100 levels of their range in the records learned from.
+    """Read a table and round numbers with many values to 100 levels of their range in the training records.
 
-    The papers' levels range over the real and the synthetic table together, so that one extreme record shifts them
-    all against the bins, and errors jump by a factor of two; these stay where they are.
+    The papers' levels cover the range of the real and the synthetic table together, so one extreme record shifts
+    all levels relative to the bins, and errors jump by a factor of two. The levels here are fixed.
 
     Args:
         path: Parquet file.
-        schema: Of the records that are learned from.
-        binned: Whether numbers first move to the middle of their even bin, as the papers' code decodes them.
+        schema: Schema of the training records.
+        binned: Whether numbers are first moved to the middle of their even bin, as the papers' code decodes them.
     """
     frame = pd.read_parquet(path)
     for name, column in schema.columns.items():
@@ -118,7 +118,7 @@ def in_levels(path: Path, schema: syntabula.Schema, *, binned: bool) -> pd.DataF
 
 
 def schema_of_levels(schema: syntabula.Schema) -> syntabula.Schema:
-    """Return the schema of what `in_levels` gives."""
+    """Return the schema of the result of `in_levels`."""
     level = syntabula.Numeric(0, BINS - 1, integer=True)
     return syntabula.Schema(
         {
@@ -133,7 +133,7 @@ def _is_wide(column: syntabula.Numeric) -> bool:
 
 
 def _few_values_ranked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Replace whole numbers that take few values in a wide range by their ranks, as the papers keep every value."""
+    """Replace whole numbers with few values in a wide range by their ranks, as the papers keep every value."""
     ranked = {
         name: np.unique(column, return_inverse=True)[1]
         for name, column in frame.select_dtypes("integer").items()

@@ -1,4 +1,4 @@
-"""What the benchmarks of whole systems share: coded tables, runs as processes of their own, and distances."""
+"""Shared parts of the benchmarks of whole systems: coded tables, runs as separate processes, and distances."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CodedTable:
     """A table of integer codes on disk, which every system reads.
 
     Attributes:
-        name: What it is called in the output.
+        name: Its name in the output.
         path: Parquet file of codes.
         domain: JSON file with the number of codes of each column.
     """
@@ -46,13 +46,13 @@ class Outcome:
     """One run.
 
     Attributes:
-        ended: "done", "processor limit", "wall limit", "failed", or "not tried" after less was not done.
-        seconds: From reading the file to the written synthetic file; until it ended if it was not done.
-        processor_seconds: What the process took of all processors, or its share of the limit.
+        ended: "done", "processor limit", "wall limit", "failed", or "not tried" after a smaller run was not done.
+        seconds: From reading the file to writing the synthetic one, or until it ended if it was not done.
+        processor_seconds: Time of the process on all processors, or up to the limit.
         peak_mb: Largest memory of the process; NaN if it was not done.
         pairs: Mean total variation distance over all pairs; NaN if it was not done.
         triples: The same over random triples.
-        currency: In which the budget was counted, where the run says so.
+        currency: Unit in which the budget was counted, if the run states it.
     """
 
     ended: str
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
-    """Return a table of codes: one that is stored as codes, or another dataset coded with uniform bins.
+    """Return a table of codes: one stored as codes, or another dataset coded with uniform bins.
 
     Stored are `NAME.parquet` beside `NAME.domain.json` in the folder SYNTABULA_DATA, such as `adult_coded`, and
     `adult_margnet` in the checkout of KaiChen9909/margnet that the environment variable MARGNET names.
@@ -102,14 +102,14 @@ def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
 
 
 def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, limit: float) -> Outcome:
-    """Run a system on a table: its command gets table, domain, output, epsilon and seed as last arguments.
+    """Run a system on a table; its command gets table, domain, output, epsilon and seed as the last arguments.
 
     Args:
-        command: What to run.
-        table: What to run it on.
+        command: Command to run.
+        table: Table to run it on.
         epsilon: Budget, at a delta of 1e-5.
         seed: Seed of the run.
-        limit: Processor seconds it may take; it is stopped after twice as many seconds on the wall, too.
+        limit: Limit in processor seconds; it is also stopped after twice as many wall-clock seconds.
     """
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "synthetic.parquet"
@@ -131,7 +131,7 @@ def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, li
                 ended = "wall limit"
             elif (
                 error.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and processor_seconds > 0.95 * limit
-            ):  # the limit counts a little more than the usage does
+            ):  # the limit counts slightly more than the usage
                 ended = "processor limit"
             else:
                 ended = "failed"
@@ -143,7 +143,7 @@ def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, li
 
 
 def _processor_seconds() -> float:
-    """Return what all finished children of this process took."""
+    """Return the processor seconds of all finished children of this process."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,8 +1,8 @@
-"""How near the inner functions of the graphical model come to the memory bandwidth of the machine.
+"""How close the kernels of the graphical model come to the machine's memory bandwidth.
 
-Each inner function is timed without those that it calls, and the bytes that it must read and write are added up: all of
-its arguments and results once. They are compared with what a plain copy takes to move as many bytes, in cache or out of
-it, call by call.
+Each kernel is timed without those it calls, and the bytes it must read and write are added up: all arguments and
+results once. They are compared, call by call, with the time of a plain copy of as many bytes, in cache or out of
+it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from syntabula.models.junction_tree import calibration, pairs
 
 clock = time.thread_time
 LARGE = 2**18
-"""Bytes from which a call is taken for one that moves data; below it is mostly the call itself that costs."""
+"""Least bytes of a call that is dominated by moving data; below, the call itself costs most."""
 
 
 @dataclass
 class Kernel:
-    """What one function took.
+    """Measurements of one function.
 
     Attributes:
         name: What it does.
@@ -82,7 +82,7 @@ def _timed(function: Callable[..., Any], kernel: Kernel, within: list[float]) ->
         spent = clock() - started
         kernel.seconds.append(spent - within[0])
         within[0] = before + spent
-        # A table that is handed on as it is moves nothing.
+        # A table that is passed on unchanged moves nothing.
         kernel.moved.append(0 if result is arguments[0] else _bytes(arguments) + _bytes(result))
         if kernel.name.endswith("(matrix products)") and arguments[2] is not None:
             one, other = arguments[1:3]
@@ -103,7 +103,7 @@ def _bytes(values: Any) -> int:
 
 
 def copy_times() -> tuple[np.ndarray, np.ndarray]:
-    """Return how many seconds a copy takes that reads and writes so many bytes together: bytes, seconds."""
+    """Return total bytes read and written by a copy, and its seconds."""
     sizes = 2 ** np.arange(8, 28)
     seconds = []
     for size in sizes:
@@ -121,7 +121,7 @@ def copy_times() -> tuple[np.ndarray, np.ndarray]:
 
 
 def print_kernels(kernels: list[Kernel]) -> None:
-    """Print seconds and bandwidth of each kernel, and how far the hottest is from a copy."""
+    """Print seconds and bandwidth of each kernel, and compare the hottest with a copy."""
     sizes, seconds = copy_times()
     print("\n| a copy that moves | GB/s |\n|---|---|")
     for exponent in (14, 18, 20, 22, 24, 26):

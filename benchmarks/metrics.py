@@ -4,17 +4,17 @@
     python benchmarks/metrics.py --show
 
 Needs SYNTABULA_DATA. Four fifths of the rows are the real table, the rest is the holdout; the synthetic table has
-the columns of the real one, each resampled on its own. With --rows, all are resampled to that length, a fifth of
-it for the holdout, with a little noise on numbers, so that they stay as finely resolved as a table of that length
-would be. Each metric runs in a process of its own, forked after the tables are read, so that peak memory is what
-it takes beyond the tables and imported libraries. Seconds are the processor's. A metric that takes --limit of them
-is given up. Each measurement is a line of --results and is not made again, unless it was given up under a smaller
-limit. Prints the whole file as tables in Markdown in the end; --show does nothing else.
+the columns of the real one, each resampled independently. With --rows, all are resampled to that length, a fifth
+of it for the holdout, with a little noise on numbers, so that they have as many distinct values as a table of that
+length would. Each metric runs in a separate process, forked after the tables are read, so that its peak memory
+excludes the tables and imported libraries. Seconds are processor seconds. A metric that exceeds --limit is
+aborted. Each measurement is a line of --results and is not repeated, unless it was aborted under a smaller limit.
+At the end the whole file is printed as Markdown tables; --show does nothing else.
 
 Metrics that train models are measured model by model, and shown as the sum. "efficacy-rmse" predicts age, as the
-target of adult is no number. "affinity-tuned" tries 2 settings of each model instead of 50, and reads no cache. "mds",
-the membership disclosure score, is that of 2 shadow models of MST with 2 draws each instead of 20 with 10, and of
-2,000 records of a table of more than 100,000 rows.
+target of adult is not a number. "affinity-tuned" tries 2 settings of each model instead of 50, and reads no cache.
+"mds", the membership disclosure score, uses 2 shadow models of MST with 2 draws each instead of 20 with 10, and 2,000
+records of a table of more than 100,000 rows.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Append to the file what it does not hold yet."""
+    """Append the missing measurements to the file."""
     done = {
         line["metric"]: line for line in found(options.results) if is_of(line, options.table, options.rows)
     }
@@ -111,7 +111,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def parts_of(key: str) -> list[str]:
-    """Return what is measured apart: a metric, or each model that it trains."""
+    """Return the parts to measure separately: the metric, or each model that it trains."""
     return [f"{key} {model}" for model in MODELS[key]] if key in MODELS else [key]
 
 
@@ -129,7 +129,7 @@ def tables_of(name: str, n_rows: int | None) -> tuple[Any, Comparison]:
 
 
 def lengthened(frame: Any, n_rows: int, rng: np.random.Generator) -> Any:
-    """Return n resampled rows, numbers moved by up to a thousandth of their range."""
+    """Return n resampled rows, with numbers moved by up to a thousandth of their range."""
     longer = frame.iloc[rng.integers(len(frame), size=n_rows)].reset_index(drop=True)
     for column in longer.select_dtypes("number"):
         reach = 1e-3 * float(frame[column].max() - frame[column].min())
@@ -138,7 +138,7 @@ def lengthened(frame: Any, n_rows: int, rng: np.random.Generator) -> Any:
 
 
 def job_of(key: str, frame: Any, tables: Comparison) -> Job:
-    """Return what computes a metric."""
+    """Return a function that computes a metric."""
     if key == "mds":
         most = None if len(frame) < 100_000 else SCORED
         given: dict[str, Any] = {
@@ -164,14 +164,17 @@ def job_of(key: str, frame: Any, tables: Comparison) -> Job:
 
 
 def apart(job: Job, limit: int) -> Line:
-    """Run a job in a fork; return its value, processor seconds and peak megabytes, or nothing if it is given up."""
+    """Run a job in a fork; return its value, processor seconds and peak megabytes, or an empty line if it is
+    aborted."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         warnings.simplefilter("ignore")
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-        ctypes.CDLL(None).malloc_trim(0)  # what reading the tables left free would hide what the metric takes
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
+        ctypes.CDLL(None).malloc_trim(
+            0
+        )  # memory freed after reading the tables would hide the metric's own use
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # reset the peak
         before, started = resident("VmRSS"), time.process_time()
         try:
             value = job()
@@ -200,7 +203,7 @@ def resident(what: str) -> float:
 
 
 def found(results: Path) -> list[Line]:
-    """Return all measurements of a file; a later one of the same thing follows an earlier one."""
+    """Return all measurements of a file, later ones of the same metric after earlier ones."""
     if not results.exists():
         return []
     return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]

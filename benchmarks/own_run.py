@@ -1,6 +1,6 @@
-"""One run of a method of ours, or of a pair "selector+model", on a coded table, as a process of its own.
+"""One run of our method, or of a pair "selector+model", on a coded table, as a separate process.
 
-The noise is the secure one; the seed is that of the sample alone. "aim@20" is AIM with a model of at most 20 MB.
+The noise is secure; the seed is only that of the sample. "aim@20" is AIM with a model of at most 20 MB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from figures import print_figures
 
 
 def main() -> None:
-    """Read a Parquet file of codes, fit, write a Parquet file, print what it took."""
+    """Read a Parquet file of codes, fit, write a Parquet file, print time and memory."""
     method, table, domain, out, epsilon, seed = sys.argv[1:7]
     started = time.perf_counter()
     import syntabula

@@ -1,4 +1,4 @@
-"""One run of dpmm's MST, AIM or PrivBayes on a coded table, in an environment of its own.
+"""One run of dpmm's MST, AIM or PrivBayes on a coded table, in a separate environment.
 
 dpmm pins old versions of numpy and pandas, so it cannot share ours, and needs an older pyarrow:
     python3 -m venv ../peers/dpmm

@@ -4,8 +4,8 @@
     MARGNET=margnet python benchmarks/peer_gem.py TABLE DOMAIN OUT EPSILON SEED [ITERATIONS]
 
 It needs torch, tomli, tomli-w, tqdm, scikit-learn and category-encoders. Settings are the repository's own for Adult,
-those of tab_bench's table 8: all pairs, five rounds a column, 1,024 rows, two blocks of 512 units, 500 iterations a
-round unless ITERATIONS says otherwise. The files that it writes in every round are left out.
+those of tab_bench's table 8: all pairs, five rounds a column, 1,024 rows, two blocks of 512 units, 500 iterations
+per round unless ITERATIONS is given. The files that it writes in every round are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     np.random.seed(int(seed))  # noqa: NPY002  it draws from the global generator
     torch.manual_seed(int(seed))
     torch.set_num_threads(1)
-    vars(np)["infty"] = np.inf  # the names that it uses are gone from numpy 2 and torch
+    vars(np)["infty"] = np.inf  # it uses names that numpy 2 and torch have removed
     sys.path.insert(0, str(Path(os.environ["MARGNET"]).resolve()))
     from method.GEM.gem import GEM
     from method.GEM.mbi import Dataset, Domain
@@ -71,7 +71,7 @@ def main() -> None:
             max_iters=int(iterations[0]) if iterations else 500,
             save_num=0,
         )
-        steps = len(made_tables) - 1  # one was made before the first
+        steps = len(made_tables) - 1  # one was made before the first step
         soft = gem.generate_fake_data(gem.mean, gem.std)
         batches = [gem.get_onehot(soft) for _ in range(-(-len(frame) // gem.batch_size))]
         made = gem.transformer.inverse_transform(torch.cat(batches), None).head(len(frame))
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _counted(gem):
-    """Let each table that the network makes add to a list, which is returned."""
+    """Record each table that the network makes in a list, which is returned."""
     made, make = [], gem.generate_fake_data
 
     def noted(*arguments, **options):

@@ -3,8 +3,8 @@
     git clone https://github.com/giusevtr/private_gsd
     PRIVATE_GSD=private_gsd python benchmarks/peer_gsd.py TABLE DOMAIN OUT EPSILON SEED [ROWS]
 
-It needs jax, flax and tqdm. All pairs at once, every column as categories, all moves, stopped as by default; it evolves
-1,000 records unless ROWS says otherwise, and those are drawn from with replacement.
+It needs jax, flax and tqdm. All pairs at once, every column as categories, all moves, the default stopping rule; it
+evolves 1,000 records unless ROWS is given, which are sampled with replacement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
 
     from syntabula.privacy.budget import Budget
 
-    # Its first file is a frame for another library, which is not needed here.
+    # Its first module wraps another library, which is not needed here.
     package, unused = ModuleType("genetic_sd"), ModuleType("snsynth.utils")
     package.__path__ = [str(Path(os.environ["PRIVATE_GSD"]).resolve() / "src" / "genetic_sd")]
     unused.cdp_rho = unused.gaussian_noise = None

@@ -4,7 +4,7 @@
     MARGNET=margnet python benchmarks/peer_margnet.py TABLE DOMAIN OUT EPSILON SEED [ITERATIONS]
 
 It needs torch, tomli, tqdm and networkx. Settings are the repository's own for Adult: 512 rows, two blocks of 256
-units, 200 iterations a round unless ITERATIONS says otherwise.
+units, 200 iterations per round unless ITERATIONS is given.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     np.random.seed(int(seed))  # noqa: NPY002  it draws from the global generator
     torch.manual_seed(int(seed))
     torch.set_num_threads(1)
-    # It reports the memory of a GPU, which a build of torch without one refuses.
+    # It reports GPU memory, which fails with a torch build without GPU support.
     torch.cuda.reset_peak_memory_stats = lambda *_, **__: None
     torch.cuda.max_memory_allocated = lambda *_, **__: 0
     sys.path.insert(0, str(Path(os.environ["MARGNET"]).resolve()))

@@ -1,7 +1,7 @@
-"""One run of AIM over the mbi library (version 2) on a coded table: the mechanism of the paper, mbi's estimation.
+"""One run of AIM with the mbi library (version 2) on a coded table: the paper's mechanism and mbi's estimation.
 
-Workload, constants, size limit and number of iterations are those of the mechanism that its authors publish:
-all pairs, 16 d rounds in view, 80 MB, 1,000 steps of mirror descent a round from the last model.
+Workload, constants, size limit and number of iterations are those of the authors' public mechanism: all
+pairs, 16 d planned rounds, 80 MB, 1,000 steps of mirror descent per round from the last model.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
     model = estimator.estimate(domain, measurements, iters=1000)
     finished = False
     while not finished:
-        jax.clear_caches()  # every new structure compiles anew; kept programs end in a crash for want of memory maps
+        jax.clear_caches()  # every new structure is compiled again; keeping the programs exhausts memory maps and crashes
         if rho - used < 2 * (0.5 / sigma**2 + step_epsilon**2 / 8):
             left = rho - used
             sigma, step_epsilon = math.sqrt(1 / (2 * 0.9 * left)), math.sqrt(8 * 0.1 * left)

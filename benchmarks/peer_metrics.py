@@ -1,4 +1,4 @@
-"""Our scores beside public evaluators: the same tables, the same rows, one run.
+"""Compares our scores with public evaluators on the same tables and rows, in one run.
 
     git clone https://github.com/zealscott/SynMeter
     pip install sdmetrics
@@ -11,8 +11,8 @@ columns; membership disclosure on insurance from the same tables of shadow model
 and which theirs reads from files; affinity on insurance and obesity with the same settings, for the evaluators that
 draw nothing at random.
 
-What is not compared of SynMeter: its tabular transformer, which needs a graphics card, and the evaluators that it
-trains without a seed. Its optional imports are replaced where nothing of them is used. SDMetrics has scores of
+Not compared from SynMeter: its tabular transformer, which needs a GPU, and the evaluators that it trains without
+a seed. Imports that it does not use here are replaced. SDMetrics has scores of
 columns and pairs without a counterpart in SynMeter.
 """
 
@@ -48,10 +48,10 @@ from syntabula.metrics.utility.affinity import Affinity
 from syntabula.metrics.utility.learning import Encoding
 
 Timed = tuple[float, float]
-"""A value and the processor seconds that it took."""
+"""A value and the processor seconds to compute it."""
 
 Scores = Iterator[tuple[str, str, Timed, Timed]]
-"""Name of each score, of its reference, and what ours and theirs gave."""
+"""Name of each score and its reference, and the results of ours and theirs."""
 
 HEADER = "\n".join(
     (
@@ -78,7 +78,7 @@ def timed(job: Callable[[], Any]) -> Timed:
 
 
 def synmeter() -> None:
-    """Make SynMeter importable, and what it imports but does not need here."""
+    """Make SynMeter importable, with replacements for imports that it does not need here."""
     sys.path.insert(0, str(Path(os.environ["SYNMETER"]).resolve()))
     for name in ("optuna", "tomli_w", "seaborn", "scienceplots", "tqdm.contrib", "tqdm.contrib.logging"):
         sys.modules.setdefault(name, MagicMock())
@@ -88,7 +88,7 @@ def synmeter() -> None:
 
 
 def as_text(frame: pd.DataFrame, categorical: list[str]) -> pd.DataFrame:
-    """Write categories as text and missing ones as one of them: SynMeter knows no missing cells."""
+    """Convert categories to text, with missing as a category: SynMeter does not support missing cells."""
     text = {
         name: ("v" + frame[name].astype(object).fillna("none").astype(str)).astype(object)
         for name in categorical
@@ -113,7 +113,7 @@ def pair(n: int) -> tuple[pd.DataFrame, pd.DataFrame, list[str], st.Schema]:
 
 
 def of_columns(n: int) -> Scores:
-    """Yield the scores of SDMetrics: of single columns and of pairs."""
+    """Yield SDMetrics' scores of single columns and of pairs."""
     from sdmetrics.column_pairs import ContingencySimilarity, CorrelationSimilarity
     from sdmetrics.single_column import KSComplement, TVComplement
 
@@ -214,7 +214,7 @@ def of_pairs(n: int) -> Scores:
 
 
 class Recorder:
-    """Fits MST without privacy, and remembers what it learned and drew."""
+    """Fits MST without privacy, and records what it learned and drew."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[Any, list[Any]]] = []
@@ -231,7 +231,7 @@ class Recorder:
 
 
 class Replay:
-    """Gives what a recorder drew, in the same order, and fits nothing."""
+    """Returns what a recorder drew, in the same order, and fits nothing."""
 
     def __init__(self, runs: list[tuple[Any, list[Any]]]) -> None:
         self._runs = iter(runs)
@@ -300,7 +300,7 @@ def _public(column: Any) -> Any:
 
 
 def of_models() -> Scores:
-    """Yield the affinity of the evaluators that draw nothing at random."""
+    """Yield the affinity of the deterministic evaluators."""
     import lib.commons
     import sklearn.linear_model
     from evaluator.utility import simple_evaluators, xgb
@@ -328,7 +328,7 @@ def of_models() -> Scores:
         measure, task = (
             ("rmse", "regression") if info.task == "regression" else ("f1", "multiclass_classification")
         )
-        # Encoded by their code, in the order of our columns, which has none for categories that do not occur.
+        # Encoded by their code, in the order of our columns, without those of categories that do not occur.
         features = [*tables.numeric, *tables.categorical]
         features.remove(info.label)
         chosen, meta = [*features, info.label], {"task": task}
@@ -370,7 +370,7 @@ def of_models() -> Scores:
 
 
 def padded(x: Any, occurring: Any) -> Any:
-    """Return a matrix with empty columns where they do not occur."""
+    """Return a matrix with empty columns for categories that do not occur."""
     wide = np.zeros((len(x), occurring.size), np.float32)
     wide[:, occurring] = x
     return wide

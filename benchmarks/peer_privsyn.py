@@ -3,9 +3,9 @@
     git clone https://github.com/KaiChen9909/margnet
     MARGNET=margnet python benchmarks/peer_privsyn.py TABLE DOMAIN OUT EPSILON SEED
 
-It needs networkx. Settings are the repository's own (501 rounds of consistency, 50 updates), but for the
-threshold of its selection: 0 as in the paper, as with its 20,000 it fails where no pair improves that much.
-It takes the last column as the label, under the name it wants.
+It needs networkx. Settings are the repository's own (501 rounds of consistency, 50 updates), except for the
+threshold of its selection: 0 as in the paper, because with its 20,000 it fails if no pair improves that
+much. The last column is passed as the label, under the name that it expects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
 
     from syntabula.privacy.budget import Budget
 
-    vars(np)["product"] = np.prod  # the name that it uses is gone from numpy 2
+    vars(np)["product"] = np.prod  # it uses a name that numpy 2 has removed
     np.random.seed(int(seed))  # noqa: NPY002  it draws from the global generator
     sys.path.insert(0, str(Path(os.environ["MARGNET"]).resolve()))
     from method.privsyn.lib_synthesize.converge_imp import append_attrs

@@ -3,9 +3,9 @@
     git clone https://github.com/amazon-science/relaxed-adaptive-projection
     RAP=relaxed-adaptive-projection python benchmarks/peer_rap.py TABLE DOMAIN OUT EPSILON SEED [PICKS]
 
-It needs jax and matplotlib. Pairs of columns, a round for each column, five pairs a round unless PICKS says otherwise,
-1,000 relaxed rows, and the learning rate of tab_bench's table 7. It is given the budget of the others instead of that of
-its own conversion; it releases what it chose before anew in every round, which it does not pay for.
+It needs jax and matplotlib. Pairs of columns, one round per column, five pairs per round unless PICKS is given, 1,000
+relaxed rows, and the learning rate of tab_bench's table 7. It gets the same budget as the others instead of its own
+conversion; in every round it measures all earlier choices again without charging for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
     from syntabula.privacy.budget import Budget
 
     stack = jax.numpy.hstack
-    jax.numpy.hstack = lambda arrays: stack(list(arrays))  # later versions of jax take no generators
+    jax.numpy.hstack = lambda arrays: stack(list(arrays))  # later versions of jax refuse generators
     sys.path.insert(0, str(Path(os.environ["RAP"]).resolve()))
     from dataloading.dataset import Dataset
     from dataloading.domain import Domain

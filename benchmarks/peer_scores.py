@@ -1,4 +1,4 @@
-"""Our scores beside the public evaluators of further papers: the same tables, the same rows, one run.
+"""Compares our scores with the public evaluators of further papers on the same tables and rows, in one run.
 
     git clone https://github.com/KaiChen9909/margnet
     git clone https://github.com/vanderschaarlab/evaluating-generative-models
@@ -8,7 +8,7 @@
 
 Needs SYNTABULA_DATA, and in PEERS the folder of the clones. Prints rows as those of peer_metrics.py: random rows of
 adult against as many with independent columns. MargNet's evaluator of marginals and queries is tab_bench's, by the
-same authors. Their imports are replaced where nothing of them is used.
+same authors. Imports that they do not use here are replaced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUERIES = 200
 
 
 def loaded(module: str, clone: str = "") -> Any:
-    """Return a public module; what it imports and does not use here is replaced."""
+    """Import a public module, with replacements for imports that it does not use here."""
     if clone:
         sys.path.insert(0, str(Path(os.environ["PEERS"]).resolve() / clone))
     for name in ("seaborn", "psutil", "evaluator.data.dataset", "evaluator.data.data_utils"):
@@ -99,7 +99,7 @@ def of_tab_bench(n: int) -> Scores:
 
 
 def of_dython(n: int) -> Scores:
-    """Yield correlation ratio and Theil's U, as the papers that SynMeter names took them from dython."""
+    """Yield correlation ratio and Theil's U from dython, which the papers that SynMeter names used."""
     nominal = loaded("dython.nominal")
     real, made, categorical, schema = pair(n)
     tables = metrics.compare(real, made, schema=schema)
@@ -124,7 +124,7 @@ def of_dython(n: int) -> Scores:
 
 
 def of_support(n: int) -> Scores:
-    """Yield alpha-precision and beta-recall, whose authors leave out one of 30 steps of the area."""
+    """Yield alpha-precision and beta-recall; the authors' code omits one of the area's 30 steps."""
     theirs = loaded("metrics.evaluation", "evaluating-generative-models")
     real, made, _, schema = pair(n)
     tables = metrics.compare(real, made, schema=schema)

@@ -1,10 +1,10 @@
-"""A training step of MargNet against that of its public code: processor milliseconds by the number of pairs.
+"""Compares a training step of MargNet with its public code: processor milliseconds by the number of pairs.
 
     MARGNET=margnet python benchmarks/peer_steps.py --table adult_margnet --pairs 1 30 105
 
-Both move 512 rows through two blocks of 256 units towards the same random marginals, all single columns and so many
-pairs, with every iteration made, on one thread. The public code is a checkout of KaiChen9909/margnet. The least of
-some repeats counts; the two sides take turns.
+Both train 512 rows with two blocks of 256 units towards the same random marginals, all single columns and the given
+number of pairs, without early stopping, on one thread. The public code is a checkout of KaiChen9909/margnet. The
+two sides take turns, and the least of some repeats counts.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def main() -> None:
                 for number, train in enumerate(sides):
                     train(1)
                     times[number].append((_milliseconds(train, 2), _milliseconds(train, 2 + options.steps)))
-            # What more steps take longer than few, of the quickest of each.
+            # The difference between many and few steps, using the fastest repeat of each.
             few_and_many = np.min(times, axis=1)
             least = (few_and_many[:, 1] - few_and_many[:, 0]) / options.steps
             print(f"| {n_pairs} | {cells:,} | {least[0]:.1f} | {least[1]:.1f} | {least[1] / least[0]:.1f} |")
 
 
 def ours(domain: Domain, wanted: dict[Clique, np.ndarray]) -> Callable[[int], object]:
-    """Return what trains our network by so many steps."""
+    """Return a function that trains our network for a number of steps."""
     measured = [
         Measurement(c, RECORDS * m.reshape([domain.size(x) for x in c]), 10.0) for c, m in wanted.items()
     ]
@@ -80,7 +80,7 @@ def ours(domain: Domain, wanted: dict[Clique, np.ndarray]) -> Callable[[int], ob
 
 
 def public(domain: Domain, wanted: dict[Clique, np.ndarray], folder: str) -> Callable[[int], object]:
-    """Return what trains the public network by so many steps."""
+    """Return a function that trains the public network for a number of steps."""
     sys.path.insert(0, str(Path(os.environ["MARGNET"]).resolve()))
     from method.MargDL.scripts.gan import MargGAN
 

@@ -1,14 +1,14 @@
-"""Our methods against the public code of their papers on one coded table, in one run, at the same settings.
+"""Compares our methods with the public code of their papers on one coded table, in one run, at the same settings.
 
     MARGNET=margnet PRIVATE_GSD=private_gsd RAP=relaxed-adaptive-projection \\
         python benchmarks/peers.py --pairs margnet gem private-gsd rap++ privsyn --table adult_margnet --epsilons 1
 
 The checkouts are those that peer_margnet.py, peer_gem.py, peer_gsd.py, peer_rap.py and peer_privsyn.py name, and each
-tells what its public code needs. Rounds, marginals, rows, units and iterations are the same on both sides, but for the
-steps and the rate of RAP++, which are each its own; each stops as it is written to. Runs are processes of their own,
-from the Parquet file to the written one, one after another and in turn. Prints seconds, processor seconds, peak memory
-and the total variation distance (TVD) over all pairs and 200 triples of columns, and how often our processor seconds
-went into those of the other.
+tells what its public code needs. Rounds, marginals, rows, units and iterations are the same on both sides, except for
+the steps and the learning rate of RAP++; each side keeps its own stopping rule. Runs are separate processes, from the
+Parquet file to the written one, one after another and in turn. Prints seconds, processor seconds, peak memory and the
+total variation distance (TVD) over all pairs and 200 triples of columns, and the ratio of the other side's processor
+seconds to ours.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def main() -> None:
 
 
 def own(*, every_iteration: bool, seeded: bool) -> None:
-    """Run our method at the settings of the public code; arguments as for that.
+    """Run our method at the settings of the public code, with the same arguments.
 
     Args:
-        every_iteration: Whether the network trains on where ours would stop, as the public codes do.
-        seeded: Whether noise comes from a generator of numpy, as in the public codes, which takes far less time.
+        every_iteration: Whether the network continues training where ours would stop, as in the public codes.
+        seeded: Whether noise comes from a numpy generator, as in the public codes, which is much faster.
     """
     method, table, domain, out, epsilon, seed, *extra = sys.argv[2:9]
     started = time.perf_counter()
@@ -124,7 +124,7 @@ def own(*, every_iteration: bool, seeded: bool) -> None:
         whole = syntabula.RAPPlusPlus()
         settings["selector"] = replace(whole.selector, chosen_per_round=int(extra[0]))
         settings["model"] = whole.model
-    # Without categories in order: the public codes know pairs alone here.
+    # Without ordered categories: the public codes only support pairs here.
     columns = {name: syntabula.Numeric(0, size - 1, integer=True) for name, size in sizes.items()}
     kind = syntabula.Marginal if method == "rap++" else syntabula.synthesizer(method)
     release = kind(**settings).fit(table, syntabula.Schema(columns))
@@ -140,13 +140,13 @@ def own(*, every_iteration: bool, seeded: bool) -> None:
 
 
 def _extra(method: str, options: argparse.Namespace, n_columns: int) -> list[str]:
-    """Return what a method is told beside budget and seed: iterations, records, or pairs a round."""
+    """Return a method's arguments besides budget and seed: iterations, records, or pairs per round."""
     if method in ITERATED:
         return [str(options.iterations)]
     if method == "private-gsd":
         return [str(options.records)]
     if method == "rap++":
-        # A round for each column, and some pairs left in the last one to choose from.
+        # One round per column, with some pairs left to choose from in the last one.
         return [str(max(1, min(5, n_columns // 2 - 1)))]
     return []
 
@@ -165,7 +165,7 @@ def _narrowed(table: CodedTable, n_columns: int, folder: Path) -> CodedTable:
 def _run(
     command: list[str], table: CodedTable, words: list[str], limit: float
 ) -> dict[str, float] | float | str:
-    """Run one side and score what it wrote; its processor seconds if it was not done, or what went wrong."""
+    """Run one side and score its output; return its processor seconds if it was not done, or the error."""
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "synthetic.parquet"
         before = _processor_seconds()

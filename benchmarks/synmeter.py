@@ -1,24 +1,24 @@
-"""Reproduce the tables of Du and Li, SynMeter: fidelity, query error, membership disclosure and affinity.
+"""Reproduces the tables of Du and Li, SynMeter: fidelity, query error, membership disclosure and affinity.
 
     python benchmarks/synmeter.py fidelity|queries|disclosure|affinity [--tables ...] [--methods ...] [--seconds S]
     python benchmarks/synmeter.py table
 
-Needs SYNTABULA_DATA. Each finished cell is a line of --results, with the commit whose library made it,
-and a cell that is there is not run again, so that a run may be broken off at any time, or told to begin no cell after
-S seconds; with --again, cells of another commit are run again and replaced. `table` writes the tables of
-results/synmeter.md anew, from that file and the figures of synmeter_reported.json.
+Needs SYNTABULA_DATA. Each finished cell is a line of --results, with the commit of the library, and is not run again,
+so that a run can be interrupted at any time, or stopped from starting a cell after S seconds; with --again, cells of
+other commits are run again and replaced. `table` rewrites the tables of results/synmeter.md from that file and the
+figures in synmeter_reported.json.
 
 As the authors: rows are split 8:2 and the larger part 8:2 again (stratified by a class, seed 0, as their code does);
 models learn both larger parts; the largest part ("train") or the fifth ("test") is the real table of a score; tables
-of more than 5,000 rows are compared in 3,000 rows. Bounds and categories are those of the whole table and count
-as public. Columns have the types that their Table 3 counts; adult is its first 32,561 rows.
+of more than 5,000 rows are compared on 3,000 rows. Bounds and categories are those of the whole table and count as
+public. Columns have the types counted in their Table 3; adult is its first 32,561 rows.
 
 Methods besides those of the library: HALF, HISTOGRAM and, for disclosure, SELF; for fidelity and queries, QUANTILES
 and EVEN, the real rows in ten quantile bins or twenty even ones; for disclosure, mst-bins, pairs-bins,
 triples-bins and privsyn-bins, methods in the bins of the authors' code (synmeter_bins.py).
 
-Not as the authors: methods have their default settings, theirs are tuned; one model and one synthetic table per
-cell, theirs is a mean of ten; at most --pairs pairs of each type are transported, and the error of that is stated.
+Unlike the authors: methods have default settings, theirs are tuned; one model and one synthetic table per cell,
+theirs is a mean of ten; at most --pairs pairs of each type are transported, and the resulting error is stated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CATEGORIES = {
     "faults": ("TypeOfSteel_A300", "TypeOfSteel_A400", "Outside_Global_Index"),
     "insurance": ("children",),
 }
-"""Columns of few numbers that SynMeter's Table 3 counts among the categorical ones."""
+"""Columns with few distinct numbers that SynMeter's Table 3 counts as categorical."""
 ADULT_ROWS = 32_561
 MANY_ROWS, SOME_ROWS = 5_000, 3_000
 
@@ -89,7 +89,7 @@ def load(name: str) -> tuple[Any, st.Schema]:
 
 
 def split(name: str, frame: Any) -> dict[str, Any]:
-    """Return what is learned ("fit"), and the real tables of scores ("train" is a part of it, "test" is not)."""
+    """Return the rows to learn ("fit"), and the real tables of scores ("train" is part of "fit", "test" is not)."""
     from sklearn.model_selection import train_test_split
 
     info = st.datasets.describe(name)
@@ -105,7 +105,7 @@ def split(name: str, frame: Any) -> dict[str, Any]:
 
 
 def learned(cell: Cell, fit: Any, schema: st.Schema) -> Callable[[int], Any]:
-    """Learn a table; return what draws a synthetic one of n rows, or fewer where HALF has no more."""
+    """Learn a table; return a function that draws a synthetic one with n rows, or fewer if HALF has fewer."""
     method, seed = cell["method"], cell["seed"]
     rng = np.random.default_rng(seed)
     if method == "HALF":
@@ -114,7 +114,9 @@ def learned(cell: Cell, fit: Any, schema: st.Schema) -> Callable[[int], Any]:
     if method == "HISTOGRAM":
         return lambda n: fit.iloc[:n].apply(lambda c: fit[c.name].to_numpy()[rng.integers(len(fit), size=n)])
     release = st.synthesizer(method)(epsilon=_number(cell["epsilon"]), seed=seed).fit(fit, schema)
-    return lambda n: release.sample(n, seed=1000 + seed)  # not the seed of the fit, whose choices would recur
+    return lambda n: release.sample(
+        n, seed=1000 + seed
+    )  # not the seed of the fit, whose random choices would recur
 
 
 def fidelity(cell: Cell, pairs: int) -> Cell:
@@ -129,7 +131,7 @@ def fidelity(cell: Cell, pairs: int) -> Cell:
     for part in ("train", "test"):
         real = parts[part]
         if cell["method"] == "HALF" and part == "train":
-            # The other half of what would have been learned.
+            # The other half of the rows to learn.
             order = np.random.default_rng(cell["seed"]).permutation(len(fit))
             real = fit.iloc[order[len(fit) // 2 :]].iloc[: len(real)].reset_index(drop=True)
         made = rounded(real, schema, *binned) if binned else draw(len(real))
@@ -146,7 +148,7 @@ def fidelity(cell: Cell, pairs: int) -> Cell:
 
 
 def queries(cell: Cell) -> Cell:
-    """Score a synthetic table against the test rows, by queries of three conditions and of one, two and three."""
+    """Score a synthetic table against the test rows, by queries with three conditions and with one, two and three."""
     frame, schema = load(cell["table"])
     parts = split(cell["table"], frame)
     real, binned = parts["test"], ROUNDED.get(cell["method"])
@@ -159,7 +161,7 @@ def queries(cell: Cell) -> Cell:
 
 
 def disclosure(cell: Cell) -> Cell:
-    """Score membership disclosure; shadow models are kept until the cell is done, to go on from."""
+    """Score membership disclosure; shadow models are kept until the cell is done, so that it can resume."""
     frame, schema = load(cell["table"])
     method = cell["method"]
     if method in attacks.BASELINES:
@@ -183,7 +185,7 @@ def disclosure(cell: Cell) -> Cell:
 
 
 def affinity(cell: Cell) -> Cell:
-    """Score machine-learning affinity with tuned settings, which are kept in the cache of the library."""
+    """Score machine-learning affinity with tuned settings, which the library caches."""
     frame, schema = load(cell["table"])
     parts = split(cell["table"], frame)
     target = st.datasets.describe(cell["table"]).label
@@ -210,12 +212,12 @@ def _number(epsilon: str | None) -> float:
 
 
 def cells(chosen: argparse.Namespace) -> Iterator[Cell]:
-    """Yield what is to be run, the smallest tables first."""
+    """Yield the cells to run, the smallest tables first."""
     for table, method in itertools.product(chosen.tables, chosen.methods):
         for epsilon in [None] if method.isupper() else chosen.epsilons:
             cell: Cell = {"kind": chosen.what, "table": table, "method": method, "epsilon": epsilon}
             if chosen.what == "disclosure":
-                # Copies need no repetition: each draw of theirs is the same.
+                # Copies need no repetition, as each of their draws is the same.
                 draws = 1 if method in ("SELF", "HALF") else chosen.draws
                 yield {**cell, "shadows": chosen.shadows, "draws": draws}
                 continue

@@ -1,8 +1,8 @@
-"""Tables in the bins of SynMeter's code, to tell what its bins do from what its methods do.
+"""Tables in the bins of SynMeter's code, to separate the effect of its bins from that of its methods.
 
-Its code puts each number into one of a few bins that it reads off the rows to be learned, and writes the middle of
-the bin: quantile bins for PGM, five to twenty of them as tuned and always five for membership disclosure; even bins
-for PrivSyn, ten for membership disclosure (Du and Li, SynMeter, Tables A1 and A2, and its code).
+Its code replaces each number by the middle of one of a few bins that it reads off the rows to learn: quantile bins
+for PGM, five to twenty of them as tuned and always five for membership disclosure; even bins for PrivSyn, ten for
+membership disclosure (Du and Li, SynMeter, Tables A1 and A2, and its code).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Bins:
 
     @classmethod
     def of(cls, values: NDArray[Any], most: int, kind: Kind) -> Bins:
-        """Read at most so many bins off a column; equal quantiles become one."""
+        """Read at most `most` bins off a column; equal quantiles are merged."""
         numbers = values.astype(np.float64)
         n_bins = min(most, np.unique(numbers).size)
         if kind == "quantile":
@@ -47,7 +47,7 @@ class Bins:
 
     @property
     def middles(self) -> Floats:
-        """Middle of each bin [bins]; of a constant column, its value."""
+        """Middle of each bin [bins]; for a constant column, its value."""
         return (self.edges[1:] + self.edges[:-1]) / 2 if self.edges.size > 1 else self.edges
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -57,7 +57,7 @@ class Bins:
 
 
 def rounded(frame: Any, schema: st.Schema, most: int, kind: Kind) -> Any:
-    """Return a data frame whose numbers are the middles of their bins: the best that a method of bins can do."""
+    """Return a data frame whose numbers are the middles of their bins: the best that a method with bins can do."""
     changed = frame.copy()
     for name, column in schema.columns.items():
         if isinstance(column, st.Numeric):
@@ -68,16 +68,16 @@ def rounded(frame: Any, schema: st.Schema, most: int, kind: Kind) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Binned:
-    """One of our methods over bins and categories that are read off the rows it learns: not private.
+    """One of our methods over bins and categories read off the rows it learns, which is not private.
 
     Attributes:
         method: Name of the method.
         most: Most bins of a column.
-        kind: How bins are read off the column.
-        epsilon: Of the method.
-        pairs: Whether all pairs are measured and Private-PGM is fitted to them, in place of the method.
-        triples: With all pairs, so many random triples of columns are measured, the same in each fit.
-        seed: Of the method.
+        kind: Kind of bins.
+        epsilon: Epsilon of the method.
+        pairs: Whether to measure all pairs and fit Private-PGM to them, instead of the method.
+        triples: Number of random triples of columns to measure beside all pairs, the same in each fit.
+        seed: Seed of the method.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The tables of `synmeter.py` in Markdown, with the paper's figures beside ours."""
+"""Writes the tables of `synmeter.py` in Markdown, with the paper's figures beside ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import fmean, variance
 from typing import Any
 
 Line = dict[str, Any]
-# Our method, and the paper's name of the nearest of its own.
+# Our method, and the paper's name for its nearest one.
 COLUMNS = (
     ("mst", "1", "PGM"),
     ("mst", "inf", "PGM"),
@@ -24,7 +24,7 @@ IN_BINS = (
     ("triples-bins", "inf", "PGM"),
     ("privsyn-bins", "inf", "PrivSyn"),
 )
-# Known tables beside them.
+# Baseline tables beside them.
 KNOWN = {
     "SELF": "SELF",
     "HALF": "HALF",
@@ -32,7 +32,7 @@ KNOWN = {
     "QUANTILES": "real in 10 quantile bins",
     "EVEN": "real in 20 even bins",
 }
-# What discloses the same at each draw.
+# Methods whose disclosure is the same in each draw.
 COPIES = ("SELF", "HALF")
 ORDER = (
     "adult",
@@ -50,9 +50,9 @@ ORDER += ("insurance", "wine")
 
 
 def write_tables(lines: Sequence[Line], folder: Path) -> None:
-    """Write the tables of results/synmeter.md anew from the finished cells; its prose stays.
+    """Rewrite the tables of results/synmeter.md from the finished cells; its text is kept.
 
-    The table that follows the comment `<!-- NAME -->`, and the empty line after it, is that of this name.
+    The table with a name follows the comment `<!-- NAME -->` and an empty line.
     """
     reported = json.loads((folder / "synmeter_reported.json").read_text(encoding="utf-8"))
     path = folder / "results" / "synmeter.md"
@@ -92,7 +92,7 @@ def _with_table(page: str, title: str, table: str) -> str:
 
 
 def _fullest(lines: Iterable[Line]) -> list[Line]:
-    """Keep of the runs that differ in shadow models and draws alone the one with the most."""
+    """Among runs that differ only in shadow models and draws, keep the one with the most."""
     kept: dict[str, Line] = {}
     for line in sorted(
         lines, key=lambda line: (line["cell"].get("shadows", 0), line["cell"].get("draws", 0))
@@ -137,13 +137,16 @@ def _table(
                 missing = value == "–" and with_settings  # it may be in the row of another setting
                 row.append(value if missing else f"{value} ({'–' if paper is None else f'{paper:.3f}'})")
             row += [_mean(mine, name, None, read) for name in baselines]
-            if set(row[1 + with_settings :]) != {"–"}:  # else it is a row of another table's methods
+            if set(row[1 + with_settings :]) != {
+                "–"
+            }:  # otherwise the row belongs to the methods of another table
                 rows.append(row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _by_setting(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
-    """Return the lines of each number of shadow models and draws, the most first; copies go with the most."""
+    """Return the lines for each number of shadow models and draws, the most first; copies are listed with the
+    most."""
     settings = sorted(
         {
             (line["cell"]["shadows"], line["cell"]["draws"])
@@ -167,7 +170,7 @@ def _by_setting(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
 def _mean(
     lines: Sequence[Line], method: str, epsilon: str | None, read: Callable[[Line], tuple[float, float]]
 ) -> str:
-    """Return the mean over seeds, with its standard error: of each, and of their differing."""
+    """Return the mean over seeds with its standard error: that of each seed and that of the spread over seeds."""
     found = [read(line) for line in lines if _is(line, method, epsilon)]
     if not found:
         return "–"

@@ -1,16 +1,16 @@
-"""Whole systems of ours against their peers on the same coded tables, in the same run.
+"""Compares our whole systems with their peers on the same coded tables, in the same run.
 
     python benchmarks/systems.py --methods independent mst aim --peers dpmm:mst --dpmm-python ../peers/dpmm/bin/python
     python benchmarks/systems.py --tables adult_coded --methods aim --peers mbi:aim dpmm:aim --epsilons 1
 
-Each run is a process of its own, from reading the Parquet file to the written Parquet file, so that seconds
-and peak memory are those of the whole job. Prints, per table, epsilon and system, means over seeds of processor
-seconds, seconds and of the total variation distance (TVD) over all pairs (with its standard error) and 200
-random triples, the largest peak memory, and how many times our processor seconds a peer took (against the
-method of the same name). A peer that is not done in its limit is not tried at larger epsilons: they make
-more rounds and larger models. One that used up twice its limit on the wall alone is tried again the next time.
-With --results every run is appended to a file of JSON lines, and none
-that is there is made again, so that a long study can be made in parts; --show makes none, and prints the file.
+Each run is a separate process, from reading the Parquet file to writing one, so that seconds and peak memory
+are those of the whole job. Prints, per table, epsilon and system, means over seeds of processor seconds,
+seconds and of the total variation distance (TVD) over all pairs (with its standard error) and 200 random
+triples, the largest peak memory, and how many times our processor seconds a peer took (against the method of
+the same name). A peer that exceeds its limit is not tried at larger epsilons, which take more rounds and larger
+models. One that only exceeded twice its limit in wall-clock time is tried again the next time. With --results
+every run is appended to a file of JSON lines and not repeated, so that a long study can be made in parts;
+--show only prints the file.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
                                 outcome = run(command, table, epsilon, seed, options.limit)
                             runs.add(name, epsilon, title, seed, outcome)
                         if not all(o.done for o in runs.of(name, epsilon, title)):
-                            break  # another seed would not be done either
+                            break  # another seed would not finish either
                     outcomes = runs.of(name, epsilon, title)
                     against = runs.of(name, epsilon, f"syntabula:{method}") if library else None
                     if outcomes:
@@ -80,7 +80,7 @@ class Runs:
         self._found: dict[tuple[str, float, str, int], Outcome] = {}
         for text in path.read_text().splitlines() if path and path.exists() else []:
             facts = json.loads(text)
-            if facts["ended"] == "wall limit":  # the machine was busy; that says nothing of the system
+            if facts["ended"] == "wall limit":  # the machine was busy, which says nothing about the system
                 continue
             key = (facts.pop("table"), facts.pop("epsilon"), facts.pop("system"), facts.pop("seed"))
             self._found[key] = Outcome(**facts)

@@ -50,11 +50,11 @@ class TestNumbers:
     def test_a_decimal_share_keeps_all_its_digits(self):
         assert budget_share("x", Decimal("0.1")) == Fraction(1, 10)
 
-    @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
-    @pytest.mark.parametrize("rule", [count(0), even(0), positive, not_negative, budget_share])
-    def test_what_is_no_number_is_refused_by_name(self, rule, value):
-        with pytest.raises(ArgumentError, match=r"^size must be .*; got ."):
-            rule("size", value)
+    def test_what_is_no_number_is_refused_by_name(self):
+        for value in NO_NUMBERS:
+            for rule in [count(0), even(0), positive, not_negative, budget_share]:
+                with pytest.raises(ArgumentError, match=r"^size must be .*; got ."):
+                    rule("size", value)
 
     @pytest.mark.parametrize("value", [3.0, 3.5, Fraction(3), Decimal(3), -1, 10**400, -math.inf], ids=str)
     def test_a_count_is_an_integer_within_its_limits(self, value):

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Numeric as Numeric
     from syntabula.table.schema.schema import Schema as Schema
 
-# Where each public name lives; a module is imported when its name is first used. Methods stand in the register.
+# The module of each public name, imported when the name is first used. Methods are in the register.
 _HOMES = {
     "attack": "attacks.membership",
     "Boolean": "table.schema.columns",
@@ -129,7 +129,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(home), name)
         globals()[name] = value
         return value
-    # Python adds the nearest name to what it is told of.
+    # With `name` and `obj`, Python suggests the nearest name.
     raise AttributeError(
         f"module 'syntabula' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
     )

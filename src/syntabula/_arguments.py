@@ -1,7 +1,7 @@
-"""Checks of arguments and options: each kind of value has one rule, and one mistake one sentence.
+"""Checks of arguments and options: one rule for each kind of value, and one message for each mistake.
 
-A rule returns a value as Python's own type, so that numbers of numpy, decimals and fractions work wherever a
-number does, or raises an ArgumentError that says what is allowed and what was given.
+A rule returns the value as one of Python's own types, so that numpy numbers, decimals and fractions work wherever a
+number does. A value that is not allowed raises an ArgumentError that says what is allowed and what was given.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SHOWN = (str, bytes, bool, int, float, complex, Decimal, Fraction, dt.date, dt.
 
 @dataclass(frozen=True)
 class Rule:
-    """What an argument may be.
+    """The values that an argument may have.
 
     Attributes:
-        allowed: What is allowed, in words that follow "must be".
+        allowed: The allowed values, in words that follow "must be".
         read: Returns the value as Python's own type; raises ValueError or TypeError for one that is not allowed.
     """
 
@@ -39,7 +39,7 @@ class Rule:
     read: Callable[[Any], Any]
 
     def __call__(self, name: str, value: object) -> Any:
-        """Return the value of an argument; raises ArgumentError, with its name, if it is not allowed."""
+        """Return the value of an argument; raises ArgumentError, which names it, if the value is not allowed."""
         try:
             return self.read(value)
         except (TypeError, ValueError, OverflowError):
@@ -47,11 +47,11 @@ class Rule:
 
     @property
     def or_none(self) -> Rule:
-        """The same rule, which None satisfies as well."""
+        """The same rule, which also accepts None."""
         return Rule(f"{self.allowed}, or None", lambda value: None if value is None else self.read(value))
 
     def or_word(self, word: str) -> Rule:
-        """Return the same rule, which one text satisfies as well."""
+        """Return the same rule, which also accepts one word."""
         return Rule(
             f"{self.allowed}, or {word!r}",
             lambda value: word if isinstance(value, str) and value == word else self.read(value),
@@ -59,13 +59,13 @@ class Rule:
 
 
 def normalise(instance: object, **rules: Rule) -> None:
-    """Check fields of a frozen dataclass, and keep them as their rules return them; raises ArgumentError."""
+    """Check fields of a frozen dataclass and store the values that their rules return; raises ArgumentError."""
     for name, rule in rules.items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name)))
 
 
 def count(least: int = 1, most: int | None = None) -> Rule:
-    """Return the rule of integers of at least `least`, and of at most `most` if that is given."""
+    """Return the rule for integers of at least `least`, and at most `most` if it is given."""
 
     def read(value: object) -> int:
         whole = int(_typed(value, numbers.Integral))
@@ -75,7 +75,7 @@ def count(least: int = 1, most: int | None = None) -> Rule:
 
 
 def even(least: int) -> Rule:
-    """Return the rule of even integers of at least `least`."""
+    """Return the rule for even integers of at least `least`."""
     any_count = count(least)
 
     def read(value: object) -> int:
@@ -86,7 +86,7 @@ def even(least: int) -> Rule:
 
 
 def real(allowed: str, accepts: Callable[[float], bool]) -> Rule:
-    """Return the rule of real numbers that satisfy a condition, which `allowed` words; they become floats."""
+    """Return the rule for real numbers that satisfy a condition, described by `allowed`; they become floats."""
 
     def read(value: object) -> float:
         number = float(_typed(value, numbers.Real, Decimal))
@@ -107,19 +107,19 @@ def _share(value: object) -> Fraction:
 
 
 share = Rule("a fraction of the budget, above 0 and below 1", _share)
-"""Shares of the budget become exact fractions, so that they add up."""
+"""Shares of the budget become exact fractions, so that they add up exactly."""
 
 flag = Rule("True or False", lambda value: bool(_only(value, bool, np.bool_)))
-"""Truth values; no text and no number is one."""
+"""Truth values only; no text and no number."""
 
 
 def one_of(*choices: str | bool | None) -> Rule:
-    """Return the rule of a few texts, True, False and None; the numbers 1 and 0 are none of these."""
+    """Return the rule for a choice among texts, True, False and None; the numbers 1 and 0 are not accepted."""
 
     def read(value: object) -> object:
         given = bool(value) if isinstance(value, np.bool_) else value
         for choice in choices:
-            # Python has 1 and True equal, and text equal to text of numpy.
+            # In Python 1 equals True, and text equals numpy text.
             if given is choice or (isinstance(given, str) and given == choice):
                 return choice
         raise ValueError
@@ -136,7 +136,7 @@ names = Rule("a list of names", _names)
 
 
 def words(allowed: str) -> Rule:
-    """Return the rule of texts of at least one character, which `allowed` words."""
+    """Return the rule for texts of at least one character, described by `allowed`."""
     return Rule(allowed, lambda value: _accepted(str(_only(value, str)), value != ""))
 
 
@@ -144,12 +144,12 @@ text = words("text of at least one character")
 
 
 def instance_of(kind: type, allowed: str = "") -> Rule:
-    """Return the rule of objects of a class or a runtime protocol, which `allowed` words."""
+    """Return the rule for objects of a class or runtime protocol, described by `allowed`."""
     return Rule(allowed or f"a syntabula.{kind.__name__}", lambda value: _only(value, kind))
 
 
 def with_method(name: str, allowed: str) -> Rule:
-    """Return the rule of objects, and no classes, that have a method of this name, which `allowed` words."""
+    """Return the rule for objects (not classes) that have a method of this name, described by `allowed`."""
 
     def read(value: object) -> object:
         return _accepted(value, not isinstance(value, type) and callable(getattr(value, name, None)))
@@ -158,19 +158,19 @@ def with_method(name: str, allowed: str) -> Rule:
 
 
 def several(allowed: str) -> Rule:
-    """Return the rule of a text, or several values one after the other, which `allowed` words; they become a tuple."""
+    """Return the rule for one text or an iterable of values, described by `allowed`; they become a tuple."""
     return Rule(allowed, lambda value: (value,) if isinstance(value, str) else tuple(_only(value, Iterable)))
 
 
 def function(allowed: str) -> Rule:
-    """Return the rule of functions, which `allowed` words."""
+    """Return the rule for functions, described by `allowed`."""
     return Rule(allowed, lambda value: _accepted(value, callable(value)))
 
 
 def _path(value: object) -> object:
     name = os.fspath(_only(value, str, os.PathLike))
     accepted = _accepted(value, isinstance(name, str) and name != "" and "\0" not in name)
-    os.fsencode(name)  # raises for text that no file system can name
+    os.fsencode(name)  # raises for text that cannot be a file name
     return accepted
 
 
@@ -184,7 +184,7 @@ def _only(value: object, *types: type) -> Any:
 
 
 def _typed(value: object, *types: type) -> Any:
-    """Return a number of one of these types, of which True and False are none."""
+    """Return a number of one of these types; True and False are not numbers."""
     return _only(None if isinstance(value, bool) else value, *types)
 
 
@@ -195,7 +195,7 @@ def _accepted(value: _Value, satisfied: bool) -> _Value:
 
 
 def refusal(name: str, allowed: str, value: object) -> ArgumentError:
-    """Return the error of an argument that is not what is allowed."""
+    """Return the error for an argument whose value is not allowed."""
     return ArgumentError(f"{name} must be {allowed}; got {shown(value)}")
 
 

@@ -1,4 +1,4 @@
-"""What docstrings say of attributes, for those who ask a command."""
+"""Read the descriptions of classes and attributes from docstrings, for the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 def attribute_notes(kind: type) -> dict[str, str]:
-    """Return what a class and its bases document of each attribute, by name; nothing if docstrings were stripped."""
+    """Return the docstring of each attribute of a class and its bases, by name; empty if docstrings were stripped."""
     notes: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
@@ -18,5 +18,5 @@ def attribute_notes(kind: type) -> dict[str, str]:
 
 
 def description(kind: type) -> str:
-    """Return what a class's docstring says before its first section, in one paragraph."""
+    """Return the text of a class's docstring before its first section, as one paragraph."""
     return " ".join((kind.__doc__ or "").partition("Attributes:\n")[0].split())

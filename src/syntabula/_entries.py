@@ -1,4 +1,4 @@
-"""What is known of a part before it is imported, and the table of our own parts in the order of their listing."""
+"""Facts about a part that are known before it is imported, and the list of built-in parts in display order."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One part that can be named, and where it is found.
+    """A named part and the class that implements it.
 
     Attributes:
         kind: What sort of part it is.
         key: Its lower-case name; a release file names a model by it.
         home: Module and class, "module:Class".
         summary: What it does, in one sentence.
-        name: How the paper or the class spells it; the key where nothing else is said.
-        paper: Where it comes from.
-        extra: The extra of the package that it needs; empty if none.
+        name: Its spelling in the paper or the class; by default the key.
+        paper: Its source.
+        extra: The optional extra that it needs; empty if none.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="auto",
         name="Auto",
         home="syntabula.synthesizers.auto:Auto",
-        summary="MargNet, Private-GSD, AIM, MST or single columns: what suits, chosen under privacy, with the reason.",
+        summary="Chooses among MargNet, Private-GSD, AIM, MST and single columns under privacy, and gives the reason.",
         paper="after Chen, Gong, Wang, MargNet",
     ),
     Entry(
@@ -79,7 +79,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="privsyn",
         name="PrivSyn",
         home="syntabula.synthesizers.privsyn:PrivSyn",
-        summary="Pairs far from independence, and records moved towards them: fast on dense tables.",
+        summary="Pairs far from independence, fitted by moving records towards them: fast on dense tables.",
         paper="Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang 2021",
     ),
     Entry(
@@ -87,7 +87,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="private-gsd",
         name="Private-GSD",
         home="syntabula.synthesizers.private_gsd:PrivateGSD",
-        summary="All pairs at once, and records that evolve towards them: for ample budgets.",
+        summary="All pairs at once, fitted by a genetic algorithm on records: for large budgets.",
         paper="Liu, Tang, Vietri, Wu 2023",
     ),
     Entry(
@@ -103,7 +103,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="privmrf",
         name="PrivMRF",
         home="syntabula.synthesizers.privmrf:PrivMRF",
-        summary="Marginals of several columns within a graph of dependences: for columns that hang together.",
+        summary="Marginals of several columns within a dependence graph: for groups of strongly dependent columns.",
         paper="Cai, Lei, Wei, Xiao 2021",
     ),
     Entry(
@@ -119,7 +119,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="margnet",
         name="MargNet",
         home="syntabula.synthesizers.margnet:MargNet",
-        summary="Adaptive pairs fitted by a neural network: for tables whose columns all hang together.",
+        summary="Adaptive pairs fitted by a neural network: for tables whose columns all depend on each other.",
         paper="Chen, Gong, Wang, MargNet",
         extra="neural",
     ),
@@ -155,7 +155,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="rap",
         name="RAP",
         home="syntabula.synthesizers.rap:RAP",
-        summary="A few single cells a round, fitted by free soft rows.",
+        summary="A few single cells per round, fitted by optimising soft rows directly.",
         paper="Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021",
         extra="neural",
     ),
@@ -164,7 +164,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="rap++",
         name="RAP++",
         home="syntabula.synthesizers.rap:RAPPlusPlus",
-        summary="Pairs and random linear thresholds, fitted by free soft rows.",
+        summary="Pairs and random linear thresholds, fitted by optimising soft rows directly.",
         paper="Vietri et al. 2022",
         extra="neural",
     ),
@@ -214,7 +214,7 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="selector",
         key="mwem",
         home="syntabula.select.worst_approximated:WorstApproximated",
-        summary="A round per column, each where the model is most wrong, as in MWEM.",
+        summary="One round per column, each where the model is most wrong, as in MWEM.",
     ),
     Entry(
         kind="selector",
@@ -232,7 +232,7 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="selector",
         key="top_q",
         home="syntabula.select.top_q:TopQ",
-        summary="A few pairs in each of few rounds, none twice, and thresholds of ordered columns, as in RAP++.",
+        summary="A few new pairs in each of a few rounds, and thresholds over ordered columns, as in RAP++.",
     ),
     Entry(
         kind="selector",
@@ -256,14 +256,14 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="model",
         key="relaxed_projection",
         home="syntabula.models.relaxed_projection:RelaxedProjection",
-        summary="Free soft rows, as in RAP.",
+        summary="Soft rows optimised directly, as in RAP.",
         extra="neural",
     ),
     Entry(
         kind="model",
         key="neural",
         home="syntabula.models.neural:NeuralRows",
-        summary="Soft rows that a network makes, as in GEM and MargNet.",
+        summary="Soft rows generated by a neural network, as in GEM and MargNet.",
         extra="neural",
     ),
     Entry(
@@ -282,7 +282,7 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="model",
         key="bayesian_network",
         home="syntabula.models.bayesian_network:BayesianNetwork",
-        summary="Each column given a few before it, as in PrivBayes.",
+        summary="Each column conditioned on a few earlier ones, as in PrivBayes.",
     ),
     Entry(
         kind="discretizer",
@@ -302,7 +302,7 @@ BUILT_IN: tuple[Entry, ...] = (
         kind="discretizer",
         key="privtree",
         home="syntabula.prepare.privtree:PrivTreeBins",
-        summary="Halves of halves, finer where records are many.",
+        summary="Repeated halving, finer where there are many records.",
         paper="Zhang, Xiao and Xie 2016",
     ),
     Entry(

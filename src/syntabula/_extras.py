@@ -1,4 +1,4 @@
-"""The one door to optional libraries."""
+"""Import optional libraries."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether an optional library is there, without importing it."""
+    """Return whether an optional library is installed, without importing it."""
     return find_spec(module) is not None

@@ -1,4 +1,4 @@
-"""Files: what a name stands for before it is opened, locks, and files that are written whole or not at all."""
+"""Checks of file names before they are opened, locks, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from pathlib import Path
 
 _LOCK = ".lock"
 _LONGEST_NAME = 100
-"""Bytes of a target's name in that of its temporary folder; file systems allow 255 in all."""
+"""How many bytes of the target's name its temporary folder keeps; file systems allow 255 in all."""
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool = True) -> Iterator[Path]:
-    """Give an empty file beside the target that takes the target's name once it lies safely on the disk.
+    """Yield an empty file beside the target; it takes the target's name once it is safely on disk.
 
-    The name itself is replaced. Where it is a symbolic link, the link becomes a file and what it pointed at stays
-    as it is; another hard link keeps the old content.
+    The name itself is replaced. A symbolic link becomes a file, and the file that it pointed at stays as it is;
+    another hard link keeps the old content.
 
     A killed process leaves its folder `.NAME.????????.tmp` behind. Nothing reads it, and the next writer of the same
     name removes it.
 
     Args:
-        path: Where the file should be in the end.
+        path: Final path of the file.
         mode: Permissions of the file, less the user's umask.
-        replace: Whether a file that is there at the end is replaced. If not, the name is taken in one step that
-            fails where it is taken already, so that of two writers one succeeds.
+        replace: Whether to replace a file of that name. If not, the name is taken in one atomic step, so that
+            only one of two writers succeeds.
 
     Yields:
         A file of the target's name in a new folder beside it. The folder and all else in it are removed.
 
     Raises:
-        FileExistsError: If there is such a file, or link, and it must not be replaced.
+        FileExistsError: If a file or link of that name exists and must not be replaced.
         OSError: If the file cannot be written, or the name stands for a folder, a device or a pipe; an old file
             is unchanged.
     """
@@ -53,34 +53,32 @@ def whole_file(path: str | os.PathLike[str], *, mode: int = 0o666, replace: bool
             os.replace(temporary, target)
         else:
             _take_name(temporary, target)
-        # The file is there by now, whatever a failure here would say.
+        # The file exists by now, even if this fails.
         with suppress(OSError):
             sync_folder(target.parent)
 
 
 def check_is_file(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that stands for something else than a file: a folder, a device, a pipe, or a link to one.
+    """Refuse a name of anything but a file: a folder, a device, a pipe, or a link to one.
 
     Raises:
-        OSError: In that case; its `strerror` is for the reader of a message.
+        OSError: If it is one of these; its `strerror` can be shown to the user.
     """
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
-    # /dev/stdout is a link to a file where the output is redirected to one, and would be replaced for everybody.
+    # If output is redirected to a file, /dev/stdout is a link to it, and would be replaced for everybody.
     special = folder == "/dev" or folder.startswith("/proc/")
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
         kind = stat.S_IFREG
     if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder, so name a file in it", os.fspath(path))
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it", os.fspath(path))
     if special or not stat.S_ISREG(kind):
-        raise OSError(
-            errno.EINVAL, "it is a device or a pipe, and only files are written whole", os.fspath(path)
-        )
+        raise OSError(errno.EINVAL, "it is a device or a pipe; name a regular file", os.fspath(path))
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the folder's entry of a new file to disk, where the system can."""
+    """Force the folder's entry for a new file to disk, if the system can."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -91,13 +89,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def _take_name(temporary: Path, target: Path) -> None:
-    """Give a file its name unless there is one of that name; raises FileExistsError."""
+    """Rename a file unless the new name is taken; raises FileExistsError if it is."""
     try:
         os.link(temporary, target)
     except FileExistsError:
         raise
     except OSError:
-        # Some file systems have no hard links. An empty file takes the name first, as that too is one step.
+        # Some file systems have no hard links. Creating an empty file reserves the name in one step too.
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         try:
             os.replace(temporary, target)
@@ -108,7 +106,7 @@ def _take_name(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def _folder_beside(target: Path) -> Iterator[Path]:
-    """Give a folder for the owner alone; a lock in it shows to other processes that its own is running."""
+    """Yield a folder that only its owner can read; a lock in it shows other processes that this one is running."""
     name = target.name.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "ignore")
     _remove_leftovers(target.parent, f".{name}.")
     folder = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=target.parent)
@@ -120,7 +118,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         try:
             _remove(folder, lock)
         except BaseException:
-            # One signal may follow another: a terminal that closes sends two.
+            # A second signal may follow: a terminal that closes sends two.
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
@@ -128,8 +126,8 @@ def _folder_beside(target: Path) -> Iterator[Path]:
 def _locked(folder: str) -> int:
     """Return a lock file in a new folder, open and locked.
 
-    It takes its name when it is locked: before, another writer would take the lock, and the folder for a leftover.
-    Windows renames no open file.
+    It gets its name only once it is locked; earlier, another writer could take the lock and treat the folder as a
+    leftover. Windows cannot rename an open file.
     """
     place = os.path.join(folder, _LOCK)
     made = place if sys.platform == "win32" else f"{place}.new"
@@ -159,19 +157,19 @@ def _remove_leftovers(place: Path, prefix: str) -> None:
 
 def _remove(folder: str, lock: int) -> None:
     if lock >= 0:
-        os.close(lock)  # first, as Windows removes no open file
+        os.close(lock)  # first, because Windows cannot remove an open file
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def not_a_file(path: str | os.PathLike[str], *, standard_input: bool = False) -> str | None:
-    """Say what a path names if that is no file; it is not opened.
+    """Say what a path names if it is not a file, without opening it.
 
     Args:
         path: Path to look at.
-        standard_input: Whether this process's own standard input is taken too, whatever it is.
+        standard_input: Whether to accept this process's own standard input, whatever it is.
 
     Returns:
-        "a folder", "a pipe", "a socket" or "a device"; None for a file, and where nothing is there.
+        "a folder", "a pipe", "a socket" or "a device"; None for a file, or if the path does not exist.
     """
     try:
         found = os.stat(path)
@@ -195,16 +193,16 @@ def _is_standard_input(found: os.stat_result) -> bool:
 
 
 _FAR = 2**31 - 2
-"""Windows locks bytes, and nobody may read a locked one; this one lies beyond any content."""
+"""Windows locks bytes, and a locked byte cannot be read; this one lies beyond any content."""
 
 
 def lock_exclusively(descriptor: int) -> bool:
-    """Take the lock of an open file without waiting.
+    """Try to lock an open file without waiting.
 
-    Another opening of the same file does not get it, be it in this process or in another.
+    The lock excludes every other open handle of the same file, in this process or another.
 
     Args:
-        descriptor: Of a file that is open for writing.
+        descriptor: Descriptor of a file that is open for writing.
 
     Returns:
         Whether the lock was free.

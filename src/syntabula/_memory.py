@@ -1,4 +1,4 @@
-"""Memory: how much there is, sizes as messages say them, and which errors say that it ran out."""
+"""Available memory, sizes for messages, and the errors that mean memory ran out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from syntabula.errors import ResourceError, SyntabulaError
 
 _NAMES = ("OutOfMemoryException", "OutOfMemoryError")
-"""Classes of DuckDB and torch, which are no MemoryError."""
+"""Classes of DuckDB and torch that do not inherit from MemoryError."""
 _MARKS = (
     "Out of Memory Error",  # DuckDB, which wraps its own errors
     "bad_alloc",  # C++ libraries
@@ -24,12 +24,12 @@ _MARKS = (
     "failed to map segment",  # the loader of shared libraries
     "annot allocate memory",  # the operating system
 )
-"""What messages of other errors hold then."""
+"""Parts of the messages of other errors that mean memory ran out."""
 _CGROUPS = "/sys/fs/cgroup"
 
 
 def table_mb(cells: int, bytes_per_cell: int = 8) -> float:
-    """Return the size of a table of so many cells; infinite where no float holds it."""
+    """Return the size of a table with this many cells; infinite if it exceeds the largest float."""
     try:
         return cells * bytes_per_cell / 2**20
     except OverflowError:
@@ -37,12 +37,12 @@ def table_mb(cells: int, bytes_per_cell: int = 8) -> float:
 
 
 def above_limit(needed_mb: float, limit_mb: float) -> str:
-    """Say that more is needed than is allowed, in digits that show it: what is needed rounded up, the limit down."""
+    """Say that more is needed than allowed, with enough digits to show it: need rounded up, limit rounded down."""
     return f"{_shown(needed_mb, ROUND_CEILING)} MB, above the limit of {_shown(limit_mb, ROUND_FLOOR)} MB"
 
 
 def cells_shown(cells: int) -> str:
-    """Return a number of cells for a message; of one beyond all tables only the power of ten."""
+    """Return a number of cells for a message; only the power of ten if it is huge."""
     return f"{cells:,}" if cells < 10**15 else f"about 1e{math.log10(cells):.0f}"
 
 
@@ -54,14 +54,14 @@ def _shown(size_mb: float, rounding: str) -> str:
 
 
 def ran_out(error: BaseException | None, handled: BaseException | None = None) -> bool:
-    """Say whether an error means that memory ran out, or was raised because of one that does.
+    """Return whether an error means that memory ran out, or was caused by one that does.
 
-    A reader that cannot go on calls the file damaged, and a library's binding may wrap a MemoryError. Whatever was
-    raised while such an error was handled is therefore one too.
+    A reader that runs out of memory may call the file damaged, and a library's binding may wrap a MemoryError. So
+    every error that was raised while such an error was handled counts too.
 
     Args:
         error: The error.
-        handled: What a caller was handling all along, which is not the cause.
+        handled: An error that the caller was already handling, which is not the cause.
     """
     while error is not None and error is not handled:
         if isinstance(error, MemoryError) or type(error).__name__ in _NAMES:
@@ -75,10 +75,10 @@ def ran_out(error: BaseException | None, handled: BaseException | None = None) -
 
 
 def available_bytes() -> int | None:
-    """Return how much memory this process can still take, as far as the system says; None if it does not.
+    """Return how many more bytes this process can use, as far as the system says; None if it does not.
 
-    On Linux what is available to new programs, within the limits of the container and of the process; elsewhere all
-    that the machine has.
+    On Linux: memory available to new programs, within the limits of the container and of the process. Elsewhere: all
+    memory of the machine.
     """
     limits = [*_of_the_machine(), *_of_the_container(), *_of_the_process()]
     return max(0, min(limits)) if limits else None
@@ -103,9 +103,9 @@ def _of_the_container() -> Iterator[int]:
                 reclaimable = "total_inactive_file"
             else:
                 continue
-            # Within a container its own place is often the root.
+            # Inside a container, its own group often appears as the root.
             for folder in {Path(_CGROUPS, root), Path(_CGROUPS, root, place.lstrip("/"))}:
-                # "max" where there is no limit, which is no number.
+                # "max", which is not a number, means no limit.
                 with suppress(OSError, ValueError):
                     free = int((folder / most).read_text()) - int((folder / used).read_text())
                     yield free + _number(f"{folder}/memory.stat", reclaimable)
@@ -131,10 +131,10 @@ def _number(path: str, name: str) -> int:
 
 @contextmanager
 def memory_for(what: str) -> Iterator[None]:
-    """Raise ResourceError, which says what memory was needed for, where it runs out within the block.
+    """Raise ResourceError if memory runs out within the block, and say what it was needed for.
 
     Args:
-        what: Goes on after "there is not enough memory to".
+        what: Completes the sentence "there is not enough memory to ...".
     """
     handled = sys.exception()
     try:

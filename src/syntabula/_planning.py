@@ -1,4 +1,4 @@
-"""What is known of a step before any data is read, and how progress is told."""
+"""Steps and their cost as planned before any data is read, and the type of progress callbacks."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from fractions import Fraction
 
 MOST_ROWS = 10**15
 
-# Seconds per unit of work, measured on one 2-core machine; they say which step is long, not how long exactly.
+# Seconds per unit of work, measured on one 2-core machine; they show which steps are long, not exact times.
 _SECONDS_PER_NOISY_CELL = 2e-6
 _SECONDS_PER_MODEL_CELL = 4e-6
-SECONDS_PER_WEIGHED_MARGINAL = 9e-5  # to count one of very many small ones, and to weigh it
+SECONDS_PER_WEIGHED_MARGINAL = 9e-5  # to count and weigh one of very many small marginals
 _BYTES_PER_COUNTED_CELL = 8
 _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 
 Progress = Callable[[str, float], None]
-"""Called with the name of a step and the part of the whole that is done, in 0 .. 1."""
+"""Called with the name of a step and the fraction of all work that is done, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class FitCost:
-    """What fitting takes.
+    """Memory and time of a fit.
 
     Attributes:
-        memory_mb: Bound on it, the model included.
+        memory_mb: Upper bound on the memory, the model included.
         seconds: Rough time on one core.
     """
 
@@ -34,16 +34,16 @@ class FitCost:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFit:
-    """What a model is fitted to in a step, as far as it is known beforehand.
+    """The fit of a model in a step, as far as it is known beforehand.
 
     Attributes:
-        cells: Upper bound on the cells of a graphical model after it.
-        cliques: All that the model may be fitted to; empty where that depends on what is found.
+        cells: Upper bound on the cells of a graphical model after the fit.
+        cliques: All cliques that the model may be fitted to; empty if they depend on the data.
         kept_small: Whether the selector keeps a growing model within `cells`, and measures only what fits.
-        usual: So many of the cliques as are usually measured; empty if all are.
-        times: How often a model is fitted in it, roughly.
-        seconds: Rough time of the step with a graphical model, where bounds on cells say little of it; None to go
-            by them.
+        usual: A typical selection of the cliques that are measured; empty if all are.
+        times: Rough number of fits in the step.
+        seconds: Rough time of the step with a graphical model, if the bounds on cells say little about it; None to
+            derive it from them.
     """
 
     cells: int
@@ -55,23 +55,23 @@ class PlannedFit:
 
     @property
     def cost(self) -> FitCost:
-        """What it takes with a graphical model of so many cells."""
+        """Memory and time with a graphical model of this many cells."""
         seconds = self.cells * _SECONDS_PER_MODEL_CELL if self.seconds is None else self.seconds
         return FitCost(self.cells * _BYTES_PER_MODEL_CELL / 2**20, seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedStep:
-    """One step that a strategy will take, known before any data is read.
+    """One step of a strategy, known before any data is read.
 
     Attributes:
-        name: What the ledger will call it.
-        share: Part of the strategy's budget that it costs.
+        name: Its name in the ledger.
+        share: Fraction of the strategy's budget that it spends.
         cells: Upper bound on the number of cells that are counted and kept.
         noisy_cells: Upper bound on the number of cells that noise is drawn for.
-        fit: What a model is fitted to in it; None if none is.
-        cost: What that takes by the model's own statement; None to take the model for a graphical one.
-        work_seconds: Rough time that it takes beyond that.
+        fit: The fit of a model in it; None if there is none.
+        cost: Memory and time of the fit as the model states them; None to assume a graphical model.
+        work_seconds: Rough time of its other work.
     """
 
     name: str
@@ -83,25 +83,25 @@ class PlannedStep:
     work_seconds: float = 0.0
 
     def costing(self, cost: FitCost) -> PlannedStep:
-        """Return the same step with what its fit takes, as the model says."""
+        """Return the same step with the cost of its fit, as the model states it."""
         return replace(self, noisy_cells=self._drawn, fit=None, cost=cost)
 
     @property
     def memory_mb(self) -> float:
-        """Upper bound on what it takes beyond the table."""
+        """Upper bound on the memory that it needs beyond the table."""
         return self.cells * _BYTES_PER_COUNTED_CELL / 2**20 + self.fit_cost.memory_mb
 
     @property
     def seconds(self) -> float:
-        """Rough time on two cores, without the reading and counting of rows."""
+        """Rough time on two cores, without reading and counting rows."""
         return self._drawn * _SECONDS_PER_NOISY_CELL + self.fit_cost.seconds + self.work_seconds
 
     @property
     def fit_cost(self) -> FitCost:
-        """What its fit takes."""
+        """Memory and time of its fit."""
         return self.cost or (FitCost(0.0, 0.0) if self.fit is None else self.fit.cost)
 
     @property
     def _drawn(self) -> int:
-        """The noisy cells that take time of their own, beyond that of the fit."""
+        """The noisy cells whose time is not part of the fit's."""
         return self.noisy_cells if self.fit is None or self.fit.seconds is None else 0

@@ -1,8 +1,8 @@
-"""Every part that a name can stand for: methods, selectors, models, discretizers, metrics and attacks.
+"""The register of named parts: methods, selectors, models, discretizers, metrics and attacks.
 
-Our own stand in `_entries`. Other packages add theirs by an entry point in the group of its kind, for instance
-`syntabula.models`, whose name is the key and whose value is the class ("package.module:Class"); and a session adds a
-class of its own by `register`. Listing imports nothing of a part.
+Built-in parts are listed in `_entries`. Other packages add theirs through entry points in the group of the kind, such
+as `syntabula.models`: the entry point's name is the key, and its value is the class ("package.module:Class"). A session
+adds its own classes with `register`. Listing parts does not import them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError, MissingExtraError
 
 _WORDS: dict[str, str] = {"synthesizer": "method"}
-"""What messages call a kind where it is not its own name."""
+"""The word for a kind in messages, if it is not the kind's own name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _METHODS: dict[str, tuple[str, ...]] = {
@@ -28,9 +28,9 @@ _METHODS: dict[str, tuple[str, ...]] = {
     ),
     "discretizer": ("fit",),
 }  # fmt: skip
-"""What a class must have to be of a kind."""
+"""The methods that a class of each kind must have."""
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}
-"""What a class must say of itself, beside its name."""
+"""The class attributes that a class of each kind must have, beside its name."""
 
 PartT = TypeVar("PartT", bound=type)
 EntryT = TypeVar("EntryT", bound=Entry)
@@ -45,19 +45,19 @@ def group(kind: Kind) -> str:
 
 
 def entries(kind: Kind) -> list[Entry]:
-    """Return the parts of a kind: ours first, then those of plug-ins and of this session; nothing heavy is imported."""
+    """Return the parts of a kind: built-in first, then plug-ins and this session's; nothing heavy is imported."""
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
     plugged = [
         Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
         for point in metadata.entry_points(group=group(kind))
     ]
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
-    # The first of a name counts, so that nobody takes the place of one of ours.
+    # The first entry of a name wins, so that nobody can replace a built-in part.
     return [*{entry.key: entry for entry in reversed([*ours, *plugged, *session])}.values()][::-1]
 
 
 def entry(kind: Kind, key: object) -> Entry:
-    """Return a part by its key, its class or the spelling of its paper, in any case of letters.
+    """Return a part by its key, its class name or its paper's spelling; case does not matter.
 
     Raises:
         ArgumentError: If there is none, with near misses.
@@ -75,7 +75,7 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     if len(named) == 1:  # several metrics are of one class
         return named[0]
     word = _WORDS.get(kind, kind)
-    # Users of a method know its name, which the summary of its part tells.
+    # Users may give the name of a method, which the summary of its part mentions.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     hint = near(of_method[0] if of_method else str(key).lower(), known) or ";"
     others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
@@ -87,8 +87,9 @@ def load(kind: Kind, key: object) -> Any:
     """Import the class of a part by its key.
 
     Raises:
-        ArgumentError: If there is none, with near misses; or if that of a plug-in cannot be loaded or is no such part.
-        MissingExtraError: If a library is missing that the part needs, and says so.
+        ArgumentError: If there is none (the message suggests similar names), or if a plug-in's class cannot be loaded
+            or lacks what its kind needs.
+        MissingExtraError: If a library that the part needs is missing.
     """
     found = entry(kind, key)
     session = _of_session.get((kind, found.key))
@@ -98,7 +99,7 @@ def load(kind: Kind, key: object) -> Any:
 
 
 def package_of(kind: Kind, key: str) -> str | None:
-    """Return where a part that is not of this package comes from, in words for who lacks it; None for ours."""
+    """Return the origin of a part from outside this package, in words for users who lack it; None if built in."""
     found = entry(kind, key)
     if found in BUILT_IN or found.home.startswith("syntabula."):
         return None
@@ -108,19 +109,19 @@ def package_of(kind: Kind, key: str) -> str | None:
 
 
 def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
-    """Let a class of this session be found by a name, as a plug-in's entry point does for every session.
+    """Register a class under a name for this session, as a plug-in's entry point does for every session.
 
     Args:
         kind: What sort of part it is: "synthesizer", "selector", "model", "discretizer", "metric" or "attack".
-            `syntabula.plugins` has what a class of each kind inherits from.
-        key: Its name; by default the class's own attribute `kind` (of a model) or `key`.
+            `syntabula.plugins` holds the base class of each kind.
+        key: Its name; by default the class attribute `kind` (of a model) or `key`.
 
     Returns:
-        A decorator of the class, which returns the class as it is. A class of the same name and module is replaced, so
-        that a notebook cell can run again.
+        A decorator that returns the class unchanged. It replaces a class of the same name and module, so that a
+        notebook cell can run again.
 
     Raises:
-        ArgumentError: If the kind is unknown, the class is no such part, or the name is malformed or taken.
+        ArgumentError: If the kind is unknown, the class lacks what its kind needs, or the name is malformed or taken.
 
     Examples:
         >>> import syntabula
@@ -133,7 +134,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
     """
     if not isinstance(kind, str):
         raise ArgumentError(
-            f'the kind of a part must be a text, as in @syntabula.register("selector"); got {shown(kind)}'
+            f'the kind of a part must be text, as in @syntabula.register("selector"); got {shown(kind)}'
         )
     if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
@@ -155,8 +156,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         name = part.__dict__.get(attribute) if key is None else key
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArgumentError(
-                f"{part.__name__} needs an attribute `{attribute}` of its own{second}: a text of letters, digits and any "
-                "of _.+- by which it is known"
+                f"{part.__name__} needs its own attribute `{attribute}`{second}, made of letters, digits and the "
+                "characters _.+-"
             )
         home = f"{part.__module__}:{part.__qualname__}"
         taken = next((e for e in entries(kind) if e.key == name and e.home != home), None)
@@ -164,7 +165,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
             raise ArgumentError(
                 f"the name {name!r} belongs to {taken.home}; give {part.__name__} another `{attribute}`"
             )
-        summary = (part.__doc__ or "Of this session.").strip().splitlines()[0]
+        summary = (part.__doc__ or "Registered in this session.").strip().splitlines()[0]
         made = Entry(kind=kind, key=name, name=part.__name__, home=home, summary=summary)
         _of_session[kind, name] = made, part
         return part
@@ -173,12 +174,12 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
 
 
 def list_synthesizers() -> list[Entry]:
-    """Return all methods, ours first; nothing heavy is imported."""
+    """Return all methods, built-in ones first; nothing heavy is imported."""
     return entries("synthesizer")
 
 
 def list_selectors() -> list[Entry]:
-    """Return all strategies that decide which marginals are measured; nothing heavy is imported."""
+    """Return all selectors, which decide which marginals are measured; nothing heavy is imported."""
     return entries("selector")
 
 
@@ -188,7 +189,7 @@ def list_models() -> list[Entry]:
 
 
 def synthesizer(key: str) -> type[Any]:
-    """Return the class of a method by its key, or by the name of its class or paper in any case of letters.
+    """Return the class of a method by its key, its class name or its paper's spelling; case does not matter.
 
     Raises:
         ArgumentError: If there is none, with near misses.
@@ -218,7 +219,7 @@ def _lacking(kind: Kind, part: object) -> list[str]:
 
 
 def _origin(point: metadata.EntryPoint) -> str:
-    """Say where a plug-in is from: what it does is known only once it is imported."""
+    """Say which package a plug-in is from; what it does is unknown until it is imported."""
     return "Plug-in." if point.dist is None else f"Plug-in of the package {point.dist.name}."
 
 

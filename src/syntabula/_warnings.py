@@ -1,4 +1,4 @@
-"""Warnings that point to the line of the user that led to them."""
+"""Warnings that point to the user's line that caused them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import warnings
 
 
 def warn_caller(warning: Warning) -> None:
-    """Warn at the line that called into this library from outside, however deep in it the cause lies.
+    """Warn at the line that called this library from outside, however deep the cause lies.
 
-    Frames are told by the module that they belong to. The `skip_file_prefixes` of Python 3.12 goes by the names of
-    files, and would stop at the constructors that dataclasses generate, which have none.
+    Frames are recognised by their module. Python 3.12's `skip_file_prefixes` goes by file names, and would stop at the
+    constructors that dataclasses generate, which have none.
     """
     frame = caller = sys._getframe(1)
     while frame.f_back is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
-            # Other libraries may lie between our frames: what called the outermost of ours is the user's.
+            # Other libraries may lie between our frames; the caller of our outermost frame is the user's.
             caller = frame.f_back
         frame = frame.f_back
     warnings.warn_explicit(

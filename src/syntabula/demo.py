@@ -1,4 +1,4 @@
-"""The whole way once: a table, a private release, a synthetic table, and a picture of how close it is."""
+"""A complete example: a table, a private release, a synthetic table, and a plot of how close it is."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SAMPLE_SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """What the demo did; its distances are computed from the real table and are not private.
+    """The results of the demo; the distances are computed from the real table and are not private.
 
     Attributes:
-        table: Which table was used.
+        table: Name of the table.
         n_rows: Number of rows of the real table.
         n_drawn: Number of synthetic rows.
         fit_seconds: Time of the fit.
-        seconds: Time of everything, reading and drawing included.
+        seconds: Total time, reading and plotting included.
         one_way: Mean total variation distance over columns.
         two_way: Mean total variation distance over pairs of columns.
-        two_way_untied: The same if the synthetic columns were independent: what their ties are worth.
+        two_way_untied: The same if the synthetic columns were independent, as a baseline.
         statement: The privacy statement, shortened to its verdict and spending.
-        paths: Files that were written, by what they are.
+        paths: The files written, by their purpose.
     """
 
     table: str
@@ -86,20 +86,20 @@ class Demo:
 
 
 def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Demo:
-    """Learn a table with MST at epsilon 1 and write a CSV file, the release, and a picture.
+    """Fit MST to a table at epsilon 1 and write a CSV file, the release, and a plot.
 
     The table is the real Adult table if the environment variable SYNTABULA_DATA names a folder with it, else
     a simulated census.
 
     Args:
-        out: Folder for the results; made if it does not exist.
-        progress: Called with the name of a step and the part of the whole that is done.
+        out: Folder for the results; created if it does not exist.
+        progress: Called with the name of a step and the fraction of all work that is done.
 
     Returns:
         Distances, times and paths.
 
     Raises:
-        MissingExtraError: If matplotlib or pandas is not installed; nothing was computed then.
+        MissingExtraError: If matplotlib or pandas is not installed; raised before anything is computed.
         OSError: If the folder cannot be written to.
     """
     import syntabula
@@ -151,13 +151,13 @@ def _table() -> tuple[str, Any, Schema]:
         try:
             return "the Adult table (1994 census)", datasets.load("adult").frame, datasets.schema_of("adult")
         except DatasetError:
-            # A folder without this table is no reason to show nothing.
+            # The folder lacks this table: fall back to the simulated one.
             pass
     return "a simulated census", datasets.census(), datasets.schema_of("census")
 
 
 def _labels(schema: Schema, release: Release) -> dict[str, list[str]]:
-    """Return how codes are written: categories, or the first value of each bin; then other, then missing."""
+    """Return the label of each code: categories, or the first value of each bin; then other, then missing."""
     from syntabula import Categorical
 
     labels: dict[str, list[str]] = {}
@@ -177,6 +177,6 @@ def _labels(schema: Schema, release: Release) -> dict[str, list[str]]:
 
 
 def _summary(release: Release) -> str:
-    """Return the verdict and the spending of the privacy statement."""
+    """Return the first part of the privacy statement: its verdict and the budget spent."""
     text = release.privacy.text()
     return text.split("\n\nWhat is taken as public")[0].rstrip()

@@ -6,15 +6,15 @@ SyntabulaError
 ├── DataError(ValueError)          a table cannot be read as its schema says
 ├── BudgetError(ValueError)        a budget is not valid
 ├── BudgetExceededError            a spend was refused by the ledger, before any noise was drawn
-├── ResumeError                    a journal belongs to another run; nothing was drawn
-├── ObservedDomainError            a domain read off the data was not explicitly allowed
-├── PrivateDomainError             noise hides the domain of a column at this budget; the budget is spent
+├── ResumeError                    the journal belongs to another run; nothing was drawn
+├── ObservedDomainError            a domain was taken from the data without explicit permission
+├── PrivateDomainError             noise hides a column's domain at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
 ├── MissingExtraError(ImportError) an optional library is needed
 ├── ReleaseFileError(ValueError)   a release file or a journal is truncated, altered, foreign or newer
-└── DatasetError(LookupError)      a named dataset cannot be had
+└── DatasetError(LookupError)      a named dataset is unknown or not available
 
-No message carries a cell's value: errors are kept by log collectors for ever.
+No message contains a cell's value, because log collectors keep errors forever.
 """
 
 
@@ -23,7 +23,7 @@ class SyntabulaError(Exception):
 
 
 class ArgumentError(SyntabulaError, ValueError):
-    """An argument is wrong; the message names it, what was given and what is allowed."""
+    """An argument is wrong; the message names it and says what was given and what is allowed."""
 
 
 class SchemaError(SyntabulaError, ValueError):
@@ -43,15 +43,15 @@ class BudgetExceededError(SyntabulaError):
 
 
 class ResumeError(SyntabulaError):
-    """A run cannot go on from its journal: the spends there are another run's."""
+    """A run cannot resume from its journal, because the spends in it belong to another run."""
 
 
 class ObservedDomainError(SyntabulaError):
-    """A domain was read off the sensitive data without the explicit word of the user."""
+    """A domain was taken from the sensitive data without the user's explicit permission."""
 
 
 class PrivateDomainError(SyntabulaError):
-    """The domain of a column could not be found under privacy; decided from noisy answers alone."""
+    """A column's domain could not be found under privacy; this was decided from noisy answers alone."""
 
 
 class ResourceError(SyntabulaError, MemoryError):
@@ -67,7 +67,7 @@ class ReleaseFileError(SyntabulaError, ValueError):
 
 
 class DatasetError(SyntabulaError, LookupError):
-    """A named dataset is unknown or cannot be had here."""
+    """A named dataset is unknown or not available here."""
 
 
 class SyntabulaWarning(UserWarning):
@@ -75,16 +75,16 @@ class SyntabulaWarning(UserWarning):
 
 
 class CoercionWarning(SyntabulaWarning):
-    """Part of a table was not read as it stands: cells outside the schema's domain, or an index with a name."""
+    """Part of a table was changed on reading: cells outside the schema's domain, or a named index."""
 
 
 class PrivacyWarning(SyntabulaWarning):
-    """A choice weakens the guarantee, though it is allowed."""
+    """An allowed choice weakens the guarantee."""
 
 
 class DomainWarning(SyntabulaWarning):
-    """A domain that was found under privacy leaves out much of a column; decided from noisy answers alone."""
+    """A private domain leaves out much of a column; this was decided from noisy answers alone."""
 
 
 class ConditionWarning(SyntabulaWarning):
-    """Rows that satisfy conditions were drawn from next to nothing; what was given shows in it, no cell does."""
+    """Rows were drawn under conditions that the model gives almost no probability; it shows the conditions, no cell."""

@@ -1,13 +1,13 @@
-"""What parts of your own are made of: the names stay here wherever the files behind them move.
+"""The names that plug-ins import; they stay here even if the files behind them move.
 
-`docs/plugins.md` has an example of each kind; `syntabula.register` or an entry point gives a part its name, and
-`syntabula.testing` holds it to the promises of ours. A method of your own inherits from `syntabula.Marginal`.
+`docs/plugins.md` has an example of each kind. `syntabula.register` or an entry point gives a part its name, and
+`syntabula.testing` tests it as the built-in parts are tested. A method inherits from `syntabula.Marginal`.
 
-- A selector inherits from `Selector`. It says its steps beforehand by `PlannedStep`, and asks the `Curator` for
-  marginals of a `Clique` of columns of the `Domain`; each answer is a `Measurement`.
-- A model inherits from `MarginalModel`: it is fitted to measurements, and draws an `EncodedTable`.
-- A discretizer inherits from `FittedDiscretizer`: it asks a `ColumnCurator` about a column, and returns `Bins`.
-- A metric is a `Metric`: it makes a `Score` of a `Comparison`.
+- A selector inherits from `Selector`. It plans its steps as `PlannedStep`s and asks the `Curator` for the marginal of
+  a `Clique`, a set of columns of the `Domain`; each answer is a `Measurement`.
+- A model inherits from `MarginalModel`. It is fitted to measurements and samples an `EncodedTable`.
+- A discretizer inherits from `FittedDiscretizer`. It asks a `ColumnCurator` about a column and returns `Bins`.
+- A metric is a `Metric`. It computes a `Score` from a `Comparison`.
 
 Examples:
     >>> from syntabula import plugins

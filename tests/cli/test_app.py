@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -40,6 +42,37 @@ class TestHelp:
         )
 
         assert (done.returncode, done.stdout) == (0, f"syntabula {syntabula.__version__}\n")
+
+    @pytest.mark.skipif(os.name == "nt", reason="closes streams by a shell of Unix")
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+    def test_streams_that_the_caller_closed_are_as_the_null_device(self, closed, tmp_path):
+        """Else the next file that is opened would take their numbers, and what is said."""
+        command = [sys.executable, "-m", "syntabula"]
+        line = f"{shlex.join([*command, 'methods'])} && {shlex.join([*command, 'info', 'none.syn'])}"
+
+        done = subprocess.run(
+            ["sh", "-c", f"({line}) {closed}"], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+
+        assert done.returncode == 6
+        assert ("margnet" in done.stdout) == (">&-" not in closed.split())
+        assert done.stderr.startswith("error: cannot read 'none.syn'") == ("2>&-" not in closed)
+        assert "error" not in done.stdout
+
+    def test_control_characters_of_a_release_do_not_reach_the_terminal(self, run, tmp_path):
+        text = "\x1b[2J\x9b1m\x07\x7f"
+        frame = pytest.importorskip("pandas").DataFrame({text: ["a", "b"] * 50})
+        schema = syntabula.Schema({text: syntabula.Categorical(("a", "b"))})
+        path = tmp_path / "r.syn"
+        syntabula.Independent(epsilon=1.0, delta=1e-6, seed=1).fit(frame, schema).save(path)
+
+        for words in (["info", path], ["--json", "info", path]):
+            ran = run(*words)
+
+            assert ran.code == 0
+            assert all(c == "\n" or c.isprintable() for c in ran.out + ran.err)
+            assert "\\u001b[2J\\u009b1m\\u0007\\u007f" in ran.out
+        assert json.loads(ran.out)["statement"]["provenance"] == {text: "public"}
 
 
 class TestUsageErrors:

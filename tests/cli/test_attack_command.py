@@ -114,14 +114,14 @@ class TestAttack:
         ("words", "code", "message"),
         [
             (("-a", "grounhog"), 2, "did you mean 'groundhog'"),
-            (("-a", "disclosure", "-a", "range"), 2, "a run without other attacks"),
+            (("-a", "disclosure", "-a", "range"), 2, "run it without other attacks"),
             (("-a", "disclosure", "--target", "3"), 2, "leave out --target"),
             (("--target", "first"), 2, "--target must be"),
             (("--target", "300"), 2, "number of a row"),
             (("--shadows", "9"), 2, "even"),
             (("--records", "300"), 2, "other records"),
-            (("-o", "people.csv"), 2, "a file that is read"),
-            (("-o", "schema.yaml"), 2, "a file that is read"),
+            (("-o", "people.csv"), 2, "is also an input file"),
+            (("-o", "schema.yaml"), 2, "is also an input file"),
             (("-o", "found.csv"), 2, "must end in .json"),
         ],
     )

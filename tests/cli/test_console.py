@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import syntabula
 from syntabula.cli.console import in_flags
 
@@ -45,9 +43,8 @@ def messages() -> set[str]:
 
 
 class TestInFlags:
-    @pytest.mark.parametrize(
-        ("said", "shown"),
-        [
+    def test_arguments_become_options(self):
+        cases = [
             ("memory_mb must be a number; got 0.0", "--memory must be a number; got 0.0"),
             (
                 "seed must be an integer of at least 0; got -1",
@@ -58,16 +55,15 @@ class TestInFlags:
                 "where asks for 7, which is odd; see release.schema['x']",
                 "--where asks for 7, which is odd; see `syntabula info`",
             ),
-            ("ask for the values by given=, which takes", "ask for the values by --given, which takes"),
+            ("pass the values as given=, which draws", "pass the values as --given, which draws"),
             ("say allow_observed=True (--observed-domain), which is", "say --observed-domain, which is"),
             ("raise max_model_mb", "raise --option max_model_mb"),
             ("max_rows must be an integer", "max_rows must be an integer"),
             ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
             ("where the seed is, nobody cares", "where the seed is, nobody cares"),
-        ],
-    )
-    def test_arguments_become_options(self, said, shown):
-        assert in_flags(said) == shown
+        ]
+        for said, shown in cases:
+            assert in_flags(said) == shown
 
     def test_no_message_of_the_library_keeps_a_name_of_python(self):
         names = re.compile(
@@ -95,6 +91,7 @@ class TestCommand:
 
         assert ran.code == 2
         assert ran.err.startswith("error: --where gives 'old' for column 'age'")
+        assert ran.err.endswith("; give a value, a range such as 30..40, or nothing for missing\n")
 
     def test_speaks_of_its_options_where_domains_are_observed(self, folder, run):
         run("schema", "people.csv", "-o", "draft.yaml", "--quiet")

@@ -14,9 +14,8 @@ from syntabula.cli.exits import CommandError, Exit, Interrupts, report_end, repo
 
 
 class TestReportFailure:
-    @pytest.mark.parametrize(
-        ("error", "code"),
-        [
+    def test_every_kind_of_failure_has_its_code_and_one_line(self, capsys):
+        cases = [
             (errors.ArgumentError("x"), 2),
             (errors.SchemaError("x"), 2),
             (errors.BudgetError("x"), 2),
@@ -35,14 +34,13 @@ class TestReportFailure:
             (KeyboardInterrupt(), 130),
             (RuntimeError("x"), 1),
             (CommandError("x", Exit.FILE), 6),
-        ],
-    )
-    def test_every_kind_of_failure_has_its_code_and_one_line(self, error, code, capsys):
-        assert report_failure(error) == code
-        shown = capsys.readouterr()
-        assert shown.out == ""
-        assert shown.err.startswith("error: ")
-        assert shown.err.count("\n") == 1
+        ]
+        for error, code in cases:
+            assert report_failure(error) == code
+            shown = capsys.readouterr()
+            assert shown.out == ""
+            assert shown.err.startswith("error: ")
+            assert shown.err.count("\n") == 1
 
     def test_every_error_of_the_library_has_a_code_of_its_own_kind(self):
         kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]

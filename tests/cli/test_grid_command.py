@@ -55,9 +55,9 @@ def test_the_options_of_a_pair_are_listed(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--selector", "given"), "go together"),
-        (("--model", "pgm"), "go together"),
-        ((*PAIR, "--method", "aim"), "--method, or these two"),
+        (("--selector", "given"), "must be given together"),
+        (("--model", "pgm"), "must be given together"),
+        ((*PAIR, "--method", "aim"), "give --method, or --selector and --model, not both"),
         (("--selector", "adaptive", "--model", "bayesian_network"), "one set of parents"),
         (("--selector", "givn", "--model", "pgm"), "did you mean 'given'"),
         ((*PAIR, "--option", "max_rounds=3"), "no option 'max_rounds'"),

@@ -14,7 +14,7 @@ def test_the_options_of_a_method_are_listed(run):
 
     assert ran.code == 0
     assert "--option max_rounds=null" in ran.out
-    assert "--option max_model_mb=80.0\n        The model may grow to this size" in ran.out
+    assert "--option max_model_mb=80.0\n        Largest size of the model" in ran.out
 
 
 def test_an_unknown_method_is_named(run):

@@ -129,7 +129,10 @@ class TestKilledWhileItWrites:
         assert spends_of("journal") == spends_of("whole journal")
         assert Path("out.csv").read_bytes() == whole["out.csv"]
         if "out.syn" in there:
-            assert "this run had saved its release in out.syn; nothing was drawn or charged" in resumed.err
+            assert (
+                "this run had saved its release in out.syn; no noise was drawn, no budget spent"
+                in resumed.err
+            )
             assert {name: Path(name).read_bytes() for name in whole} == whole
         else:
             assert "3 of the noisy answers came from journal" in resumed.err
@@ -224,7 +227,7 @@ class TestOwnFiles:
         ran = run(*FAST, *OUTPUTS)
 
         assert ran.code == 6
-        assert "holds the release of this very command" in ran.err
+        assert "holds the release of this same command" in ran.err
         assert "--resume" in ran.err
         assert run(*drawing(ran.err)).code == 0
 
@@ -245,7 +248,7 @@ class TestOwnFiles:
 
 def drawing(error: str) -> list[str]:
     """Return the words of the command that an error names."""
-    command = re.search(r"syntabula (sample .*?)(\.? Else|$)", error.strip())
+    command = re.search(r"syntabula (sample .*?)(\.? Otherwise|$)", error.strip())
     assert command is not None, error
     return shlex.split(command[1])
 
@@ -262,9 +265,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "differs"),
         [
-            (("--method", "aim"), "its method is mst, and here it is aim"),
+            (("--method", "aim"), "its method is mst, but here it is aim"),
             (("--epsilon", 2), "its budget is"),
-            (("--seed", 4), "its seed is 3, and here it is 4"),
+            (("--seed", 4), "its seed is 3, but here it is 4"),
             (("--bins", 7), "another option bins"),
         ],
     )

@@ -76,29 +76,27 @@ class TestConditions:
         kept = [(row["age"], row["sex"]) for row in self.rows(folder / "x.csv")]
         assert kept == [("20", "f"), ("90", "m"), ("17", "f")]
 
-    @pytest.mark.parametrize(
-        ("words", "message"),
-        [
+    def test_what_makes_no_sense_is_exit_2(self, released, folder, run):
+        cases = [
             (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),
             (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
             (["--where", "age=3"], "it goes from 17 to 90"),
             (["--where", "age=x..y"], "cannot be read as a number"),
-            (["--where", "age=40..30"], "its ends are reversed"),
+            (["--where", "age=40..30"], "the range is empty: swap its ends"),
             (["--where", "sex="], "missing cells of column 'sex', which has none"),
             (["--where", "sex=f..m"], "asks for 'f..m'"),
             (["--given", "given.csv", "--rows", "2"], "leave out --rows and --where"),
             (["--given", "given.csv"], "column 'age' has 1 cell with a value outside the bounds"),
-        ],
-    )
-    def test_what_makes_no_sense_is_exit_2(self, released, folder, run, words, message):
-        (folder / "given.csv").write_text("age\n99\n")
+        ]
+        for words, message in cases:
+            (folder / "given.csv").write_text("age\n99\n")
 
-        ran = run("sample", released, "-o", "x.csv", *words)
+            ran = run("sample", released, "-o", "x.csv", *words)
 
-        assert ran.code == 2
-        assert message in ran.err
-        assert ran.err.count("\n") == 1
-        assert not (folder / "x.csv").exists()
+            assert ran.code == 2
+            assert message in ran.err
+            assert ran.err.count("\n") == 1
+            assert not (folder / "x.csv").exists()
 
     def test_a_given_table_that_is_not_there_is_exit_3(self, released, run):
         assert run("sample", released, "-o", "x.csv", "--given", "none.csv").code == 3
@@ -122,9 +120,8 @@ class TestWords:
         }
     )
 
-    @pytest.mark.parametrize(
-        ("words", "where"),
-        [
+    def test_hold_any_name_and_value(self):
+        cases = [
             (["a=x", "a=x=y..z|"], {"a": ["x", "x=y..z|"]}),
             (["a=b=x"], {"a=b": ["x"]}),
             (["a=b=.."], {"a=b": [".."]}),
@@ -133,10 +130,9 @@ class TestWords:
             (["k=2"], {"k": [2]}),
             (["d=2020-01-05..2020-01-06"], {"d": [("2020-01-05", "2020-01-06")]}),
             (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
-        ],
-    )
-    def test_hold_any_name_and_value(self, words, where):
-        assert read_where(words, self.schema) == where
+        ]
+        for words, where in cases:
+            assert read_where(words, self.schema) == where
 
 
 class TestInfo:

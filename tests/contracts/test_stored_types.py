@@ -143,7 +143,7 @@ class TestColumnsThatAreFound:
                 assert (statement.stored_types, statement.types_read) == ((), False)
             elif source == "JSON Lines file":
                 assert statement.types_read
-                assert "of JSON, which there are) was read off the cells" in statement.text()
+                assert "(and in JSON, the set of columns) were inferred from the cells" in statement.text()
             else:
                 assert statement.stored_types == found
                 assert (

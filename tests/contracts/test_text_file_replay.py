@@ -66,7 +66,7 @@ def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str
 
     assert [s.step for s in run.spends[:6]] == [f"find the type of {name!r}" for name in HEADER.split(",")]
     assert run.released is not None
-    assert "which columns are numbers" not in run.released[1]
+    assert "the types of columns" not in run.released[1]
 
 
 def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class TestLocalFolder:
     def test_a_folder_that_does_not_exist_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SYNTABULA_DATA", "no/such/folder")
 
-        with pytest.raises(DatasetError, match="no folder"):
+        with pytest.raises(DatasetError, match="not a folder"):
             datasets.load("adult")
 
     def test_a_table_that_cannot_be_parsed_here_names_its_provider(self) -> None:
@@ -243,7 +243,7 @@ class TestProvider:
             (zip_of({"pets.data": b"\xff\xfe\n", "pets.test": ""}), "damaged"),
             (zip_of({"pets.data": "1,4,cat,yes\n", "pets.test": ""}), "1 rows, not 3"),
             (zip_of({"pets.data": "1,4,cat\n", "pets.test": ""}), "3 cells, not 4"),
-            (zip_of({"pets.data": "secret,4,cat,yes\n" * 3, "pets.test": ""}), "'weight'.*no number"),
+            (zip_of({"pets.data": "secret,4,cat,yes\n" * 3, "pets.test": ""}), "'weight'.*not a number"),
         ],
     )
     def test_what_is_not_as_expected_is_refused_and_not_kept(

@@ -144,24 +144,24 @@ def measured(cliques: list[Clique], sigma: float, seed: int = 0) -> list[Measure
 
 @pytest.mark.parametrize("cliques", SETS)
 class TestAgreement:
-    @pytest.mark.parametrize("sigma", [1.0, 30.0, 1000.0])
-    def test_counts_are_not_negative_and_have_one_total(self, cliques: list[Clique], sigma: float) -> None:
-        found = agreeing_marginals(measured(cliques, sigma))
+    def test_counts_are_not_negative_and_have_one_total(self, cliques: list[Clique]) -> None:
+        for sigma in [1.0, 30.0, 1000.0]:
+            found = agreeing_marginals(measured(cliques, sigma))
 
-        totals = [table.sum() for table in found.values()]
-        assert min(totals) >= 1 - 1e-9
-        np.testing.assert_allclose(totals, totals[0])
-        assert all((table >= 0).all() for table in found.values())
+            totals = [table.sum() for table in found.values()]
+            assert min(totals) >= 1 - 1e-9
+            np.testing.assert_allclose(totals, totals[0])
+            assert all((table >= 0).all() for table in found.values())
 
-    @pytest.mark.parametrize("sigma", [1.0, 30.0])
-    def test_marginals_agree_on_what_they_share(self, cliques: list[Clique], sigma: float) -> None:
-        # Within twice the tolerance: what was negative is at most a thousandth of the records.
-        found = agreeing_marginals(measured(cliques, sigma), rounds=5000)
+    def test_marginals_agree_on_what_they_share(self, cliques: list[Clique]) -> None:
+        for sigma in [1.0, 30.0]:
+            # Within twice the tolerance: what was negative is at most a thousandth of the records.
+            found = agreeing_marginals(measured(cliques, sigma), rounds=5000)
 
-        for (one, first), (other, second) in combinations(found.items(), 2):
-            shared = tuple(c for c in one if c in other)
-            difference = onto(first, one, shared) - onto(second, other, shared)
-            assert np.abs(difference).sum() <= 4e-3 * first.sum()
+            for (one, first), (other, second) in combinations(found.items(), 2):
+                shared = tuple(c for c in one if c in other)
+                difference = onto(first, one, shared) - onto(second, other, shared)
+                assert np.abs(difference).sum() <= 4e-3 * first.sum()
 
     def test_marginals_that_agree_stay_as_they_are(self, cliques: list[Clique]) -> None:
         exact = measured(cliques, 0.0)

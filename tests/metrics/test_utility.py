@@ -12,7 +12,7 @@ from syntabula.metrics import Comparison, compare, describe_metric
 from syntabula.metrics.utility.affinity import Affinity
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.metrics.utility.evaluators import EVALUATORS, evaluator
-from syntabula.metrics.utility.learning import Encoding, Task, predictions
+from syntabula.metrics.utility.learning import Encoding, Predictions, Sample, Task, class_scores, predictions
 from syntabula.metrics.utility.predictive_utility import PredictiveUtility
 from syntabula.metrics.utility.tuning import tuned_settings
 
@@ -311,3 +311,18 @@ class TestTransformer:
 
         assert np.array_equal(*said)
         assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_scores_of_classes_are_those_of_their_definitions():
+    task = Task(n_classes=3, n_numbers=0, categories=())
+    test = Sample(np.zeros((10, 0), np.float32), np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2]))
+    said = Predictions(np.array([0, 0, 0, 0, 0, 1, 1, 1, 0, 0]), None)
+
+    found = class_scores(task, test, said)
+
+    # Twice the right ones over what was said and what is there, of each class.
+    first, second, third = 10 / (7 + 6), 4 / (3 + 3), 0.0
+    assert found["f1"] == pytest.approx((first + second + third) / 3)
+    assert found["weighted_f1"] == pytest.approx(0.6 * first + 0.3 * second + 0.1 * third)
+    assert found["accuracy"] == pytest.approx(0.7)
+    assert np.isnan(found["auc"])

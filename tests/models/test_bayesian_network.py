@@ -230,7 +230,7 @@ class TestSample:
             model.sample(-1, np.random.default_rng(0))
         with pytest.raises(ArgumentError, match="given rows"):
             model.sample(4, np.random.default_rng(0), given)
-        with pytest.raises(SchemaError, match="another number"):
+        with pytest.raises(SchemaError, match="number of codes"):
             model.sample(5, np.random.default_rng(0), given)
         with pytest.raises(ResourceError):
             model.sample(10**11, np.random.default_rng(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -12,12 +11,10 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.junction_tree.elimination import (
     as_clique,
     as_mask,
-    cells_of,
     eliminate,
     maximal,
-    tree_cells,
 )
-from syntabula.models.junction_tree.tree import junction_tree, junction_tree_memory_mb, tree_cells_with_each
+from syntabula.models.junction_tree.tree import junction_tree, junction_tree_memory_mb
 from syntabula.models.pgm import PGM
 
 
@@ -97,31 +94,3 @@ def test_masks_and_cliques_are_one_to_one() -> None:
 
     assert as_clique(domain, as_mask(domain, ("c", "a"))) == ("a", "c")
     assert maximal([0b001, 0b011, 0b100, 0b011]) == [0b011, 0b100]
-
-
-@pytest.mark.parametrize("n_columns", [1, 7, 30, 70])
-def test_many_trees_at_once_have_the_sizes_that_each_has_alone(n_columns: int) -> None:
-    rng = np.random.default_rng(n_columns)
-    sizes = tuple(int(n) for n in rng.integers(1, 12, n_columns))
-    masks = frozenset(_random_sets(rng, n_columns, n_columns))
-    candidates = tuple(_random_sets(rng, n_columns, 40))
-
-    found = tree_cells_with_each(sizes, masks, candidates)
-
-    assert found == tuple(_cells_by_definition(sizes, [*masks, c]) for c in candidates)
-    assert found == tuple(tree_cells(sizes, [*masks, c]) for c in candidates)
-
-
-def test_candidates_over_no_tables_and_no_candidates_have_sizes_too() -> None:
-    assert tree_cells_with_each((2, 3, 4), frozenset(), (0b011, 0b111)) == (10, 24)
-    assert tree_cells_with_each((2, 3, 4), frozenset({0b011}), ()) == ()
-
-
-def _random_sets(rng: np.random.Generator, n_columns: int, n: int) -> list[int]:
-    """Draw sets of one to three columns."""
-    return [sum(1 << int(i) for i in set(rng.integers(0, n_columns, rng.integers(1, 4)))) for _ in range(n)]
-
-
-def _cells_by_definition(sizes: Sequence[int], masks: Sequence[int]) -> int:
-    """Add up the cells of all cliques that no other one holds."""
-    return sum(cells_of(sizes, clique) for clique in maximal(made for _, made in eliminate(sizes, masks)))

@@ -74,7 +74,7 @@ class TestForeignModels:
 
         with pytest.raises(ArgumentError, match="Narrower cannot be stored"):
             st.MST(model=Narrower())
-        with pytest.raises(ArgumentError, match="needs an attribute `kind` of its own"):
+        with pytest.raises(ArgumentError, match="needs its own attribute `kind`"):
             st.register("model")(Narrower)
 
     def test_a_model_within_the_selector_is_looked_at_too(self) -> None:
@@ -133,7 +133,7 @@ class TestLoading:
 
     @pytest.mark.parametrize("kind", [None, 3, "", "a b", "x\n", "k" * 200])
     def test_what_is_no_kind_is_not_shown(self, kind: object) -> None:
-        with pytest.raises(ReleaseFileError, match=r"^this file names no kind of model$"):
+        with pytest.raises(ReleaseFileError, match=r"^this file does not name the kind of its model$"):
             storage.model_class(kind)
 
     def test_what_a_file_says_of_a_plug_in_is_only_shown_and_cut(self) -> None:
@@ -203,19 +203,19 @@ class TestRegistration:
             st.register("discretizer")(silent)
 
     def test_a_class_in_place_of_its_kind_is_answered_by_how_to_write_it(self) -> None:
-        with pytest.raises(ArgumentError, match=r'must be a text, as in @syntabula.register\("selector"\)'):
+        with pytest.raises(ArgumentError, match=r'must be text, as in @syntabula.register\("selector"\)'):
             st.register(PGM)  # type: ignore[arg-type]
 
     def test_a_name_may_be_an_attribute_or_an_argument(self) -> None:
         nameless = type("Nameless", (), {"plan": lambda self: None, "select": lambda self: None})
         with pytest.raises(
-            ArgumentError, match="`key` of its own or a name as the second argument of register"
+            ArgumentError, match="its own attribute `key` or a name as the second argument of register"
         ):
             st.register("selector")(nameless)
 
     @pytest.mark.parametrize("kind", [None, 3, "", "with space", "../x"])
     def test_a_kind_is_a_short_word(self, kind: object) -> None:
-        with pytest.raises(ArgumentError, match="needs an attribute `kind` of its own"):
+        with pytest.raises(ArgumentError, match="needs its own attribute `kind`"):
             st.register("model")(type("Mine", (Shares,), {"kind": kind}))
 
     def test_a_notebook_cell_may_run_again_but_no_other_class_takes_the_kind(self) -> None:

@@ -104,7 +104,7 @@ def test_a_marginal_above_the_memory_limit_is_refused() -> None:
     domain = Domain.from_sizes({f"c{i}": 100 for i in range(6)})
     model = PGM(max_memory_mb=10.0).over(domain)
 
-    with pytest.raises(ResourceError, match="ask for fewer columns"):
+    with pytest.raises(ResourceError, match="request fewer columns"):
         model.marginals([domain.columns])
 
 

@@ -8,7 +8,6 @@ the choice of seeds, which are fixed.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -314,9 +313,8 @@ class TestState:
 
         assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
 
-    @pytest.mark.parametrize(
-        "damage",
-        [
+    def test_parts_that_do_not_fit_together_are_refused(self) -> None:
+        cases = [
             lambda f, a: (f | {"total": -1.0}, a),
             lambda f, a: (f | {"total": float("nan")}, a),
             lambda f, a: (f | {"sizes": [3, 4, 2]}, a),
@@ -329,10 +327,9 @@ class TestState:
             lambda f, a: (f, a | {"potential/9": np.zeros(3)}),
             lambda f, a: (f, a | {"potential/0": np.full((3, 4), np.nan)}),
             lambda f, a: (f, a | {"potential/0": np.zeros((4, 3))}),
-        ],
-    )
-    def test_parts_that_do_not_fit_together_are_refused(self, damage: Any) -> None:
-        facts, arrays = self.fitted().state()
+        ]
+        for damage in cases:
+            facts, arrays = self.fitted().state()
 
-        with pytest.raises(ReleaseFileError, match="incomplete or inconsistent"):
-            PGM.from_state(*damage(dict(facts), dict(arrays)))
+            with pytest.raises(ReleaseFileError, match="incomplete or inconsistent"):
+                PGM.from_state(*damage(dict(facts), dict(arrays)))

@@ -127,9 +127,8 @@ def test_draws_nothing_and_leaves_opendp_alone():
     assert {path: lines for path, lines in undue.items() if lines} == {}
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
+def test_finds_a_planted_draw():
+    cases = [
         "import numpy as np\nx = np.random.default_rng()",
         "import numpy as np\nx = np.random.normal(size=3)",
         "import numpy as np\nmake = np.random.default_rng",
@@ -151,10 +150,9 @@ def test_draws_nothing_and_leaves_opendp_alone():
         "def f():\n    import opendp.prelude as dp",
         "from opendp import prelude",
         "import importlib\nimportlib.import_module('opendp.prelude')",
-    ],
-)
-def test_finds_a_planted_draw(program):
-    assert offences(program)
+    ]
+    for program in cases:
+        assert offences(program)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,15 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, BudgetError, DomainWarning
+from syntabula.marginals.counting import engine_for
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.prepare.preparation import prepare
+from syntabula.prepare.preprocessing import RareCategories
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SecureNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
 
@@ -49,19 +58,19 @@ def fit(frame, schema, *, budget=None, bins="auto", **settings) -> st.Release:
 @pytest.mark.parametrize("within", ["even", "normal"])
 @pytest.mark.parametrize("discretizer", DISCRETIZERS)
 class TestEndToEnd:
-    @pytest.mark.parametrize("declared", [True, False])
-    def test_samples_have_the_types_and_precision_of_the_table(self, discretizer, within, declared):
-        frame = people()
+    def test_samples_have_the_types_and_precision_of_the_table(self, discretizer, within):
+        for declared in [True, False]:
+            frame = people()
 
-        release = fit(frame, SCHEMA if declared else None, discretizer=discretizer, within=within)
-        made = release.sample(2_000, seed=1)
+            release = fit(frame, SCHEMA if declared else None, discretizer=discretizer, within=within)
+            made = release.sample(2_000, seed=1)
 
-        assert made.dtypes.equals(frame.dtypes)
-        assert (made["pay"].round(2) == made["pay"]).all()
-        assert set(made["job"]) <= {"cook", "nurse", "judge", "other"}
-        assert (made["gain"] <= 3_000).mean() > 0.75
-        expected = "public" if declared else "private"
-        assert set(release.provenance.values()) == {expected}
+            assert made.dtypes.equals(frame.dtypes)
+            assert (made["pay"].round(2) == made["pay"]).all()
+            assert set(made["job"]) <= {"cook", "nurse", "judge", "other"}
+            assert (made["gain"] <= 3_000).mean() > 0.75
+            expected = "public" if declared else "private"
+            assert set(release.provenance.values()) == {expected}
 
     def test_a_release_file_brings_back_the_same_samples(self, discretizer, within, tmp_path):
         release = fit(people(), SCHEMA, discretizer=discretizer, within=within)
@@ -85,23 +94,24 @@ class TestEndToEnd:
 
 
 class TestSpending:
-    @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
-    @pytest.mark.parametrize("discretizer", DISCRETIZERS)
-    def test_steps_are_those_of_the_plan_within_their_shares(self, discretizer, schema):
-        frame = people()
-        method = st.Independent(
-            epsilon=5.0, seed=0, bins=30, preprocessing=st.Preprocessing(discretizer=discretizer)
-        )
-        release = method.fit(frame, schema)
+    def test_steps_are_those_of_the_plan_within_their_shares(self):
+        for schema in [SCHEMA, None]:
+            for discretizer in DISCRETIZERS:
+                frame = people()
+                method = st.Independent(
+                    epsilon=5.0, seed=0, bins=30, preprocessing=st.Preprocessing(discretizer=discretizer)
+                )
+                release = method.fit(frame, schema)
 
-        planned = {
-            step.name: step.share for step in method.plan(schema, physical=release.origin.physical).steps
-        }
+                planned = {
+                    step.name: step.share
+                    for step in method.plan(schema, physical=release.origin.physical).steps
+                }
 
-        spent = {line.step: line.share for line in release.privacy.lines}
-        assert set(spent) <= set(planned)
-        assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent)
-        assert sum(planned.values()) == pytest.approx(1.0)
+                spent = {line.step: line.share for line in release.privacy.lines}
+                assert set(spent) <= set(planned)
+                assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent)
+                assert sum(planned.values()) == pytest.approx(1.0)
 
     def test_each_column_is_listed_with_what_it_spent(self):
         release = fit(people(), None)
@@ -131,6 +141,34 @@ class TestSpending:
 
         spent = sum(line.share for line in release.privacy.lines if "one-way" not in line.step)
         assert 0.25 < spent <= 0.3 + 1e-9
+
+
+class TestRareCategories:
+    def test_merge_below_the_stated_part_of_the_records(self):
+        codes = np.repeat([0, 1, 2, 3, 4], [500, 400, 60, 30, 10])
+        table = EncodedTable.from_mapping(Domain.from_sizes({"x": 5}), {"x": codes})
+        curator = Curator(engine_for(table, limit_mb=100.0), Ledger(Budget.none()), SecureNoise())
+
+        merged = {
+            theta: RareCategories(theta=theta).fit(curator, ["x"]) for theta in (0.005, 0.035, 0.055, 0.065)
+        }
+
+        kept = {theta: recoding.maps.get("x") for theta, recoding in merged.items() if recoding is not None}
+        assert kept[0.005] is None
+        assert kept[0.035].tolist() == [0, 1, 2, 3, 3]
+        assert kept[0.055].tolist() == [0, 1, 2, 3, 3]
+        assert kept[0.065].tolist() == [0, 1, 2, 2, 2]
+
+    def test_are_looked_for_in_large_declared_columns_whatever_the_schema_is_called(self):
+        many = st.Categorical(tuple(f"c{i}" for i in range(100)))
+        few = st.Categorical(tuple(f"c{i}" for i in range(99)))
+        found = st.Categorical(many.categories, provenance="private")
+        columns = {"many": many, "few": few, "found": found, "number": st.Numeric(0, 999, integer=True)}
+        schema = st.Schema(columns, label="many")
+
+        prepared = prepare(st.Preprocessing(discretizer="uniform"), 10, RareCategories(), schema, {})
+
+        assert prepared.large == ("many",)
 
 
 class TestChoices:

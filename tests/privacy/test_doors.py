@@ -199,18 +199,16 @@ def parts_used(question: Question, budget: str, wrap: Wrap = unchanged) -> np.nd
 
 
 class TestCharged:
-    @pytest.mark.parametrize(("name", "budget"), CASES)
-    def test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it(
-        self, name: str, budget: str
-    ) -> None:
-        parts = parts_used(QUESTIONS[name], budget)
+    def test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it(self) -> None:
+        for name, budget in CASES:
+            parts = parts_used(QUESTIONS[name], budget)
 
-        assert parts.size
-        assert parts.max() <= 1
-        if name not in NOT_REACHED:
-            # Few records reach the lower levels of a tree. Some millionths of scores are set aside for rounding.
-            most = parts[:, 0].max() if name == "tree" else parts.max(axis=0)
-            assert most == pytest.approx(1.0, rel=1e-5)
+            assert parts.size
+            assert parts.max() <= 1
+            if name not in NOT_REACHED:
+                # Few records reach the lower levels of a tree. Some millionths of scores are set aside for rounding.
+                most = parts[:, 0].max() if name == "tree" else parts.max(axis=0)
+                assert most == pytest.approx(1.0, rel=1e-5)
 
     @pytest.mark.parametrize("budget", BUDGETS)
     def test_sums_are_in_steps_that_noise_and_sensitivity_share(self, budget: str) -> None:
@@ -264,11 +262,11 @@ class TestPlantedBugs:
 
         assert is_found(name, budget)
 
-    @pytest.mark.parametrize("budget", BUDGETS)
-    @pytest.mark.parametrize("name", ["sums within cells", "sums within the column", "spread"])
-    def test_sums_with_the_noise_of_counts(self, name: str, budget: str) -> None:
-        assert is_found(name, budget, wrap=FineNoise)
+    def test_sums_with_the_noise_of_counts(self) -> None:
+        for budget in BUDGETS:
+            for name in ["sums within cells", "sums within the column", "spread"]:
+                assert is_found(name, budget, wrap=FineNoise)
 
-    @pytest.mark.parametrize(("name", "budget"), CASES)
-    def test_half_of_the_noise_of_anything(self, name: str, budget: str) -> None:
-        assert is_found(name, budget, wrap=HalfNoise) or name == "choice of a dependence"
+    def test_half_of_the_noise_of_anything(self) -> None:
+        for name, budget in CASES:
+            assert is_found(name, budget, wrap=HalfNoise) or name == "choice of a dependence"

@@ -291,5 +291,5 @@ class TestBudget:
 
     @pytest.mark.parametrize("accounting", ["rdp", "", None, 1, []])
     def test_other_kinds_of_accounting_are_refused(self, accounting: object) -> None:
-        with pytest.raises(BudgetError, match="gdp or zcdp"):
+        with pytest.raises(BudgetError, match="'gdp' or 'zcdp'"):
             Budget(1.0, 1e-5, accounting=accounting)  # type: ignore[arg-type]

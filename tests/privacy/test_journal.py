@@ -101,6 +101,19 @@ class TestFile:
         with pytest.raises(ReleaseFileError):
             Journal(path)
 
+    @pytest.mark.parametrize("end", [b"\r", b" ", b"", b"\0"])
+    def test_lines_with_other_ends_are_no_line_that_was_cut_short(self, path: Path, end: bytes) -> None:
+        with Journal(path) as journal:
+            journal.record_outcome(journal.record_spend("x", EVENT), np.array([1, 2]))
+        whole = path.read_bytes()
+        first = whole.index(b"\n") + 1
+
+        for spoilt in (whole.replace(b"\n", end), whole[:first] + whole.replace(b"\n", end)):
+            path.write_bytes(spoilt)
+            with pytest.raises(ReleaseFileError, match="what was spent cannot be known"):
+                Journal(path)
+            assert path.read_bytes() == spoilt
+
     def test_a_failed_write_leaves_no_half_line(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         journal = Journal(path)
         journal.record_spend("a", EVENT)

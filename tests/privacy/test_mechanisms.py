@@ -168,9 +168,8 @@ class TestChoose:
         with pytest.raises(ArgumentError, match="beyond float64"):
             choose(Paid(ExponentialEvent(1e-300, 3)), Watched(), Sensitive(SCORES), 1e300)
 
-    @pytest.mark.parametrize(
-        ("event", "scores"),
-        [
+    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self):
+        cases = [
             (GAUSSIAN, Sensitive(SCORES)),
             (ExponentialEvent(1.0, 2), Sensitive(SCORES)),
             (EXPONENTIAL, SCORES),
@@ -179,11 +178,10 @@ class TestChoose:
             (EXPONENTIAL, Sensitive(np.array([1.0, np.nan, 2.0]))),
             (ExactEvent("choice"), Sensitive(np.array([]))),
             (ExactEvent("choice"), Sensitive(np.array([np.nan, 1.0]))),
-        ],
-    )
-    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self, event, scores):
-        noise, token = Watched(), Paid(event)
-        with pytest.raises(ArgumentError):
-            choose(token, noise, scores, 1.0)
-        assert noise.calls == []
-        assert token.used == 1
+        ]
+        for event, scores in cases:
+            noise, token = Watched(), Paid(event)
+            with pytest.raises(ArgumentError):
+                choose(token, noise, scores, 1.0)
+            assert noise.calls == []
+            assert token.used == 1

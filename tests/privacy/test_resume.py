@@ -55,6 +55,17 @@ def broken_off(answers: int, *, unanswered: bool = False) -> MemoryJournal:
     return journal
 
 
+class TestRecordedAnswer:
+    def test_one_of_another_shape_is_refused(self) -> None:
+        journal = MemoryJournal()
+        ledger = open_ledger(BUDGET, journal, FACTS, resume=False)
+        token = ledger.spend(EVENT, step="x", query=fingerprint("q"))
+        journal.record_outcome(token.number, np.array([[5]]))
+
+        with pytest.raises(ReleaseFileError, match="does not fit the query"):
+            ask(open_ledger(BUDGET, journal, FACTS, resume=True))
+
+
 class TestAnswer:
     def test_recorded_ones_come_back_in_order_and_are_not_drawn_or_charged_again(self) -> None:
         journal = broken_off(3)
@@ -135,17 +146,17 @@ class TestDamagedAnswers:
         (ExactEvent("counts"), np.array([0.5])),
     )
 
-    @pytest.mark.parametrize(("event", "values"), DAMAGED, ids=lambda x: type(x).__name__)
-    def test_type_length_and_range_must_be_those_of_the_event(self, event, values: np.ndarray) -> None:
-        budget = (
-            NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
-        )
-        journal = MemoryJournal()
-        ledger = open_ledger(budget, journal, FACTS, resume=False)
-        journal.record_outcome(ledger.spend(event, step="x", query=fingerprint("q")).number, values)
+    def test_type_length_and_range_must_be_those_of_the_event(self) -> None:
+        for event, values in self.DAMAGED:
+            budget = (
+                NO_PRIVACY if isinstance(event, ExactEvent) else BUDGET.with_failure_delta(Fraction(1, 10**6))
+            )
+            journal = MemoryJournal()
+            ledger = open_ledger(budget, journal, FACTS, resume=False)
+            journal.record_outcome(ledger.spend(event, step="x", query=fingerprint("q")).number, values)
 
-        with pytest.raises(ReleaseFileError, match=r"journal is damaged.*step 'x'"):
-            ask(open_ledger(budget, journal, FACTS, resume=True), event=event)
+            with pytest.raises(ReleaseFileError, match=r"journal is damaged.*step 'x'"):
+                ask(open_ledger(budget, journal, FACTS, resume=True), event=event)
 
     @pytest.mark.parametrize("decisions", [[], [1, 0], [0, 0], [1, 0, 0, 0]])
     def test_a_tree_has_as_many_decisions_as_it_needs(self, decisions: list[int]) -> None:
@@ -199,9 +210,9 @@ class TestOpenLedger:
 
     def test_what_differs_is_named(self) -> None:
         for facts, match in (
-            ({"method": "aim"}, "its method is mst, and here it is aim"),
-            (FACTS | {"seed": "1"}, "its seed is not stated, and here it is 1"),
-            ({}, "its method is mst, and here it is not stated"),
+            ({"method": "aim"}, "its method is mst, but here it is aim"),
+            (FACTS | {"seed": "1"}, "its seed is not stated, but here it is 1"),
+            ({}, "its method is mst, but here it is not stated"),
         ):
             with pytest.raises(ResumeError, match=match):
                 open_ledger(BUDGET, broken_off(1), facts, resume=True)
@@ -217,8 +228,8 @@ class TestOpenLedger:
                 {"option a": fingerprint(3), "option b": fingerprint(3)},
                 "another option a, another option b; n",
             ),
-            ({"option a": fingerprint(3), "method": "aim"}, "its method is mst, and here it is aim; nothing"),
-            ({"method": fingerprint(1)}, "its method is mst, and here it is another one; nothing"),
+            ({"option a": fingerprint(3), "method": "aim"}, "its method is mst, but here it is aim; nothing"),
+            ({"method": fingerprint(1)}, "its method is mst, but here it is another one; nothing"),
         ):
             with pytest.raises(ResumeError, match=match):
                 open_ledger(BUDGET, journal, first | changes, resume=True)

@@ -69,19 +69,19 @@ BINARY = [
 
 
 class TestUse:
-    @pytest.mark.parametrize("name", ATTEMPTS)
-    def test_outside_a_mechanism_raises(self, name):
-        with pytest.raises(TypeError) as caught:
-            ATTEMPTS[name](secret())
-        assert str(SECRET) not in str(caught.value)
+    def test_outside_a_mechanism_raises(self):
+        for name in ATTEMPTS:
+            with pytest.raises(TypeError) as caught:
+                ATTEMPTS[name](secret())
+            assert str(SECRET) not in str(caught.value)
 
-    @pytest.mark.parametrize("name", BINARY)
-    def test_in_an_expression_raises_on_either_side(self, name):
-        operation = getattr(operator, name)
-        with pytest.raises(TypeError, match="Curator"):
-            operation(secret(), 1)
-        with pytest.raises(TypeError, match="Curator"):
-            operation(1, secret())
+    def test_in_an_expression_raises_on_either_side(self):
+        for name in BINARY:
+            operation = getattr(operator, name)
+            with pytest.raises(TypeError, match="Curator"):
+                operation(secret(), 1)
+            with pytest.raises(TypeError, match="Curator"):
+                operation(1, secret())
 
     def test_teaches_what_to_do_instead(self):
         with pytest.raises(TypeError, match="ask the Curator to measure or choose"):

@@ -198,6 +198,15 @@ class TestJson:
         with pytest.raises((KeyError, TypeError, ValueError)):
             PrivacyStatement.from_json(facts)
 
+    @pytest.mark.parametrize("value", ["much", [1], {}, math.nan, math.inf])
+    def test_numbers_are_finite_numbers(self, value: object) -> None:
+        facts = statement().to_json()
+        line = facts["steps"][0]
+
+        for damaged in (facts | {"epsilon_spent": value}, facts | {"steps": [line | {"share": value}]}):
+            with pytest.raises((TypeError, ValueError)):
+                PrivacyStatement.from_json(damaged)
+
 
 class TestLines:
     def test_each_step_is_one_line_with_its_mechanism_and_share(self) -> None:
@@ -338,7 +347,17 @@ class TestEvents:
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
 
-    @pytest.mark.parametrize("damage", [{"number": None}, {"kind": "magic"}, {"sigma": -1.0}, {"more": 3}])
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            {"number": None},
+            {"kind": "magic"},
+            {"sigma": -1.0},
+            {"more": 3},
+            {"cost": math.nan},
+            {"cost": math.inf},
+        ],
+    )
     def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
         ledger = Ledger(Budget(1.0, 1e-6))
         ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
@@ -397,7 +416,7 @@ class TestOlderStatements:
 
         old = PrivacyStatement.from_json(facts)
 
-        assert "cannot be recomputed from them" in " ".join(old.text().split())
+        assert "the total cannot be recomputed." in " ".join(old.text().split())
         assert [step["events"] for step in old.to_json()["steps"]] == [None, None]
         assert old.to_json()["composition"]["spent"] is None
         assert old.to_json()["composition"]["delta_spent"] is None
@@ -432,7 +451,7 @@ class TestTypes:
         read = statement(types_read=True)
 
         assert not read.is_private
-        assert "WARNING: not end-to-end private: which columns are numbers" in read.text()
+        assert "WARNING: not end-to-end private: the types of columns" in read.text()
         assert "Stored types" not in read.text() + statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
 
@@ -443,7 +462,7 @@ class TestTypes:
         (reason,) = stored.reasons_against
         assert reason.startswith("not end-to-end private unless the stored types of 2 of ")
         assert "columns (age, job) are public" in reason
-        assert "Stored types of columns that are not declared (2): age, job." in stored.text()
+        assert "Stored types of undeclared columns (2): age, job." in stored.text()
         assert stored.to_json()["stored_types"] == ["age", "job"]
         assert PrivacyStatement.from_json(json.loads(json.dumps(stored.to_json()))) == stored
 
@@ -460,7 +479,7 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     hidden = statement(made_anew=("name", "town"))
 
     text = " ".join(hidden.text().split())
-    assert "Of name, town, noise hides every category: the values are running numbers" in text
+    assert "For name, town, noise hides every category: the values are running numbers" in text
     assert "state the categories in a schema" in text
     assert "running numbers" not in statement().text()
     assert hidden.is_private

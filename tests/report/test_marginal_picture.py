@@ -8,6 +8,7 @@ import pytest
 from syntabula.errors import DataError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.report import marginal_picture
 from syntabula.report.marginal_picture import draw_marginals, mean_untied_distance, measure_distances
 
 DOMAIN = Domain(("a", "b", "many"), (2, 3, 120))
@@ -72,6 +73,24 @@ class TestDrawMarginals:
 
         assert (tmp_path / "p.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert distances.columns == columns
+
+    def test_each_column_is_drawn_with_its_own_shares_and_distance(self, tmp_path, monkeypatch):
+        left, right = random_table(40, 1), random_table(25, 2)
+        drawn = {}
+
+        def watched(axes, column, distance, real, synthetic, labels):
+            drawn[column] = distance, real, synthetic
+
+        monkeypatch.setattr(marginal_picture, "_draw_column", watched)
+
+        draw_marginals(tmp_path / "x.png", left, right, title="x")
+
+        assert list(drawn) == ["a", "b", "many"]
+        for position, (distance, real, synthetic) in enumerate(drawn.values()):
+            size = DOMAIN.sizes[position]
+            np.testing.assert_allclose(real, np.bincount(left.codes[position], minlength=size) / 40)
+            np.testing.assert_allclose(synthetic, np.bincount(right.codes[position], minlength=size) / 25)
+            assert distance == pytest.approx(np.abs(real - synthetic).sum() / 2)
 
     def test_more_columns_than_fit_are_still_measured(self, tmp_path):
         domain = Domain.from_sizes({f"column {i}": 4 for i in range(15)})

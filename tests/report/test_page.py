@@ -187,7 +187,7 @@ class TestTablesAtTheEdge:
 
         html = report(real, synthetic).html
 
-        assert "Shown are the 40 of 45 columns" in " ".join(html.split())
+        assert "Only the 40 of 45 columns that differ most are shown" in " ".join(html.split())
         assert "Of the 24 of 45 columns with the largest differences" in html
         assert "values of c44 in" in html
 
@@ -296,7 +296,7 @@ class TestResults:
 
         text = Page(report(real, moved).html).text
 
-        assert "keeps nearly all of what ties pairs of columns together" in text
+        assert "keeps nearly all of the dependence between pairs of columns" in text
 
     def test_the_privacy_statement_is_that_of_the_release(self):
         real = people(200, 1)[["age", "job"]]
@@ -326,7 +326,7 @@ class TestResults:
         schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})
         release = syntabula.Independent(epsilon=1.0).fit(real[["age"]], schema)
 
-        with pytest.raises(ArgumentError, match="other columns"):
+        with pytest.raises(ArgumentError, match="different columns"):
             report(real, real, release=release)
 
 

@@ -249,9 +249,8 @@ class TestRefinement:
         assert model.memory_mb(measured) <= model.memory_mb([]) + limit
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_senseless_options_are_refused() -> None:
+    cases = [
         {"graph_share": 0},
         {"refine_share": 0.95},
         {"theta": -1},
@@ -263,8 +262,7 @@ class TestRefinement:
         {"max_model_mb": 0},
         {"records_per_noise": -1},
         {"graph_share": 0.4, "refine_share": 0.4},
-    ],
-)
-def test_senseless_options_are_refused(options) -> None:
-    with pytest.raises(ArgumentError):
-        AttributeGraph(**options)
+    ]
+    for options in cases:
+        with pytest.raises(ArgumentError):
+            AttributeGraph(**options)

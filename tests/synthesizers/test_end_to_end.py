@@ -274,24 +274,24 @@ class TestBudget:
             assert budget.total * (1 - 1e-12) <= spent <= budget.total, seed
             assert privacy.epsilon_spent <= budget.epsilon, seed
 
-    @pytest.mark.parametrize("budget", sorted(BUDGETS))
-    def test_the_plan_says_what_will_be_spent(self, method: str, budget: str) -> None:
-        options = {"budget": BUDGETS[budget], "preprocessing": EVEN, "bins": 8}
+    def test_the_plan_says_what_will_be_spent(self, method: str) -> None:
+        for budget in sorted(BUDGETS):
+            options = {"budget": BUDGETS[budget], "preprocessing": EVEN, "bins": 8}
 
-        plan = st.synthesizer(method)(**options).plan(SCHEMA, N)
-        privacy = fit(method, as_arrow(values()), **options).privacy
+            plan = st.synthesizer(method)(**options).plan(SCHEMA, N)
+            privacy = fit(method, as_arrow(values()), **options).privacy
 
-        spent = {line.step: line.share for line in privacy.lines}
-        planned = {step.name: step.share for step in plan.steps}
-        if method == "aim":
-            # Where many codes are merged, columns are counted again, up to a fifth of the budget.
-            one_way = "measure one-way marginals"
-            assert planned.pop(one_way) <= spent.pop(one_way) + 1e-9 <= 1 / 5 + 2e-9
-            assert planned.keys() == spent.keys()
-        else:
-            assert spent == pytest.approx(planned, abs=1e-9)
-        total = float(BUDGETS[budget].total)
-        assert sum(step.cost for step in plan.steps) == pytest.approx(total, rel=1e-9)
+            spent = {line.step: line.share for line in privacy.lines}
+            planned = {step.name: step.share for step in plan.steps}
+            if method == "aim":
+                # Where many codes are merged, columns are counted again, up to a fifth of the budget.
+                one_way = "measure one-way marginals"
+                assert planned.pop(one_way) <= spent.pop(one_way) + 1e-9 <= 1 / 5 + 2e-9
+                assert planned.keys() == spent.keys()
+            else:
+                assert spent == pytest.approx(planned, abs=1e-9)
+            total = float(BUDGETS[budget].total)
+            assert sum(step.cost for step in plan.steps) == pytest.approx(total, rel=1e-9)
 
     def test_what_preprocessing_leaves_goes_to_the_measurements(self, method: str) -> None:
         options = {"preprocessing": st.Preprocessing(), "bins": "auto"}

@@ -163,5 +163,5 @@ class TestRefusals:
 
     @pytest.mark.parametrize("also", [{"n": 3}, {"where": {"sex": "f"}}])
     def test_it_stands_alone(self, release: st.Release, also: dict[str, Any]) -> None:
-        with pytest.raises(ArgumentError, match="given says each row"):
+        with pytest.raises(ArgumentError, match="given already defines the rows to draw"):
             release.sample(given=table(3)[["sex"]], **also)

@@ -61,12 +61,12 @@ class TestNoMethod:
         with pytest.raises(ArgumentError, match="there is no method 'privsin'; did you mean 'privsyn'"):
             of("privsin")
 
-    @pytest.mark.parametrize("value", [5, None, st.Schema, ["aim"], st.Boolean()], ids=repr)
-    def test_anything_else_is_refused(self, of: Any, value: object) -> None:
-        with pytest.raises(
-            ArgumentError, match=r"method must be a method, the class of one, or its key; got"
-        ):
-            of(value)
+    def test_anything_else_is_refused(self, of: Any) -> None:
+        for value in [5, None, st.Schema, ["aim"], st.Boolean()]:
+            with pytest.raises(
+                ArgumentError, match=r"method must be a method, the class of one, or its key; got"
+            ):
+                of(value)
 
 
 def test_an_unknown_option_gets_a_hint() -> None:

@@ -15,6 +15,8 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
+from syntabula.synthesizers import fitting
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
 
@@ -156,7 +158,7 @@ class TestSources:
         fitted = method().fit(path, SOME)
 
         assert dict(fitted.provenance) == {"job": "public", "age": "public", "pay": "private"}
-        assert "read off the cells" in fitted.privacy.text()
+        assert "inferred from the cells" in fitted.privacy.text()
         with pytest.raises(SchemaError, match=r"no column 'aeg'.*did you mean 'age'"):
             method().fit(path, st.Schema({"aeg": SOME["age"]}, others="find"))
 
@@ -173,7 +175,7 @@ class TestSources:
         whole = method(allow_observed=observed).fit(path, st.Schema(SOME.columns))
 
         assert some.privacy.types_read
-        assert "and of JSON, which there are" in some.privacy.text()
+        assert "in JSON, the set of columns" in some.privacy.text()
         assert not whole.privacy.types_read
 
     def test_cells_are_read_as_declared_and_others_as_found(self, tmp_path: Path) -> None:
@@ -215,6 +217,22 @@ class TestRefusals:
         with pytest.raises(ResourceError, match="may need"):
             method(memory_mb=1e-6).fit(csv, names)
 
+    def test_whether_it_is_too_large_does_not_depend_on_the_number_of_records(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[int] = []
+        planned = fitting.planned_fit
+
+        def watched(*args: Any) -> Plan:
+            asked.append(args[-1])
+            return planned(*args)
+
+        monkeypatch.setattr(fitting, "planned_fit", watched)
+        for n_rows in (N, N - 1):
+            method().fit(people()[:n_rows], SOME)
+
+        assert asked == [GUESSED_ROWS] * 2
+
 
 class TestCoercions:
     def test_values_outside_are_told_of_declared_columns_alone(self, csv: Path) -> None:
@@ -236,7 +254,7 @@ class TestCoercions:
     def test_one_hidden_column_beside_declared_ones_stops_nothing(self) -> None:
         frame = people()[["job", "age"]].assign(debt=np.where(np.arange(N) < 3, 7.5, np.nan))
 
-        with pytest.warns(DomainWarning, match="'debt'.*counts as 0"):
+        with pytest.warns(DomainWarning, match="'debt'.*replaced by 0"):
             fitted = st.Independent(epsilon=1.0, seed=0).fit(frame, SOME)
 
         assert set(fitted.sample(500, seed=0)["debt"].dropna()) <= {0.0}

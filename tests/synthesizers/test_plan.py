@@ -161,3 +161,10 @@ def test_a_model_beyond_any_machine_has_a_cost_too() -> None:
     cost = PGM().over(domain).fit_cost(PlannedFit(cells=1, cliques=(domain.columns,)), 10_000)
 
     assert 1e12 < cost.memory_mb < float("inf")
+
+
+def test_each_step_that_counts_takes_longer_with_more_records() -> None:
+    few, many = (st.MST(rare=None).plan(WIDE, n_rows) for n_rows in (1_000, 100_000_000))
+
+    for one, other in zip(few.steps, many.steps, strict=True):
+        assert other.seconds > one.seconds + 1, one.name

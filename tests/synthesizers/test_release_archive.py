@@ -113,7 +113,7 @@ class TestLayout:
             whole[:22] + whole,
         ):
             path.write_bytes(bent)
-            with pytest.raises(ReleaseFileError, match="not a whole release file"):
+            with pytest.raises(ReleaseFileError, match="not a complete release file"):
                 read_release(path)
 
     def test_a_comment_is_refused(self, path: Path) -> None:
@@ -186,9 +186,8 @@ class TestLayout:
 
 
 class TestArrays:
-    @pytest.mark.parametrize(
-        "data",
-        [
+    def test_what_is_no_plain_array_is_refused(self, path: Path) -> None:
+        cases = [
             as_npy(np.arange(4.0))[:-8],
             as_npy(np.arange(4.0)) + bytes(8),
             as_npy(np.asfortranarray(np.ones((2, 3)))),
@@ -200,26 +199,12 @@ class TestArrays:
             as_npy(np.arange(4.0)).replace(b"'<f8'", b"'|V8'"),
             b"no array",
             b"",
-        ],
-        ids=[
-            "short",
-            "long",
-            "columns first",
-            "objects",
-            "text",
-            "complex",
-            "version",
-            "shape",
-            "void",
-            "none",
-            "empty",
-        ],
-    )
-    def test_what_is_no_plain_array_is_refused(self, data: bytes, path: Path) -> None:
-        zipped(path, with_array(members_of(path), data))
+        ]
+        for data in cases:
+            zipped(path, with_array(members_of(path), data))
 
-        with pytest.raises(ReleaseFileError, match="not a whole release file"):
-            read_release(path)
+            with pytest.raises(ReleaseFileError, match="not a complete release file"):
+                read_release(path)
 
     def test_an_array_beyond_what_its_model_says_is_refused(self, path: Path) -> None:
         with pytest.raises(ReleaseFileError, match="above the limit"):
@@ -291,8 +276,8 @@ class TestExpansion:
 
 
 def bomb_beside_the_model(members: Members) -> Members:
-    """A gigabyte of zeros where the model has a few rows."""
-    return with_array(members, zeros((2**30,), "|u1"))
+    """Far more zeros than the process may grow by, where the model has a few rows."""
+    return with_array(members, zeros((2**28,), "|u1"))
 
 
 def zeros(shape: tuple[int, ...], dtype: str) -> bytes:
@@ -303,8 +288,8 @@ def zeros(shape: tuple[int, ...], dtype: str) -> bytes:
 
 def bomb_as_the_model_says(members: Members) -> Members:
     """The model is said to have so many rows."""
-    bent = with_array(members, zeros((2**29, 2), "|u1"))
-    return signed(bent, lambda m: m["content"]["model"].update({"max_rows": 2**29}))
+    bent = with_array(members, zeros((2**27, 2), "|u1"))
+    return signed(bent, lambda m: m["content"]["model"].update({"max_rows": 2**27}))
 
 
 def manifest_of(text: bytes) -> Members:
@@ -322,7 +307,7 @@ BOMBS: dict[str, Callable[[Members], Members]] = {
     ),
     "nested lists": lambda members: manifest_of(b"[" * 10**7),
     "a checksum": lambda members: members | {"manifest.sha256": bytes(3 * 10**8)},
-    "very many members": lambda members: members | {f"m{i}": b"" for i in range(100_000)},
+    "very many members": lambda members: members | {f"m{i}": b"" for i in range(70_000)},
 }
 
 

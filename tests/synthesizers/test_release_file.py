@@ -73,7 +73,7 @@ class TestDamage:
     def test_random_bytes_are_refused(self, path):
         path.write_bytes(np.random.default_rng(1).bytes(5000))
 
-        with pytest.raises(ReleaseFileError, match="not a whole release file"):
+        with pytest.raises(ReleaseFileError, match="not a complete release file"):
             read_release(path)
 
     def test_a_missing_file_is_named(self, tmp_path):
@@ -96,10 +96,13 @@ def rewrite(path, change):
 
 
 def with_manifest(members, **changes):
+    return signed(members, json.dumps(json.loads(members["manifest.json"]) | changes).encode())
+
+
+def signed(members, text):
+    """Return members with another manifest and its right checksum."""
     import hashlib
 
-    manifest = json.loads(members["manifest.json"]) | changes
-    text = json.dumps(manifest).encode()
     return members | {
         "manifest.json": text,
         "manifest.sha256": hashlib.sha256(text).hexdigest().encode(),
@@ -112,6 +115,18 @@ class TestHostileFiles:
 
         with pytest.raises(ReleaseFileError, match="newer"):
             read_release(path)
+
+    @pytest.mark.parametrize("text", ['"\\ud800"', "NaN", "-Infinity", '{"a\\udfff": 1}'])
+    def test_what_json_and_unicode_do_not_have_is_refused(self, path, text):
+        rewrite(path, lambda m: signed(m, m["manifest.json"].replace(b'"mst"', text.encode())))
+
+        with pytest.raises(ReleaseFileError, match="not a complete release file"):
+            read_release(path)
+
+    def test_escapes_of_whole_characters_are_read(self, path):
+        rewrite(path, lambda m: signed(m, m["manifest.json"].replace(b'"mst"', rb'"\ud83d\ude00 \\ud800"')))
+
+        assert read_release(path)[0]["method"] == "\U0001f600 \\ud800"
 
     def test_a_foreign_zip_is_refused(self, path):
         rewrite(path, lambda m: with_manifest(m, format="something else"))

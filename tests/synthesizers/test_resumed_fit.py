@@ -248,22 +248,22 @@ class TestAnotherRun:
         assert not getattr(noise, "drawn", None)
 
     def test_another_method(self, path: Path) -> None:
-        self.refused(path, "its method is mst, and here it is independent", case="independent")
+        self.refused(path, "its method is mst, but here it is independent", case="independent")
 
     def test_another_budget(self, path: Path) -> None:
-        self.refused(path, "its budget is .*, and here it is", epsilon=3.0)
+        self.refused(path, "its budget is .*, but here it is", epsilon=3.0)
 
     def test_another_source_of_noise(self, path: Path) -> None:
         self.refused(path, "its noise is seeded noise", noise=SecureNoise())
 
     def test_another_seed(self, path: Path) -> None:
-        self.refused(path, "its seed is None, and here it is 7", noise=SeededNoise(7), seed=7)
+        self.refused(path, "its seed is None, but here it is 7", noise=SeededNoise(7), seed=7)
 
     def test_another_version(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from syntabula.synthesizers import fitting
 
         monkeypatch.setattr(fitting, "__version__", "99.0")
-        self.refused(path, "its version is .*, and here it is 99.0")
+        self.refused(path, "its version is .*, but here it is 99.0")
 
     def test_other_bins(self, path: Path) -> None:
         self.refused(path, "another option bins; nothing", bins=3)
@@ -357,7 +357,7 @@ class TestFullDisk:
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "_append", append)
             patch.setattr(os, "write", full)
-            with pytest.raises(ReleaseFileError, match=r"space.*go on with resume"):
+            with pytest.raises(ReleaseFileError, match=r"space.*continue with resume"):
                 fit("found domains", path)
         assert path.read_bytes() == whole[: len(path.read_bytes())]
         assert Journal.read(path).records[-1].outcome is None

@@ -36,9 +36,8 @@ def test_parts_may_be_given_by_their_keys() -> None:
     assert isinstance(method.model, PGM)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_a_wrong_call_is_refused_with_what_is_right() -> None:
+    cases = [
         (lambda: st.MST(1.0), r"must be named, for instance MST\(epsilon=1.0\)"),
         (lambda: st.MST(epsilom=1.0), "MST has no argument 'epsilom'; did you mean 'epsilon'"),
         (lambda: st.AIM().with_options(rounds=3), "AIM has no option 'rounds'; did you mean 'max_rounds'"),
@@ -57,11 +56,10 @@ def test_parts_may_be_given_by_their_keys() -> None:
         (lambda: st.Marginal(selector="adaptive", model=3), "model must be a model or the key of one"),
         (lambda: st.MST(seed=-1), "seed must be"),
         (lambda: st.MST(seed=1.5), "seed must be"),
-    ],
-)
-def test_a_wrong_call_is_refused_with_what_is_right(call, message) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(ArgumentError, match=message):
-        call()
+    ]
+    for call, message in cases:
+        with pytest.raises(ArgumentError, match=message):
+            call()
 
 
 def test_such_a_method_is_copied_changed_and_sent_to_other_processes() -> None:

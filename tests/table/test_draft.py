@@ -33,9 +33,8 @@ def observed(column_type, *arguments, **options):
 
 
 class TestKinds:
-    @pytest.mark.parametrize(
-        ("raw_column", "column"),
-        [
+    def test_domains_are_read_off(self):
+        cases = [
             (raw("text", ["b", "a", "b"]), observed(Categorical, ("a", "b"))),
             (raw("text", ["b", None, ""]), observed(Categorical, ("", "b"), nullable=True)),
             (raw("boolean", [True, None]), observed(Boolean, nullable=True)),
@@ -48,10 +47,9 @@ class TestKinds:
             (raw("float", [1.0, 2.0, None]), observed(Categorical, (1, 2), nullable=True)),
             (raw("float", [7.5]), observed(Numeric, 7.5, 7.5, decimals=1)),
             (raw("decimal", [Decimal("0.10"), Decimal("2.35")]), observed(Numeric, 0.1, 2.35, decimals=2)),
-        ],
-    )
-    def test_domains_are_read_off(self, raw_column, column):
-        assert draft_one(raw_column)[0] == column
+        ]
+        for raw_column, column in cases:
+            assert draft_one(raw_column)[0] == column
 
     def test_large_integers_stay_exact(self):
         column, _ = draft_one(raw("integer", [2**53 + 1 + 3 * i for i in range(30)] + [2**53 + 1]))
@@ -90,7 +88,7 @@ class TestNotes:
 
         _, notes = draft_schema(RawTable(columns, 3, None))
 
-        assert notes == ["columns 'a', 'b': each holds whole numbers only, so it counts as integer"]
+        assert notes == ["columns 'a', 'b': each holds only whole numbers, so it is treated as integer"]
 
     def test_days_that_are_stored_as_text_are_pointed_out(self):
         column, notes = draft_one(

@@ -74,6 +74,19 @@ class TestReading:
             read_table(folder / f"t.{suffix}", schema)
 
 
+def allow_no_more(database: Any) -> None:
+    """Limit a database to the memory that it holds; its own threads may take more until the limit is set."""
+    for _ in range(1000):
+        used = "SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()"
+        held = database.execute(used).fetchall()[0][0]
+        try:
+            database.execute(f"SET memory_limit = '{held} bytes'")
+        except duckdb.OutOfMemoryException:
+            continue
+        return
+    pytest.fail("the database never held its memory still")
+
+
 class TestOthers:
     def test_texts_whose_types_are_to_be_found(self, folder: Path, little_memory: None) -> None:
         with (
@@ -89,9 +102,7 @@ class TestOthers:
             "typed": lambda file: file.typed(file.physical),
         }
         with delimited_file(folder / "t.csv") as file:
-            used = "SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()"
-            held = file._database.execute(used).fetchall()[0][0]
-            file._database.execute(f"SET memory_limit = '{held} bytes'")
+            allow_no_more(file._database)
 
             with pytest.raises(ResourceError, match="not enough memory"):
                 calls[step](file)

@@ -23,9 +23,8 @@ CANARY = "zebra-canary-7731"
 
 
 class TestFormulas:
-    @pytest.mark.parametrize(
-        "text",
-        [
+    def test_text_and_headers_that_would_run_get_an_apostrophe(self, tmp_path: Path) -> None:
+        cases = [
             "=1+1",
             "+A1",
             "-A1",
@@ -39,15 +38,14 @@ class TestFormulas:
             "＋A1",
             "－A1",
             "＠SUM(A1)",
-        ],
-    )
-    def test_text_and_headers_that_would_run_get_an_apostrophe(self, text: str, tmp_path: Path) -> None:
-        header = text.replace("\r", "\t").replace("\n", "\t")
-        for name in ("t.csv", "t.tsv.gz"):
-            write_table({header: texts(text, "safe")}, tmp_path / name)
-            back = read_table(tmp_path / name)
-            assert list(back.columns) == ["'" + header]
-            assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
+        ]
+        for text in cases:
+            header = text.replace("\r", "\t").replace("\n", "\t")
+            for name in ("t.csv", "t.tsv.gz"):
+                write_table({header: texts(text, "safe")}, tmp_path / name)
+                back = read_table(tmp_path / name)
+                assert list(back.columns) == ["'" + header]
+                assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
 
     def test_a_header_with_a_carriage_return_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"carriage return.*rename"):
@@ -55,11 +53,11 @@ class TestFormulas:
 
         assert not (tmp_path / "t.csv").exists()
 
-    @pytest.mark.parametrize("text", ["-1", "+1.5", "-2e5", "a=1", " =1", "", "'=1"])
-    def test_harmless_text_is_untouched(self, text: str, tmp_path: Path) -> None:
-        write_table({"x": texts(text, "safe")}, tmp_path / "t.csv")
+    def test_harmless_text_is_untouched(self, tmp_path: Path) -> None:
+        for text in ["-1", "+1.5", "-2e5", "a=1", " =1", "", "'=1"]:
+            write_table({"x": texts(text, "safe")}, tmp_path / "t.csv")
 
-        assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [text, "safe"]
+            assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [text, "safe"]
 
     def test_numbers_are_untouched_and_the_option_turns_it_off(self, tmp_path: Path) -> None:
         numbers = RawColumn(np.array([-1, -2]), np.zeros(2, dtype=bool), PhysicalType("integer", "int64"))

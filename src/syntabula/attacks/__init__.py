@@ -1,6 +1,6 @@
-"""Attacks on synthesizers: whether a synthetic table betrays who was in the original.
+"""Attacks on synthesizers: whether a synthetic table reveals who was in the original.
 
-What an attack finds on a sensitive table is itself not private: keep it as the table is kept.
+The results of an attack on a sensitive table are not private: protect them like the table.
 
 Examples:
     >>> import syntabula

@@ -1,4 +1,4 @@
-"""What an attack is: what the attacker knows, what is looked at, and what can be attacked."""
+"""The interface that attacks implement, the attacker's knowledge, and what can be attacked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syntabula.table.schema.schema import Schema
 
 
 class Attack(Protocol):
-    """Makes a synthetic table into numbers that may tell whether the target was in the original."""
+    """Turns a synthetic table into features that may reveal whether the target was in the original."""
 
     @property
     def key(self) -> str:
@@ -27,11 +27,11 @@ class Attack(Protocol):
 
     @property
     def learns(self) -> bool:
-        """Whether a classifier is trained on the numbers; else there is one, larger where the target was in."""
+        """Whether a classifier is trained on the features; otherwise there is one, larger if the target was in."""
         ...
 
     def features(self, synthetic: View, knowledge: Knowledge) -> Floats:
-        """Return the numbers [features], as many for every synthetic table.
+        """Return the features [features], equally many for every synthetic table.
 
         Raises:
             ArgumentError: If the attack cannot be mounted on the target.
@@ -40,7 +40,7 @@ class Attack(Protocol):
 
 
 class Fitted(Protocol):
-    """What can be sampled."""
+    """A fitted synthesizer, which can be sampled."""
 
     def sample_columns(self, n: int, *, seed: int) -> dict[str, RawColumn]:
         """Draw n rows."""
@@ -48,7 +48,7 @@ class Fitted(Protocol):
 
 
 class Synthesizer(Protocol):
-    """What can be attacked: anything that learns a table, with privacy or without."""
+    """Anything that can be attacked: it learns a table, with or without privacy."""
 
     def fit(self, source: RawTable, schema: Schema | None = None) -> Fitted:
         """Learn a table."""
@@ -60,14 +60,14 @@ _NUMBERS = {"integer", "float", "decimal", "date", "datetime"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Knowledge:
-    """The records of a table, and which of them is attacked.
+    """The records of a table, and the target among them.
 
-    The attacker of differential privacy knows every other record; so does this one.
+    As differential privacy assumes, the attacker knows every other record.
 
     Attributes:
-        raw: All records, the target among them.
-        kinds: Says which columns are categorical, and which are identifiers and looked at by nobody.
-        target: Row of the target; None where all records are.
+        raw: All records, including the target.
+        kinds: Says which columns are categorical, and which are identifiers, which attacks ignore.
+        target: Row of the target; None if all records are targets.
         numeric: Names of the numeric columns, dates and times among them.
         categories: Code of each value of each categorical column. Missing cells have the next code, values
             that no record has the one after that.
@@ -93,10 +93,10 @@ class Knowledge:
         object.__setattr__(self, "table", self.read(self.raw.columns))
 
     def read(self, columns: Mapping[str, RawColumn]) -> View:
-        """Code another table of the same columns.
+        """Encode another table with the same columns.
 
         Raises:
-            DataError: If a column is absent, or not stored as numbers where it should be.
+            DataError: If a column is missing, or a numeric column is not stored as numbers.
         """
         absent = [name for name in (*self.numeric, *self.categories) if name not in columns]
         if absent:
@@ -115,7 +115,7 @@ class Knowledge:
 
     @cached_property
     def bounds(self) -> Mapping[str, tuple[float, float]]:
-        """Least and largest value of each numeric column over all records; (0, 0) where all are missing."""
+        """Least and largest value of each numeric column over all records; (0, 0) if all are missing."""
         return {name: _bounds(values) for name, values in self.table.numbers.items()}
 
     @property

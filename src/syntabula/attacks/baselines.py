@@ -1,6 +1,6 @@
-"""Synthesizers of known leakage, none of them private: the scale of attacks and of disclosure.
+"""Synthesizers with known leakage, none of them private, as baselines for attacks and disclosure.
 
-SELF is that of Du and Li (SynMeter); HALF and HISTOGRAM are their tables of known fidelity, as synthesizers.
+SELF is that of Du and Li (SynMeter); HALF and HISTOGRAM are their baseline tables, made into synthesizers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class Self:
-    """SELF: returns the records that it was given, the worst that a synthesizer can do."""
+    """SELF: returns the records it was given, which is the worst that a synthesizer can do."""
 
     def fit(self, source: Any, schema: Schema | None = None) -> Records:
         """Keep the table."""
@@ -31,10 +31,10 @@ class Self:
 
 @dataclass(frozen=True, kw_only=True)
 class Half:
-    """HALF: returns a random half of the records that it was given.
+    """HALF: returns a random half of the records it was given.
 
     Attributes:
-        seed: Of the half.
+        seed: Seed of the choice.
     """
 
     seed: int = 0
@@ -59,12 +59,12 @@ class Histogram:
 
 
 BASELINES: Mapping[str, Callable[[], Any]] = {"SELF": Self, "HALF": Half, "HISTOGRAM": Histogram}
-"""Makes each baseline by its name."""
+"""The baselines by name."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """What the baselines return: records to draw from.
+    """The result of a baseline's fit: records to draw from.
 
     Attributes:
         table: The records.
@@ -75,7 +75,7 @@ class Records:
     apart: bool = False
 
     def sample_columns(self, n: int, *, seed: int) -> dict[str, RawColumn]:
-        """Draw n rows: every record as often as any other, or once more."""
+        """Draw n rows; the numbers of times that records occur differ by at most one."""
         rng = np.random.default_rng(seed)
         n_rows = self.table.n_rows
         if not self.apart:

@@ -1,4 +1,4 @@
-"""What the guesses of an attack say: its AUC, its true positives, and how large epsilon must at least be."""
+"""Statistics of an attack's guesses: AUC, true positive rates and lower bounds on epsilon."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _epsilon = real("a number of at least 0", lambda epsilon: epsilon >= 0)
 
 
 def area_under_curve(members: Floats, others: Floats) -> float:
-    """Return the probability that a member's score exceeds another's, ties counting half (Mann-Whitney).
+    """Return the probability that a member's score exceeds a non-member's, ties counting half (Mann-Whitney).
 
     Args:
-        members: Scores of runs with the target, larger where the attack believes in it.
+        members: Scores of runs with the target; larger means that the attack guesses its presence.
         others: Scores of runs without it.
     """
     ordered = np.sort(others)
@@ -31,7 +31,7 @@ def area_under_curve(members: Floats, others: Floats) -> float:
 
 
 def area_error(area: float, n_members: int, n_others: int) -> float:
-    """Return the standard error of an AUC (Hanley and McNeil, 1982), from how many scores it was counted."""
+    """Return the standard error of an AUC (Hanley and McNeil, 1982), given the numbers of scores."""
     both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area)
     variance += (n_members - 1) * (both_members - area**2) + (n_others - 1) * (both_others - area**2)
@@ -39,7 +39,7 @@ def area_error(area: float, n_members: int, n_others: int) -> float:
 
 
 def true_positive_rate(members: Floats, others: Floats, false_positive_rate: float) -> float:
-    """Return the largest part of members found by a threshold that accuses at most a given part of others."""
+    """Return the largest true positive rate of a threshold with at most the given false positive rate."""
     thresholds = np.concatenate([np.unique(np.concatenate([members, others])), [np.inf]])
     accused = 1 - np.searchsorted(np.sort(others), thresholds, side="left") / others.size
     found = 1 - np.searchsorted(np.sort(members), thresholds, side="left") / members.size
@@ -55,7 +55,7 @@ def epsilon_lower_bound(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> float:
-    """Return a lower bound on epsilon from both errors of one test, fixed before its runs were looked at.
+    """Return a lower bound on epsilon from both errors of one test that was fixed before its runs were examined.
 
     With the Clopper-Pearson upper limits a of the false positive rate and c of the false negative rate, each
     exceeded with probability at most (1 - confidence) / 2, every (epsilon, delta)-private mechanism has
@@ -63,18 +63,18 @@ def epsilon_lower_bound(
     al. 2021). So the bound exceeds the true epsilon with probability at most 1 - confidence.
 
     Args:
-        false_positives: Runs without the target that the test took for runs with it.
+        false_positives: Runs without the target that the test classified as with it.
         n_without: Runs without the target.
-        false_negatives: Runs with the target that the test took for runs without it.
+        false_negatives: Runs with the target that the test classified as without it.
         n_with: Runs with the target.
         delta: Delta of the mechanism.
         confidence: Probability that the bound holds.
 
     Returns:
-        The bound; 0 where nothing is shown.
+        The bound; 0 if nothing is shown.
 
     Raises:
-        ArgumentError: If counts are not between 0 and the runs, or delta or confidence are out of range.
+        ArgumentError: If counts are not between 0 and the number of runs, or delta or confidence is out of range.
         MissingExtraError: If scipy is not installed.
     """
     n_without, n_with = count()("n_without", n_without), count()("n_with", n_with)
@@ -100,10 +100,10 @@ def auc_ceiling(epsilon: float, delta: float = 0.0) -> float:
 
 
 def best_threshold(members: Floats, others: Floats, *, delta: float, confidence: float) -> float:
-    """Return the threshold with the largest `epsilon_lower_bound`, else that of the fewest errors.
+    """Return the threshold with the largest `epsilon_lower_bound`, or if all are 0 that with the fewest errors.
 
-    A run is taken for one with the target if its score is at least the threshold. The runs that a threshold
-    was chosen on must not be those that it is judged on.
+    A run is classified as with the target if its score is at least the threshold. A threshold must not be
+    evaluated on the runs that it was chosen on.
     """
     thresholds = np.unique(np.concatenate([members, others]))
     middles = np.concatenate([thresholds[:1], (thresholds[:-1] + thresholds[1:]) / 2])

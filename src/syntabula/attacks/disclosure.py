@@ -1,4 +1,4 @@
-"""Membership disclosure: how much nearer synthetic records come to a record that was in the original."""
+"""Membership disclosure: how much nearer synthetic records are to a record that was in the original."""
 
 from __future__ import annotations
 
@@ -40,38 +40,40 @@ def membership_disclosure(
 
     Shadow models are fitted to random halves of the table such that every record is in exactly half of them.
     A record's disclosure is |mean closeness with it - mean closeness without it|, where closeness is the
-    distance to the nearest synthetic record; the score is the largest disclosure of any record. Zero is what
-    a synthesizer has that ignores its data, up to chance: with few shadow models the largest of many records'
-    differences is well above zero, and the baselines show how far. Not private: keep it as the table is kept.
+    distance to the nearest synthetic record; the score is the largest disclosure of any record. A synthesizer
+    that ignores its data has a score of zero up to chance: with few shadow models the largest difference of
+    many records is well above zero, as the baselines show. The score is not private: protect it like the
+    table.
 
     Where the paper's formula and the authors' code differ (the formula takes the distance between nearest
-    points, the code the difference of distances), this is the code, which the printed figures come from; see
-    `Coordinates` for its distance. The paper fits 80 shadow models; the code 20, and draws 100 tables of each.
+    points, the code the difference of distances), this follows the code, which produced the printed figures;
+    see `Coordinates` for the distance. The paper fits 80 shadow models; the code fits 20, and draws 100 tables
+    from each.
 
     Args:
         table: Data frame, Arrow table or path of a file; repeated records are dropped first.
         synthesizer: Anything with `fit`.
         schema: Passed to the fits.
         n_shadows: Number of shadow models, even.
-        n_draws: Synthetic tables per shadow model, each as large as its half; closeness is their mean.
-        max_records: Records whose disclosure is found, drawn at random where there are more; shadow models
-            learn all in any case. Time grows with the records times the synthetic ones, so that a long table
-            needs this; the largest of fewer records is smaller. None for all.
+        n_draws: Synthetic tables per shadow model, each as large as its half; closeness is averaged over them.
+        max_records: Most records to score, drawn at random if there are more; shadow models are always
+            fitted to all. Time grows with the records times the synthetic ones, so a long table needs this;
+            the largest of fewer records is smaller. None for all.
         workers: Processes.
-        folder: Where shadow models are kept, so that an interrupted run can go on.
-        seed: Seed of everything random.
-        baselines: Whether to compute the score of SELF, HALF and HISTOGRAM as well. HALF returns half of the
-            records that it was given.
-        progress: Called with a step and the part that is done.
+        folder: Where shadow models are kept, so that an interrupted run can resume.
+        seed: Seed of all random choices.
+        baselines: Whether to compute the score of SELF, HALF and HISTOGRAM too. HALF returns half of the
+            records it was given.
+        progress: Called with the name of a step and the fraction done.
 
     Returns:
-        The score; its facts hold the mean and the 99th percentile over records, and the standard error of the
-        largest, over shadow models (0 of two models, which do not show it).
+        The score; its facts include the mean and the 99th percentile over records, and the standard error of
+        the largest over shadow models (0 for two models, which cannot show it).
 
     Raises:
-        ArgumentError: If a number is out of range, or the folder holds something else.
+        ArgumentError: If a number is out of range, or the folder holds other results.
         DataError: If the table cannot be read.
-        SchemaError: If the schema does not fit the table.
+        SchemaError: If the schema does not match the table.
         MissingExtraError: If scikit-learn is not installed.
     """
     game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
@@ -122,15 +124,15 @@ def record_disclosures(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DisclosureGame:
-    """One shadow model: called with its number, it gives the closeness of each record that is scored.
+    """One shadow model: called with its number, it returns the closeness of each scored record.
 
     Attributes:
         knowledge: The distinct records.
         schema: Passed to the fit.
-        synthesizer: What is scored.
+        synthesizer: The synthesizer to score.
         n_shadows: Number of shadow models.
         n_draws: Synthetic tables per shadow model.
-        max_records: Number of records that are scored at most; None for all.
+        max_records: Most records to score; None for all.
         seed: Seed of all shadow models together.
     """
 
@@ -143,13 +145,13 @@ class DisclosureGame:
     seed: int
 
     def members(self) -> Any:
-        """Return which record is in which shadow model [shadows, records]; each is in exactly half."""
+        """Return which record is in which shadow model [shadows, records]; each record is in exactly half."""
         rng = np.random.default_rng([self.seed, self.n_shadows])
         ranks = rng.random((self.n_shadows, self.knowledge.table.n_rows)).argsort(axis=0)
         return ranks < self.n_shadows // 2
 
     def scored(self) -> Any:
-        """Return the rows of the records that are scored [records], ascending."""
+        """Return the rows of the scored records [records], ascending."""
         n_rows = self.knowledge.table.n_rows
         if self.max_records is None or self.max_records >= n_rows:
             return np.arange(n_rows)
@@ -170,7 +172,7 @@ class DisclosureGame:
         return closeness / self.n_draws
 
     def identity(self) -> str:
-        """Return a digest of all that closeness depends on."""
+        """Return a digest of everything that closeness depends on."""
         chosen = () if self.max_records is None else (self.max_records,)
         settings = (seeded(self.synthesizer, self.seed), self.n_shadows, self.n_draws, self.seed, *chosen)
         return identity_of(self.knowledge.raw, self.schema, *settings)
@@ -214,7 +216,7 @@ def _disclosures(
     folder: str | os.PathLike[str] | None,
     progress: Progress | None,
 ) -> tuple[Floats, Floats, float]:
-    """Return each record's disclosure and its standard error, and the seconds of a shadow model."""
+    """Return each record's disclosure and its standard error, and the seconds per shadow model."""
     shadows = run_shadows(
         game, game.n_shadows, workers=workers, folder=folder, identity=game.identity, progress=progress
     )
@@ -230,7 +232,7 @@ def _disclosures(
 
 
 def _named(progress: Progress | None, name: str) -> Progress | None:
-    """Return progress that says which baseline is computed."""
+    """Return a progress function that names the baseline being computed."""
     return None if progress is None else lambda step, done: progress(f"{step} of the baseline {name}", done)
 
 

@@ -1,4 +1,4 @@
-"""GroundHog: statistics of the columns of a synthetic table."""
+"""GroundHog: attacks by statistics of a synthetic table's columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class GroundHog:
 
     A column is summarised as in Ganev et al., "The Importance of Being Discrete": a number by its least,
     largest, mean, median and standard deviation; a category by the number of values that occur, and the most
-    and the least frequent one. The original has counts in bins and correlations as further sets of features.
+    and the least frequent one. The original also has counts in bins and correlations as sets of features.
 
     Attributes:
         parts: Sets of features: "summary", "histogram" (counts in 10 bins over the range of the records, or
@@ -47,7 +47,7 @@ def _summary(view: View, knowledge: Knowledge) -> Floats:
     found: list[float] = []
     for values in view.numbers.values():
         present = values[~np.isnan(values)]
-        # A column without values, which no attack can be about, must still give five numbers.
+        # A column without values, which reveals nothing, must still give five numbers.
         present = present if present.size else np.zeros(1)
         found += [present.min(), present.max(), present.mean(), np.median(present), present.std()]
     for name, codes in view.codes.items():
@@ -74,7 +74,7 @@ def _correlation(view: View, knowledge: Knowledge) -> Floats:
     columns += [codes.astype(np.float64) for codes in view.codes.values()]
     centred = np.array([column - column.mean() for column in columns])
     lengths = np.linalg.norm(centred, axis=1)
-    # A constant column correlates with nothing.
+    # A constant column has correlation 0.
     unit = centred / np.where(lengths > 0, lengths, 1.0)[:, None]
     correlations: Floats = (unit @ unit.T)[np.triu_indices(len(columns), 1)]
     return correlations

@@ -1,4 +1,4 @@
-"""The game of membership inference: was the target in the table that a synthetic one was made from?"""
+"""The membership inference game: was the target in the table that a synthetic one was made from?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TARGET = Rule("'outlier' or the number of a row, counted from 0", count(0).or_w
 
 
 def list_attacks() -> dict[str, str]:
-    """Return what each attack does, in one sentence, by its key."""
+    """Return a one-sentence description of each attack by its key."""
     return {entry.key: entry.summary for entry in entries("attack")}
 
 
@@ -49,41 +49,41 @@ def attack(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, AttackResult]:
-    """Attack a synthesizer: can one record's presence be told from a synthetic table?
+    """Attack a synthesizer: does a synthetic table reveal whether one record was present?
 
-    Shadow models are fitted to the other records, every second time with the target among them; on half of
-    their synthetic tables each attack learns to tell the two apart, and on the other half it is judged
-    (Stadler, Oprisanu, Troncoso 2022; settings of Ganev et al., "The Importance of Being Discrete", PS1, which
-    fits 200 shadow models of either sort and does not name what learns: here a random forest of 200 trees). All
-    attacks share the shadow models. The result is not private: it depends on the sensitive table.
+    Shadow models are fitted to the other records, every second one with the target added. Each attack is
+    trained on half of their synthetic tables to tell the two apart, and evaluated on the other half (Stadler,
+    Oprisanu, Troncoso 2022; settings of Ganev et al., "The Importance of Being Discrete", PS1, which fits 200
+    shadow models of each sort and does not name the classifier: here a random forest of 200 trees). All attacks
+    share the shadow models. The result is not private: it depends on the sensitive table.
 
     Args:
         table: Data frame, Arrow table or path of a file.
-        synthesizer: Anything with `fit`, such as `syntabula.MST(epsilon=1.0)`. Its noise is seeded anew for each
+        synthesizer: Anything with `fit`, such as `syntabula.MST(epsilon=1.0)`. Its noise has a new seed for each
             shadow model, as this is an experiment.
-        schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is set to do.
-        attacks: Keys, as in `list_attacks`, or attacks.
+        schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is configured.
+        attacks: Attacks, or keys as in `list_attacks`.
         target: Row of the record to attack, or "outlier" for the one furthest from all others.
-        n_shadows: Number of shadow models of both sorts together, even and at least 8. What epsilon they can
-            show at most: about 2.6 for 200, 5.6 for 4000.
-        n_records: Number of other records that each shadow model gets, drawn anew each time; all if None,
-            which is what differential privacy guards against.
-        n_synthetic: Rows of each synthetic table; as many as there are records if None.
+        n_shadows: Number of shadow models of both sorts together, even and at least 8. It limits the epsilon
+            that they can show: about 2.6 for 200, 5.6 for 4000.
+        n_records: Number of other records for each shadow model, drawn again each time; all if None, the
+            setting that differential privacy protects against.
+        n_synthetic: Rows of each synthetic table; the number of records if None.
         confidence: Probability that the lower bound on epsilon holds, for one attack.
         workers: Processes.
-        folder: Where shadow models are kept, so that an interrupted run can go on; None for nowhere. Its
+        folder: Where shadow models are kept, so that an interrupted run can resume; None keeps none. Its
             files are as sensitive as the table.
-        seed: Seed of everything random.
-        progress: Called with a step and the part that is done.
+        seed: Seed of all random choices.
+        progress: Called with the name of a step and the fraction done.
 
     Returns:
-        What each attack found, by its key.
+        The result of each attack, by its key.
 
     Raises:
         ArgumentError: If an argument is out of range, an attack cannot be mounted on the target, or the folder
-            holds something else.
+            holds other results.
         DataError: If the table cannot be read.
-        SchemaError: If the schema does not fit the table.
+        SchemaError: If the schema does not match the table.
         MissingExtraError: If scikit-learn is not installed.
     """
     n_shadows = even(LEAST_SHADOWS)("n_shadows", n_shadows)
@@ -99,7 +99,7 @@ def attack(
     listed = several(f"some of {', '.join(list_attacks())}, or attacks of your own")("attacks", attacks)
     chosen = [load("attack", item)() if isinstance(item, str) else _ATTACK("attack", item) for item in listed]
     if not chosen or len({item.key for item in chosen}) < len(chosen):
-        raise ArgumentError("name at least one attack, and each once")
+        raise ArgumentError("attacks must name at least one attack, and none of them twice")
     declared = None if schema is None else as_schema(schema)
     raw = read(table, declared)
     kinds = whole_schema(raw, declared)
@@ -147,13 +147,13 @@ def attack(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Game:
-    """One shadow model: called with its number, it gives the features of its synthetic table.
+    """One shadow model: called with its number, it returns the features of its synthetic table.
 
     Attributes:
         knowledge: The records and the target.
         schema: Passed to the fit.
-        synthesizer: What is attacked.
-        attacks: Whose features are made.
+        synthesizer: The synthesizer to attack.
+        attacks: The attacks whose features to compute.
         n_records: Number of other records in the original.
         n_synthetic: Rows of the synthetic table.
         seed: Seed of all shadow models together.
@@ -168,7 +168,7 @@ class Game:
     seed: int
 
     def __call__(self, number: int) -> Floats:
-        """Fit, sample and return the features of all attacks; even numbers have the target."""
+        """Fit, sample and return the features of all attacks; even-numbered models include the target."""
         noise_seed, sample_seed, rng = seeds_of(self.seed, number)
         raw, target = self.knowledge.raw, self.knowledge.target
         assert target is not None
@@ -180,7 +180,7 @@ class Game:
         try:
             release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
         except PrivateDomainError:
-            # That noise hid a domain is an answer like any other, which the attacker sees.
+            # A fit that fails because noise hid a domain is also an answer that the attacker sees.
             return np.zeros(sum(self.lengths()))
         synthetic = self.knowledge.read(drawn(release, raw, self.n_synthetic, sample_seed))
         return np.concatenate([item.features(synthetic, self.knowledge) for item in self.attacks])
@@ -190,7 +190,7 @@ class Game:
         return [item.features(self.knowledge.table, self.knowledge).size for item in self.attacks]
 
     def identity(self) -> str:
-        """Return a digest of all that the features depend on."""
+        """Return a digest of everything that the features depend on."""
         method = seeded(self.synthesizer, self.seed)
         settings = (self.knowledge.target, method, self.attacks, self.n_records, self.n_synthetic)
         return identity_of(self.knowledge.raw, self.schema, *settings, self.seed)
@@ -199,18 +199,18 @@ class Game:
 def _row(knowledge: Knowledge, target: int | str) -> int:
     n_rows = knowledge.table.n_rows
     if n_rows < 2:
-        raise ArgumentError("the table needs a record beside the target")
+        raise ArgumentError("the table needs at least one record besides the target")
     if target == "outlier":
         return int(outlier_scores(knowledge, n_neighbours=min(5, n_rows - 1)).argmax())
     if not isinstance(target, int) or target >= n_rows:
         raise ArgumentError(
-            f"target is {target}, and the table has no such row; give the number of a row, counted from 0, or 'outlier'"
+            f"target is {target}, but the table has no such row; give the number of a row, counted from 0, or 'outlier'"
         )
     return target
 
 
 def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
-    """Return how far each record is from the others, in units where columns run from 0 to 1.
+    """Return how far each record is from the others, with columns scaled to 0 .. 1.
 
     The score of Meeus, Guepin, Cretu and de Montjoye ("Achilles' Heels", 2023): the mean distance to the
     nearest records; they use a cosine distance, here it is the Euclidean one of `Coordinates`.
@@ -223,13 +223,13 @@ def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
         Scores [rows], larger for more vulnerable records.
 
     Raises:
-        ArgumentError: If the table has no more records than neighbours are asked for.
+        ArgumentError: If the table does not have more records than `n_neighbours`.
         MissingExtraError: If scikit-learn is not installed.
     """
     if count()("n_neighbours", n_neighbours) >= knowledge.table.n_rows:
         raise ArgumentError(f"n_neighbours is {n_neighbours}; the table must have more records than that")
     points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
     distances, _ = nearest(points, points, n_neighbours + 1)
-    # Of itself a record is the first neighbour, at distance 0.
+    # Each record is its own first neighbour, at distance 0.
     means: Floats = distances[:, 1:].mean(axis=1)
     return means

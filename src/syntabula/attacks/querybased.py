@@ -1,4 +1,4 @@
-"""Querybased: how often the target's values occur together in a synthetic table."""
+"""Querybased: attacks by how often the target's values occur together in a synthetic table."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from syntabula.metrics.comparison import Floats, View
 class QueryBased:
     """Membership inference from counts of the target's values (Houssiau et al., "TAPAS", 2022).
 
-    For subsets of the columns, the number of synthetic records that agree with the target on the whole
-    subset: all non-empty subsets where these are at most `most_queries`, as in Ganev et al., "The Importance
-    of Being Discrete", else a sample of that many with all single columns. Numbers agree if they lie in the
-    same of `n_bins` bins of equal width over the range of all records.
+    For each of some subsets of the columns, it counts the synthetic records that agree with the target on
+    the whole subset. It uses all non-empty subsets if there are at most `most_queries`, as in Ganev et al.,
+    "The Importance of Being Discrete", otherwise a sample of that many that includes all single columns.
+    Numbers agree if they are in the same of `n_bins` bins of equal width over the range of all records.
 
     Attributes:
         n_bins: Number of bins of a numeric column.
         most_queries: Largest number of subsets.
-        seed: Of the sample of subsets.
+        seed: Seed of the sample of subsets.
     """
 
     n_bins: int = 20
@@ -50,7 +50,7 @@ class QueryBased:
         return counts
 
     def _agreement(self, synthetic: View, knowledge: Knowledge) -> NDArray[np.bool_]:
-        """Return for each record [rows, columns] where it agrees with the target."""
+        """Return in which columns each record agrees with the target [rows, columns]."""
         target = knowledge.target
         if target is None:
             raise ArgumentError("this attack needs a target")
@@ -59,7 +59,7 @@ class QueryBased:
             width = (high - low) / self.n_bins or 1.0
 
             def binned(values: Floats, low: float = low, width: float = width) -> Floats:
-                # A missing value, by a bin of its own, agrees with a missing one.
+                # Missing values have their own bin, so they agree with each other.
                 return np.where(np.isnan(values), -1, np.clip((values - low) // width, 0, self.n_bins - 1))
 
             mine = binned(knowledge.table.numbers[name][target : target + 1])
@@ -75,7 +75,8 @@ class QueryBased:
             every: NDArray[np.bool_] = (numbers >> np.arange(n_columns)) % 2 == 1
             return every
         rng = np.random.default_rng(self.seed)
-        # Sizes evenly from 1 up: subsets by fair coins would all have about half of the columns.
+        # Sizes are uniform from 1 up: including each column by a fair coin would give about half of the
+        # columns each time.
         sizes = rng.integers(1, n_columns + 1, size=self.most_queries)
         ranks = rng.random((self.most_queries, n_columns)).argsort(axis=1)
         return np.concatenate([np.eye(n_columns, dtype=np.bool_), ranks < sizes[:, None]])[

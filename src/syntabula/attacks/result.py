@@ -1,4 +1,4 @@
-"""What an attack found."""
+"""The result of an attack."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from syntabula.attacks.bounds import (
 from syntabula.metrics.score import Score
 
 LOW_RATES = (0.001, 0.01, 0.1)
-"""False positive rates at which true positives are counted."""
+"""False positive rates at which true positive rates are reported."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttackResult:
     """How well an attack told tables made with the target from those made without.
 
-    Computed from a sensitive table, it is itself not private.
+    It is computed from a sensitive table, so it is not private.
 
     Attributes:
         attack: Key of the attack.
         n_shadows: Number of shadow models, half of them with the target.
-        n_judged: Number of those that the figures below rest on; the rest trained the attack.
+        n_judged: Number of shadow models that the figures below are computed from; the rest trained the attack.
         auc: Probability that a table with the target scores above one without; 0.5 is chance.
-        success: Part of right guesses at the threshold that was chosen on the rest.
-        tpr_at_fpr: Largest part of tables with the target that is found, by the part of others accused.
+        success: Fraction of correct guesses at the threshold that was chosen on the rest.
+        tpr_at_fpr: Largest true positive rate at each false positive rate.
         epsilon_lower: Lower bound on epsilon that holds with probability `confidence`; 0 shows nothing.
         confidence: See `epsilon_lower`.
         delta: Delta that the bound assumes.
-        epsilon: What the synthesizer claims, or None if nothing.
-        seconds_per_shadow: Median time to fit, sample and look at one shadow model, in its worker.
-        with_target: Scores of the judged tables with the target.
-        without_target: Scores of the judged tables without.
+        epsilon: Epsilon that the synthesizer claims, or None if it claims none.
+        seconds_per_shadow: Median time to fit, sample and analyse one shadow model, in its worker.
+        with_target: Scores of the evaluated tables with the target.
+        without_target: Scores of the evaluated tables without it.
     """
 
     attack: str
@@ -64,23 +64,24 @@ class AttackResult:
 
     @property
     def auc_error(self) -> float:
-        """Standard error of the AUC, by which it would differ with other shadow models."""
+        """Standard error of the AUC over shadow models."""
         return area_error(self.auc, self.with_target.size, self.without_target.size)
 
     @property
     def ceiling(self) -> float | None:
-        """Largest AUC that any attack can have if the claim holds; None without a claim."""
+        """Largest AUC that any attack can reach if the claim holds; None without a claim."""
         return None if self.epsilon is None else auc_ceiling(self.epsilon, self.delta)
 
     @property
     def reach(self) -> float:
-        """Largest lower bound on epsilon that as many shadow models can show: that of guesses all right."""
+        """Largest lower bound on epsilon that this many shadow models can show, when all guesses are correct."""
         sizes = self.without_target.size, self.with_target.size
         return epsilon_lower_bound(0, sizes[0], 0, sizes[1], delta=self.delta, confidence=self.confidence)
 
     @property
     def refutes_claim(self) -> bool:
-        """Whether the synthesizer cannot be as private as it claims, with probability `confidence`."""
+        """Whether the attack shows, with probability `confidence`, that the synthesizer is less private
+        than it claims."""
         return self.epsilon is not None and self.epsilon_lower > self.epsilon
 
     def score(self) -> Score:
@@ -119,9 +120,9 @@ class AttackResult:
         most = "" if self.ceiling is None else f" (at most {self.ceiling:.3f} if the claim holds)"
         verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
         return (
-            f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses right where chance is 50%; "
-            f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence, where "
-            f"{self.n_shadows} shadow models can show {self.reach:.2f} at most.{verdict}"
+            f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses correct (chance: 50%); "
+            f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence "
+            f"({self.n_shadows} shadow models can show at most {self.reach:.2f}).{verdict}"
         )
 
 
@@ -136,17 +137,18 @@ def judge(
     seed: int,
     seconds_per_shadow: float,
 ) -> AttackResult:
-    """Train an attack on the first half of the shadow models of each world and judge it on the second.
+    """Train an attack on the first half of the shadow models with and without the target, and evaluate it
+    on the second.
 
     Args:
         attack: The attack.
         features: Its features [shadows, features].
         with_target: True [shadows] where the target was in the original.
-        epsilon: What is claimed.
-        delta: What is claimed.
-        confidence: Of the lower bound on epsilon.
-        seed: Of the classifier.
-        seconds_per_shadow: As measured.
+        epsilon: The claimed epsilon.
+        delta: The claimed delta.
+        confidence: Confidence of the lower bound on epsilon.
+        seed: Seed of the classifier.
+        seconds_per_shadow: The measured time.
     """
     members, others = np.flatnonzero(with_target), np.flatnonzero(~with_target)
     halves = [(rows[: rows.size // 2], rows[rows.size // 2 :]) for rows in (members, others)]
@@ -175,11 +177,11 @@ def judge(
 
 
 def _learned(features: Floats, with_target: Any, train: Any, seed: int) -> Floats:
-    """Return the belief of a random forest in the target [shadows], honest for those it was trained on."""
+    """Return a random forest's probability of the target [shadows], out of bag for those it was trained on."""
     ensemble = require("sklearn.ensemble", "evaluate")
     forest = ensemble.RandomForestClassifier(n_estimators=200, oob_score=True, random_state=seed)
     forest.fit(features[train], with_target[train])
     scores: Floats = forest.predict_proba(features)[:, 1]
-    # Out of bag: the trees that have not seen a table judge it, so that the threshold is not overfitted.
+    # Out of bag: only trees that were not trained on a table score it, so that the threshold is not overfitted.
     scores[train] = forest.oob_decision_function_[:, 1]
     return scores

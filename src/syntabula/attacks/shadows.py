@@ -1,4 +1,4 @@
-"""Shadow models: many fits in parallel workers, each kept on disk as soon as it is done."""
+"""Shadow models: many fits in parallel workers, each saved to disk as soon as it is done."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shadows:
-    """What all shadow models gave.
+    """The results of all shadow models.
 
     Attributes:
         values: One row of numbers per shadow model [shadows, numbers].
-        seconds: Time of each, fit and sample and all, in its worker [shadows].
-        resumed: Number of shadow models that were found done.
+        seconds: Total time of each, including fit and sample, in its worker [shadows].
+        resumed: Number of shadow models that were already done.
     """
 
     values: Floats
@@ -62,20 +62,20 @@ def run_shadows(
     identity: Callable[[], str],
     progress: Progress | None = None,
 ) -> Shadows:
-    """Run a job for each shadow model, those that are done already excepted.
+    """Run a job for each shadow model that is not done yet.
 
     Args:
-        job: Trains the shadow model of a number and returns what it gave; must be picklable for workers > 1.
+        job: Trains the shadow model with a number and returns its result; must be picklable for workers > 1.
         n_shadows: Number of shadow models.
-        workers: Processes that train at the same time; 1 for this one alone.
-        folder: Where each result is written at once, so that an interrupted run can go on; made if need be.
-            Its files are as sensitive as the table. None keeps nothing.
-        identity: Returns what must be equal for results to be reused; called only if there is a folder.
-        progress: Called with "shadow models" and the part that is done.
+        workers: Processes that train in parallel; 1 uses only the current one.
+        folder: Where each result is saved as soon as it is done, so that an interrupted run can resume;
+            created if necessary. Its files are as sensitive as the table. None keeps nothing.
+        identity: Returns a digest that must match for results to be reused; called only with a folder.
+        progress: Called with "shadow models" and the fraction done.
 
     Raises:
-        ArgumentError: If numbers are out of range, or the folder holds the results of something else.
-        MissingExtraError: If more than one worker is wanted and joblib, which comes with scikit-learn, is not
+        ArgumentError: If numbers are out of range, or the folder holds other results.
+        MissingExtraError: If there is more than one worker and joblib, which comes with scikit-learn, is not
             installed.
     """
     workers, n_shadows = count()("workers", workers), count()("n_shadows", n_shadows)
@@ -109,10 +109,10 @@ def _results(job: Job, numbers: list[int], place: Path | None, workers: int) -> 
 
 @contextmanager
 def _children_without_interrupts() -> Iterator[None]:
-    """Leave an interrupt from the keyboard to this process, which ends its workers in order.
+    """Let only this process handle a keyboard interrupt; it ends its workers in order.
 
-    The terminal sends it to all of them, and each would print where it was. Processes that are started in here
-    ignore it, as they inherit that.
+    The terminal sends it to all of them, and each would print a traceback. Processes started in this context
+    inherit that the signal is ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -145,7 +145,7 @@ def _stored(place: Path, number: int) -> tuple[Floats, float] | None:
     try:
         numbers = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and it will be made again") from None
+        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and it will be computed again") from None
     return numbers[1:], float(numbers[0])
 
 
@@ -171,17 +171,17 @@ def _opened(folder: Path, identity: str) -> Path:
 
 
 def identity_of(table: RawTable, schema: Schema | None, *settings: object) -> str:
-    """Return a digest of a table, its schema and settings, the same for the same content in any process.
+    """Return a digest of a table, its schema and settings that depends only on their content, in any process.
 
     Raises:
-        ArgumentError: If an object among the settings does not show in its repr what is set in it.
+        ArgumentError: If an object among the settings has a repr that does not show its settings.
     """
     kinds = None if schema is None else schema.to_json()
     shown = repr((__version__, kinds, settings))
     if _ADDRESS.search(shown):
         raise ArgumentError(
-            "shadow models of this method cannot be told from those of another setting: a part of it has no "
-            "repr that shows its settings; give it one, as a dataclass has, or name no folder"
+            "shadow models of this method cannot be told from those with other settings: a part of it has no "
+            "repr that shows its settings; give it one, as a dataclass has, or leave out folder"
         )
     digest = hashlib.sha256(shown.encode())
     for name, column in table.columns.items():
@@ -193,32 +193,32 @@ def identity_of(table: RawTable, schema: Schema | None, *settings: object) -> st
 
 
 def fitted(synthesizer: Synthesizer, table: RawTable, schema: Schema | None, seed: int) -> Fitted:
-    """Fit a synthesizer with repeatable noise; what it says about values outside the schema is not heard."""
+    """Fit a synthesizer with repeatable noise; warnings about values outside the schema are ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntabulaWarning)
         return seeded(synthesizer, seed).fit(table, schema)
 
 
 def drawn(release: Fitted, table: RawTable, n: int, seed: int) -> dict[str, RawColumn]:
-    """Draw a synthetic table, stored as the original is."""
+    """Draw a synthetic table with the stored types of the original."""
     columns = release.sample_columns(n, seed=seed)
     known = table.columns
     return {n: conform(c, known[n].physical if n in known else None) for n, c in columns.items()}
 
 
 def seeded(synthesizer: Synthesizer, seed: int) -> Synthesizer:
-    """Return a synthesizer with a seed of its own, if it has one, that reports nothing and keeps no journal.
+    """Return a synthesizer with its own seed, if it takes one, and without progress and journal.
 
     Raises:
-        ArgumentError: If it brings a source of noise that is repeatable: every shadow model would then draw
-            the same noise.
+        ArgumentError: If it has a repeatable noise source: every shadow model would then draw the same
+            noise.
     """
     if not dataclasses.is_dataclass(synthesizer):
         return synthesizer
     noise = getattr(synthesizer, "noise", None)
     if noise is not None and not noise.is_private:
         raise ArgumentError(
-            "give the synthesizer without a seeded noise of its own; each shadow model needs one"
+            "the synthesizer must not have a seeded noise; leave out noise, as each shadow model needs its own"
         )
     wanted = {"seed": seed, "journal": None, "resume": False, "progress": None}
     names = {field.name for field in dataclasses.fields(synthesizer)}
@@ -228,7 +228,7 @@ def seeded(synthesizer: Synthesizer, seed: int) -> Synthesizer:
 
 
 def seeds_of(seed: int, number: int) -> tuple[int, int, np.random.Generator]:
-    """Return the seeds of a shadow model: of its noise, of its sample, and a generator for its records."""
+    """Return the seeds of a shadow model's noise and sample, and a generator for its records."""
     sequence = np.random.SeedSequence([seed, number])
     noise, sample = (int(word) for word in sequence.generate_state(2))
     return noise, sample, np.random.default_rng(sequence.spawn(1)[0])

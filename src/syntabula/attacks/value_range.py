@@ -1,4 +1,4 @@
-"""The smallest attack: does a column reach further than the other records do?"""
+"""The simplest attack: does a synthetic column exceed the range of the other records?"""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from syntabula.metrics.comparison import Floats, View
 
 @dataclass(frozen=True, kw_only=True)
 class ValueRange:
-    """Membership of a record outside the range of all others, from the least and largest synthetic values.
+    """Infers membership of a record outside the range of all others from the least and largest synthetic values.
 
-    The core of what Ganev et al. ("The Importance of Being Discrete", Section 5.4) observe: where the bounds
-    of a column are read off the data, a synthetic value beyond the other records' range proves that the
-    target was there. Nothing is learned. The one feature is how far synthetic values reach from the others'
-    extreme towards the target's value, 0 to 1, as a mean over the columns where it lies outside.
+    This is the main observation of Ganev et al. ("The Importance of Being Discrete", Section 5.4): if the
+    bounds of a column are read off the data, a synthetic value beyond the other records' range proves that
+    the target was there. There is no training. The only feature is how far synthetic values reach from the
+    others' extreme towards the target's value, 0 to 1, averaged over the columns where the target is
+    outside.
     """
 
     key: ClassVar[str] = "range"

@@ -1,1 +1,1 @@
-"""Bins of numbers and times: geometry that looks at no data."""
+"""Bins of numbers and times: pure geometry, without data."""

@@ -1,7 +1,7 @@
 """How many bins: rules of thumb (Ganev et al., "The Importance of Being Discrete", Table 1 and section 4).
 
-Only `rice` and `budget_rice` are free of the data but for the number of records, which must be public or
-released. The others read the values exactly: they are here to compare with, not for a private release.
+`rice` and `budget_rice` use nothing of the data except the number of records, which must be public or released. The
+others read the exact values: they are here for comparison, not for a private release.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from syntabula.errors import ArgumentError
 
 LEAST_BINS = 5
 MOST_BINS = 250
-"""The most that the paper tried (5 to 250); the rule would go on for ever, to 1,463 at a billion records.
+"""The largest number that the paper tried (5 to 250); the rule has no limit and gives 1,463 for a billion records.
 
 The codes of a column then fit one byte, with those for missing and other values, and a marginal of three such columns
 (16 million cells, 120 MB) fits the 1,000 MB of a graphical model several times; with 500 bins it would fill them.
@@ -29,12 +29,12 @@ def rice(n_estimated: float) -> int:
 
 
 def budget_rice(n_estimated: float, epsilon: float) -> int:
-    """Return Rice's number over 1 + exp(-epsilon), the paper's RL-OPT: half as many at epsilon 0.
+    """Return Rice's number divided by 1 + exp(-epsilon), the paper's RL-OPT: half as many bins at epsilon 0.
 
     Args:
         n_estimated: Public or released number of records.
         epsilon: Budget of the whole release. The paper says "the available privacy budget"; its authors'
-            library passes the column's part of it.
+            library passes the column's share of it.
 
     Returns:
         A number of bins, rounded up, at least 5 as in the authors' library, and at most MOST_BINS: from 5 million
@@ -63,7 +63,7 @@ def doane_non_private(values: NDArray[Any]) -> int:
 def freedman_diaconis_non_private(values: NDArray[Any]) -> int:
     """Return the range over 2 IQR / n^(1/3) (Freedman and Diaconis, 1981). NOT private.
 
-    A column whose middle half is one value has no such width; it gets Rice's number.
+    If the middle half of a column is one value, this width is 0, and the column gets Rice's number.
     """
     x = _checked(values)
     low, high = np.quantile(x, [0.25, 0.75])
@@ -91,5 +91,5 @@ def shimazaki_shinomoto_non_private(values: NDArray[Any]) -> int:
 def _checked(values: NDArray[Any]) -> NDArray[np.float64]:
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size < 3 or not np.isfinite(x).all():
-        raise ArgumentError("a rule needs at least 3 finite values")
+        raise ArgumentError("values must be at least 3 finite numbers")
     return x

@@ -1,4 +1,4 @@
-"""Where values lie within bins: evenly, or as truncated normal distributions; and bins that are cut into parts."""
+"""How values lie within bins (evenly, or as truncated normal distributions), and cutting bins into parts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 @dataclass(frozen=True)
 class Spread:
-    """For each bin, where its values lie: a normal distribution cut off at the ends of the bin.
+    """The distribution of values within each bin: normal, truncated at the ends of the bin.
 
     Attributes:
         means: Mean of each bin from 0 (lower end) to 1 (upper end).
-        deviations: Standard deviation of each bin in widths of the bin, 0.01 to 1; 0 for even values.
-        parts: Where each bin begins in a wider one, which its mean and deviation are of, and how wide it is, both in
-            widths of that; None if the bins were not cut.
+        deviations: Standard deviation of each bin in widths of the bin, 0.01 to 1; 0 for a uniform distribution.
+        parts: If bins were cut: start and width of each bin within the wider bin that its mean and deviation
+            describe, both in widths of the wider bin; else None.
 
     Raises:
         SchemaError: If lengths differ or a number is outside its range.
@@ -45,22 +45,22 @@ class Spread:
         object.__setattr__(self, "means", tuple(map(float, self.means)))
         object.__setattr__(self, "deviations", tuple(map(float, self.deviations)))
         if len(self.means) != len(self.deviations):
-            raise SchemaError("a spread has one mean and one deviation per bin")
+            raise SchemaError("a spread needs one mean and one deviation for each bin")
         if not all(0 <= m <= 1 for m in self.means):
-            raise SchemaError("the means of a spread lie between 0 and 1")
+            raise SchemaError("the means of a spread must lie between 0 and 1")
         if not all(d == 0 or LEAST_DEVIATION <= d <= MOST_DEVIATION for d in self.deviations):
             raise SchemaError(
-                f"the deviations of a spread are 0 or from {LEAST_DEVIATION} to {MOST_DEVIATION}"
+                f"the deviations of a spread must be 0, or from {LEAST_DEVIATION} to {MOST_DEVIATION}"
             )
 
     def places(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw [n] places from 0 up to, but not including, 1 within the bins of [n] codes."""
+        """Draw [n] places in [0, 1) within the bins of [n] codes."""
         means, deviations = np.array(self.means), np.array(self.deviations)
         if self.parts is not None:
             return self._places_in_parts(codes, rng)
         drawn = rng.random(codes.size)
         open_places = np.flatnonzero(deviations[codes] > 0)
-        # Rejection: with the mean inside and a deviation of at most 1, a third of the draws stay inside.
+        # Rejection sampling: with the mean inside and a deviation of at most 1, a third of the draws stay inside.
         while open_places.size:
             which = codes[open_places]
             tries = means[which] + deviations[which] * rng.standard_normal(which.size)
@@ -70,7 +70,7 @@ class Spread:
         return drawn
 
     def shares(self) -> NDArray[np.float64]:
-        """Return the probability of each part within the wider bin that it is of [bins]."""
+        """Return the probability of each part within its wider bin [bins]."""
         assert self.parts is not None
         found = []
         for mean, deviation, (start, width) in zip(self.means, self.deviations, self.parts, strict=True):
@@ -82,7 +82,7 @@ class Spread:
         return np.array(found)
 
     def _places_in_parts(self, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw evenly and reject, within so many deviations that no float64 would show what is beyond."""
+        """Draw by rejection, within so many deviations that the rest is below float64 precision."""
         starts, widths = np.array(self.parts, dtype=np.float64).T
         deviations = np.array(self.deviations)
         even = deviations == 0
@@ -104,7 +104,7 @@ class Spread:
 
 
 def _mass(low: float, width: float) -> float:
-    """Return the probability that a standard normal number lies between two, exactly in either tail."""
+    """Return the probability that a standard normal number lies between two numbers, accurate in both tails."""
     if width < _NARROW:
         return width * math.exp(-((low + width / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
     below = -low if low <= 0 else low + width
@@ -122,7 +122,7 @@ def normal_within(bins: Bins, spread: Spread, codes: NDArray[Any], rng: np.rando
     starts = [int(e) - lower for e in bins.edges]
     first = np.array(starts[:-1], dtype=np.uint64)[index]
     most = np.array([b - a - 1 for a, b in itertools.pairwise(starts)], dtype=np.uint64)[index]
-    # A float64 place is too coarse to name each integer of a bin wider than 2^53, which only rounds it.
+    # In a bin wider than 2^53, a float64 place cannot reach every integer; it only rounds the value.
     steps = np.minimum((places * (most.astype(np.float64) + 1)).astype(np.uint64), most)
     return (first + steps + np.uint64(lower % 2**64)).view(integer_dtype(lower, last))
 
@@ -130,8 +130,8 @@ def normal_within(bins: Bins, spread: Spread, codes: NDArray[Any], rng: np.rando
 def uniform_within(bins: Bins, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     """Draw one value per code, uniformly inside its bin.
 
-    Integer bins draw among the integers of the bin: rounding a real draw could leave the bin. Codes of all
-    values drawn are the codes given.
+    Integer bins draw among the integers of the bin, because rounding a real draw could leave the bin. The codes
+    of the values are the codes given.
 
     Args:
         bins: Bins of the column.
@@ -149,7 +149,7 @@ def _integers_within(bins: Bins, index: NDArray[np.intp], rng: np.random.Generat
     lower, last = int(bins.edges[0]), int(bins.edges[-1]) - 1
     starts = [int(e) - lower for e in bins.edges]
     first = np.array(starts[:-1], dtype=np.uint64)
-    # Width minus one, since a lone bin over all of uint64 is 2**64 wide.
+    # Width minus one, because a single bin over all of uint64 is 2**64 wide.
     span = np.array([b - a - 1 for a, b in itertools.pairwise(starts)], dtype=np.uint64)
     if not span.any():
         offsets = first[index]
@@ -176,12 +176,12 @@ def _floats_at(bins: Bins, index: NDArray[np.intp], share: NDArray[np.float64]) 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Parts of bins.
+    """Bins that were cut into parts.
 
     Attributes:
         bins: One bin per part.
         spread: How values lie within the parts; evenly if None.
-        whole: The bin that each part is of [parts].
+        whole: The bin that each part belongs to [parts].
         shares: Probability that a value of that bin lies in the part [parts].
     """
 
@@ -192,23 +192,23 @@ class Parts:
 
 
 def cut(bins: Bins, spread: Spread | None, cuts: Iterable[int | float]) -> Parts:
-    """Cut bins.
+    """Cut bins into parts.
 
     Args:
         bins: The bins.
         spread: How values lie within them; evenly if None.
-        cuts: Where new bins begin, strictly between the outer edges; they may be edges already.
+        cuts: Where new bins begin, strictly between the outer edges; existing edges are allowed.
     """
     old = list(bins.edges)
     new = sorted({*old, *cuts})
     if len(new) <= len(old):
         return Parts(bins, spread, np.arange(bins.size), np.ones(bins.size))
     whole = np.array([bisect.bisect_right(old, e, hi=len(old) - 1) - 1 for e in new[:-1]], dtype=np.intp)
-    # Integers are exact; the widths of Python's own may exceed 64 bits.
+    # Python integers are exact, even if a width exceeds 64 bits.
     widths = [b - a for a, b in itertools.pairwise(old)]
     parts = Bins(tuple(new), integer=bins.integer)
     of_each = list(zip(itertools.pairwise(new), whole.tolist(), strict=True))
-    # Not the difference of two places, which is 0 for one integer of very many.
+    # Not the difference of two places, which is 0 for one integer among very many.
     portions = [(b - a) / widths[k] for (a, b), k in of_each]
     if spread is None:
         return Parts(parts, None, whole, np.array(portions))

@@ -1,4 +1,4 @@
-"""Bins over one ordered column, and the uniform ones: equal width, public, free of budget."""
+"""Bins over one ordered column, and uniform bins: equal width, public, at no cost to the budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def integer_dtype(lower: int, upper: int) -> np.dtype[Any]:
         upper: Largest integer.
 
     Returns:
-        int64 if it is enough, else uint64.
+        int64 if it suffices, else uint64.
 
     Raises:
         SchemaError: If neither type holds both.
@@ -68,7 +68,7 @@ class Bins:
             raise SchemaError("the edges of bins must ascend strictly")
         if self.integer:
             integer_dtype(int(edges[0]), int(edges[-1]) - 1)
-            # Distances from the lower bound fit uint64 whatever the sign of the bounds.
+            # Distances from the lower bound fit uint64, whatever the signs of the bounds.
             cuts: NDArray[Any] = np.array([int(e) - int(edges[0]) for e in edges[1:-1]], dtype=np.uint64)
         else:
             cuts = np.array(edges[1:-1], dtype=np.float64)
@@ -81,7 +81,7 @@ class Bins:
 
     @property
     def cuts(self) -> tuple[int, ...] | tuple[float, ...]:
-        """Edges without the two outer ones, which follow from the declared domain."""
+        """The inner edges; the two outer ones follow from the declared domain."""
         return self.edges[1:-1]
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ class Bins:
 
 
 class Discretizer(Protocol):
-    """A way to choose bins for one ordered column from its declared bounds."""
+    """Chooses bins for one ordered column from its declared bounds."""
 
     def bins(self, lower: float, upper: float, *, integer: bool) -> Bins:
         """Return bins that cover exactly [lower, upper]; bounds are integers if `integer`."""
@@ -122,8 +122,7 @@ class UniformBins:
     """Bins of equal width (tab_bench: 100 of them; "Discretization": 20), empty ones included.
 
     Attributes:
-        count: Largest number of bins. An integer domain with no more values than that has one
-            bin per value.
+        count: Largest number of bins. An integer domain with at most that many values has one bin per value.
     """
 
     count: int = 100
@@ -140,7 +139,7 @@ class UniformBins:
             integer: Whether the domain holds only integers. The widths then differ by at most 1, exactly.
 
         Returns:
-            At most `count` bins: fewer where the domain has too few values, integers or floats, for them.
+            At most `count` bins; fewer if the domain has too few integers or floats.
         """
         if integer:
             points = int(upper) - int(lower) + 1

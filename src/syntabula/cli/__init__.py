@@ -1,1 +1,1 @@
-"""The command `syntabula`: arguments in, public API called, results out; no logic of its own."""
+"""The command `syntabula`: it parses arguments, calls the public API and prints results, with no logic of its own."""

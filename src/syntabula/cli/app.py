@@ -1,4 +1,4 @@
-"""The commands by name, each imported when it is asked for, and the one place where failures become exit codes."""
+"""Dispatches to the commands, each imported on demand, and turns failures into exit codes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from syntabula.cli.console import Console
 from syntabula.cli.exits import EXIT_HELP, CommandError, Exit, Interrupts, report_end, report_failure
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
-_EPILOG = "Anywhere: --quiet, --json, --debug. Exit codes: see `syntabula --help`."
+_EPILOG = "Every command also takes --quiet, --json and --debug. Exit codes: see `syntabula --help`."
 
 _COMMANDS = (
     "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack", "demo",
 )  # fmt: skip
-"""In the order of the help; each is the function of its name in a module of `commands`."""
+"""In the order of the help; each names a module of `commands` and the function in it."""
 
 
 class OnceCommand(TyperCommand):
-    """A command that takes each option once: of two values, the last would count and the first be forgotten in silence.
+    """A command that refuses a repeated option, of which the parser would silently keep only the last value.
 
-    Flags, and options that may be given repeatedly, are taken as often as they are given.
+    Flags, and options declared as repeatable, may be given any number of times.
     """
 
     def make_parser(self, ctx: Any) -> Any:
-        """Return the parser of the words of the command."""
+        """Return the parser of the command's arguments."""
         parser: Any = super().make_parser(ctx)
         parse = parser.parse_args
 
@@ -70,7 +70,7 @@ def _common(
 
 
 def _application(words: Sequence[str]) -> typer.Typer:
-    """Return the application, with the one command that is asked for; all of them for the help and for a mistake."""
+    """Return the application with the requested command, or with all of them for the help or an unknown command."""
     app = typer.Typer(
         name="syntabula",
         help="Make synthetic tables under differential privacy, or without it.",
@@ -109,7 +109,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _flags_first(words: Sequence[str]) -> list[str]:
-    """Move the flags that hold for every command to the front, so that they may be written anywhere."""
+    """Move the flags that every command has to the front, so that they may be written anywhere."""
     end = list(words).index("--") if "--" in words else len(words)
     flags = [word for word in words[:end] if word in _ANYWHERE]
     return [*flags, *(word for word in words[:end] if word not in _ANYWHERE), *words[end:]]

@@ -1,4 +1,4 @@
-"""What the command says: results on standard output, progress and warnings on standard error, in its own words."""
+"""Output of the commands: results on standard output; progress, notes and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from syntabula.errors import PrivacyWarning, SyntabulaWarning
 
 @dataclass(frozen=True, kw_only=True)
 class Console:
-    """How to speak to the user.
+    """Prints results, notes, progress and warnings.
 
     Attributes:
-        quiet: Leave out progress and notes; results, errors and privacy warnings stay.
+        quiet: Omit progress and notes, but not results, errors and privacy warnings.
         as_json: Print results as one JSON document.
     """
 
@@ -34,12 +34,12 @@ class Console:
             if self.as_json
             else text.rstrip("\n")
         )
-        print(shown)
+        print(printable(shown))
 
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -54,7 +54,7 @@ class Console:
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
-        """Show our warnings as one line each; keep silent those of others, whose text may show a cell."""
+        """Show our warnings as one line each; suppress those of other libraries, whose text may show a cell."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", SyntabulaWarning)
@@ -63,7 +63,19 @@ class Console:
 
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if not self.quiet or issubclass(category, PrivacyWarning):
-            print(f"warning: {in_flags(' '.join(str(message).split()))}", file=sys.stderr)
+            line = in_flags(" ".join(str(message).split()))
+            print(f"warning: {printable(line)}", file=sys.stderr)
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters written out, but for tabs and line ends.
+
+    Release files and tables come from anywhere, and some of these characters command the terminal.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @contextmanager
@@ -88,7 +100,7 @@ def _plain_lines() -> Progress:
 
     def show(step: str, fraction: float) -> None:
         nonlocal last, shown
-        # Of a long step, every tenth part: a log must not look as if nothing went on.
+        # Report every tenth of a long step, so that a log shows that work continues.
         if step != last or fraction >= shown + 0.1:
             last, shown = step, fraction
             print(f"{fraction:4.0%}  {step}", file=sys.stderr, flush=True)
@@ -96,7 +108,7 @@ def _plain_lines() -> Progress:
     return show
 
 
-# The argument that a message of the library begins with, and the option that it came from.
+# The command-line option for each argument that a message of the library may begin with.
 _ARGUMENTS = {
     "accounting": "--accounting",
     "bins": "--bins",
@@ -117,7 +129,7 @@ _ARGUMENTS = {
     "workers": "--workers",
 }
 _BEGINS = re.compile(rf"({'|'.join(_ARGUMENTS)})(?= (must|is|asks|gives|cannot|allows)\b)")
-# Names of Python within a message, the longest first.
+# Python names within a message, the longest first.
 _NAMES = {
     r"allow_observed=True \(--observed-domain\)": "--observed-domain",
     r"`others: find` in the schema file \(Schema\(\.\.\., others='find'\)\)": "`others: find` in the schema file",
@@ -125,6 +137,9 @@ _NAMES = {
     r"Budget\.pure\(epsilon\)": "--pure",
     r"Budget\.none\(\)": "--epsilon inf",
     r"\bgiven=": "--given",
+    r"a list of values, a range as a tuple \(first, last\), None for missing or \.\.\. for present": (
+        "a range such as 30..40, or nothing for missing"
+    ),
     r"release\.schema\[[^\]]*\]": "`syntabula info`",
     r"\bmemory_mb\b": "--memory",
     r"\b(max_memory_mb|max_model_mb|max_rows)\b(?! must)": r"--option \1",
@@ -138,7 +153,7 @@ _NAMES = {
 
 
 def in_flags(message: str) -> str:
-    """Return a message of the library with the options of the command in place of arguments."""
+    """Return a message of the library with arguments replaced by command-line options."""
     if begins := _BEGINS.match(message):
         message = _ARGUMENTS[begins[1]] + message[begins.end() :]
     for name, flag in _NAMES.items():

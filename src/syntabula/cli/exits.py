@@ -16,11 +16,11 @@ from typing import Any, Self
 
 from syntabula import errors
 from syntabula._memory import ran_out
-from syntabula.cli.console import in_flags
+from syntabula.cli.console import in_flags, printable
 
 
 class Exit(IntEnum):
-    """What a script can rely on."""
+    """Exit codes that scripts can rely on."""
 
     OK = 0
     UNEXPECTED = 1
@@ -60,7 +60,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 
 
 class CommandError(Exception):
-    """A failure that only the command knows: its message, remedy and exit code.
+    """A failure of the command itself: its message, remedy and exit code.
 
     Attributes:
         code: Exit code of the process.
@@ -72,14 +72,14 @@ class CommandError(Exception):
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was told to end. A kind of interrupt: whatever clears up after one does so."""
+    """A signal asked the process to end. It derives from KeyboardInterrupt, so that the same cleanup runs."""
 
 
 class Interrupts:
-    """Turns the signals that end a process into interrupts, so that it clears up, and remembers the first of them.
+    """Turns termination signals into interrupts, so that cleanup runs, and remembers the first signal.
 
-    Libraries turn an interrupt into errors of their own, or into nothing. Signals often come in pairs, as when a
-    terminal is closed: the second of a pair would only break off the clearing up after the first.
+    Libraries may replace an interrupt with their own error or swallow it. Signals often come in pairs, as when a
+    terminal is closed, and the second would only interrupt the cleanup after the first.
 
     Attributes:
         seen: Exit code of the first signal since the start of the `with` block; None if there was none.
@@ -91,7 +91,7 @@ class Interrupts:
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread may set a handler, and a caller that ignores a signal has its reasons, as nohup has.
+        # Only the main thread may set a handler. A signal that the caller ignores stays ignored, as under nohup.
         if threading.current_thread() is threading.main_thread():
             for number, default in _ENDING.items():
                 if signal.getsignal(number) is default:
@@ -114,7 +114,7 @@ class Interrupts:
 
 _PAIR_SECONDS = 1.0
 
-# The signals that end a process, with what Python does about each if nobody says otherwise.
+# The termination signals, with Python's default handler of each.
 _ENDING: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 if sys.platform != "win32":
     _ENDING[signal.SIGHUP] = signal.SIG_DFL
@@ -125,13 +125,13 @@ def report_failure(error: BaseException) -> int:
     code, message = _code_and_message(error)
     line = " ".join(message.split())
     if line:
-        print(f"error: {line}", file=sys.stderr)
+        print(f"error: {printable(line)}", file=sys.stderr)
     return int(code)
 
 
 def report_end(code: Exit) -> int:
     """Print one line about the signal that ended a command and return its exit code."""
-    # A terminal that is closed takes no more lines.
+    # A closed terminal accepts no more output.
     with suppress(OSError):
         print(f"error: {_ENDINGS[code]}; no half-written file was left", file=sys.stderr)
     return int(code)
@@ -153,7 +153,7 @@ def _code_and_message(error: BaseException) -> tuple[int, str]:
         return Exit.INTERRUPTED, "interrupted"
     usage: Any = getattr(error, "format_message", None)
     if usage is not None:
-        # Typer brings its own copy of click from 0.16 on, so that the class has no one place to import from.
+        # Typer has bundled its own click since 0.16, so the class has no single import path.
         return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
     code = next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
     if not isinstance(error, errors.SyntabulaError) and ran_out(error):
@@ -172,9 +172,9 @@ def _message(error: BaseException, code: Exit) -> str:
         where = f" {str(error.filename)!r}" if error.filename else ""
         remedy = "choose another place"
         if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-            remedy = "make room there; a run with a --journal goes on with --resume"
+            remedy = "free some space there; a run with --journal can continue with --resume"
         return f"cannot use the file{where}: {error.strerror}; {remedy}"
-    # The text of a foreign error may show a cell of the table, and error output is kept by log collectors.
+    # Another library's error may show a cell of the table, and log collectors keep error output.
     frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
     place = f" at line {frame.lineno} of {frame.name}" if frame else ""
     return (

@@ -10,16 +10,14 @@ import typer
 
 
 def real_number(text: str) -> float:
-    """Read a number; one too large for a float is refused, as it would be taken for infinity."""
+    """Parse a number; refuse one too large for a float, which would become infinity."""
     try:
         number = float(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a valid float.") from None
     if math.isinf(number) and "inf" not in text.lower():
         shown = text if len(text) <= 20 else f"{text[:20]}..."
-        raise typer.BadParameter(
-            f"{shown!r} is too large for a number; only --epsilon inf switches privacy off."
-        )
+        raise typer.BadParameter(f"{shown!r} is too large; only --epsilon inf switches privacy off.")
     return number
 
 
@@ -31,41 +29,47 @@ ReleaseFile = Annotated[
 ]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Synthesizer; mst if nothing is said. See `syntabula methods`."),
+    typer.Option("--method", "-m", help="Synthesizer; default mst. See `syntabula methods`."),
 ]
 Selector = Annotated[
     str | None,
-    typer.Option("--selector", help="With --model, instead of --method: what decides which marginals count."),
+    typer.Option(
+        "--selector", help="With --model, instead of --method: what selects the marginals to measure."
+    ),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", help="With --selector, instead of --method: what is fitted and sampled."),
+    typer.Option("--model", help="With --selector, instead of --method: what is fitted to them and sampled."),
 ]
 Epsilon = Annotated[
     float | None,
     typer.Option(
         "--epsilon",
         "-e",
-        help="Privacy budget; 1 if nothing is said. `inf` switches privacy off.",
+        help="Privacy budget epsilon; default 1. `inf` switches privacy off.",
         parser=real_number,
         metavar="FLOAT",
     ),
 ]
 Delta = Annotated[
     float | None,
-    typer.Option("--delta", help="Delta; 1e-5 if nothing is said.", parser=real_number, metavar="FLOAT"),
+    typer.Option(
+        "--delta", help="Delta of the privacy budget; default 1e-5.", parser=real_number, metavar="FLOAT"
+    ),
 ]
 Rho = Annotated[
     float | None,
-    typer.Option("--rho", help="Budget in zCDP, instead of --epsilon.", parser=real_number, metavar="FLOAT"),
+    typer.Option(
+        "--rho", help="Privacy budget in zCDP, instead of --epsilon.", parser=real_number, metavar="FLOAT"
+    ),
 ]
-Pure = Annotated[bool, typer.Option("--pure", help="Pure privacy: delta is 0.")]
+Pure = Annotated[bool, typer.Option("--pure", help="Pure differential privacy: delta is 0.")]
 Accounting = Annotated[
     str | None,
     typer.Option(
         "--accounting",
-        help="How the costs of steps add up: gdp (the default) means less noise for the same epsilon and delta, "
-        "zcdp is as in most papers.",
+        help="How the costs of steps compose: gdp (default) needs less noise for the same epsilon and delta; "
+        "zcdp is what most papers use.",
         metavar="gdp|zcdp",
     ),
 ]
@@ -74,8 +78,8 @@ SchemaFile = Annotated[
     typer.Option(
         "--schema",
         "-s",
-        help="Schema file with public bounds and categories. Without one they are found privately, and with "
-        "`others: find` in it, those of the columns that it leaves out.",
+        help="Schema file with public bounds and categories. Without one they are found privately. With "
+        "`others: find` in the file, those of undeclared columns are found privately.",
         metavar="FILE",
     ),
 ]
@@ -89,7 +93,7 @@ Bins = Annotated[
     str | None,
     typer.Option(
         "--bins",
-        help="Most codes of a wide numeric column; a rule under the budget if nothing is said.",
+        help="Maximum number of bins of a numeric or date column; default: auto, a rule based on the budget.",
         metavar="N|auto",
     ),
 ]
@@ -97,49 +101,48 @@ Discretizer = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="How numbers become codes: privtree (the default), quantile, kmeans, uniform (free), or a plug-in's; "
+        help="How numbers are binned: privtree (default), quantile, kmeans, uniform (free), or a plug-in's; "
         "see `syntabula methods`.",
     ),
 ]
 Within = Annotated[
     str | None,
-    typer.Option("--within", help="How values lie within a code: even (free; the default) or normal."),
+    typer.Option("--within", help="Distribution of values within a bin: even (free; default) or normal."),
 ]
 PreprocessingShare = Annotated[
     float | None,
     typer.Option(
         "--preprocessing-share",
-        help="Part of the budget for domains and codes, where they cost any; 0.1 if nothing is said.",
+        help="Fraction of the budget for finding domains and bins, if they cost any; default 0.1.",
     ),
 ]
 MethodOption = Annotated[
     list[str] | None,
     typer.Option(
         "--option",
-        help="An option of the method's selector or model, such as max_rounds=20; may be given repeatedly. "
+        help="An option of the method's selector or model, such as max_rounds=20; repeatable. "
         "`syntabula methods METHOD` lists them.",
         metavar="NAME=VALUE",
     ),
 ]
 Memory = Annotated[
-    float | None, typer.Option("--memory", help="No step may need more megabytes.", metavar="MB")
+    float | None, typer.Option("--memory", help="Memory limit of each step in megabytes.", metavar="MB")
 ]
 NoiseSeed = Annotated[
     int | None,
     typer.Option(
-        "--seed", help="Repeatable noise and rows, for experiments: the release is then NOT private."
+        "--seed",
+        help="Seed that makes noise and rows repeatable, for experiments: the release is then NOT private.",
     ),
 ]
 SampleSeed = Annotated[
-    int | None, typer.Option("--seed", help="Makes the rows repeatable; costs no privacy.")
+    int | None, typer.Option("--seed", help="Seed that makes the rows repeatable; costs no privacy.")
 ]
 Rows = Annotated[
     int | None,
-    typer.Option(
-        "--rows", "-n", help="Rows to draw; the noisy estimate of the original's if nothing is said."
-    ),
+    typer.Option("--rows", "-n", help="Number of rows to draw; default: a noisy estimate of the original's."),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace files that exist, and links themselves, not what they point at."),
+    typer.Option("--force", help="Replace existing files; a link is replaced itself, not its target."),
 ]

@@ -1,8 +1,8 @@
-"""Output files: checked before budget is spent, written whole or not at all, and nothing paid for is lost.
+"""Output files: checked before budget is spent, written atomically, and saved if a later step fails.
 
-A command that fails after its budget is spent saves its release. One that is killed may have written some of its
-outputs: they are not in the way of the same command with `--resume`, which uses the release as it is, so that nothing
-is fitted again, and writes the others anew.
+A command that fails after its budget is spent saves its release. One that is killed may leave some of its outputs
+behind. The same command with `--resume` reuses a saved release instead of fitting again, and replaces the other
+outputs.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def check_outputs(
     force: bool,
     replaceable: Collection[Path] = (),
 ) -> None:
-    """Make sure that every output can be written, before anything is read or spent.
+    """Check that every output can be written, before anything is read or spent.
 
     Args:
-        outputs: Path of each output by the name of its option; None where it was not asked for.
+        outputs: Path of each output by the name of its option; None if not requested.
         inputs: Files that are read, which no output may replace.
         force: Whether existing files may be replaced.
         replaceable: Existing files that may be replaced without `force`.
@@ -49,7 +49,7 @@ def check_outputs(
         CommandError: If two paths are the same, a file exists or is a device or pipe, or its folder cannot be
             written to.
     """
-    taken = {_identity(path): "a file that is read" for path in inputs if path is not None}
+    taken = {_identity(path): "an input file" for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -89,7 +89,7 @@ def _identity(path: Path) -> str:
 
 
 def check_rows(rows: int | None, out: Path) -> None:
-    """Refuse a number of rows that no file can have, before anything is spent."""
+    """Refuse a number of rows that no file can hold, before anything is spent."""
     from syntabula._planning import MOST_ROWS
 
     if rows is None:
@@ -127,20 +127,20 @@ def output(
     replaceable: Collection[Path] = (),
     before_naming: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a temporary file for an output, which takes its name at the end, whole or not at all.
+    """Yield a temporary file that replaces the output at the end, if nothing fails.
 
     Args:
-        path: The output. Where it is a symbolic link, the link is replaced and not what it points at.
-        force: Whether a file that is there by then is replaced. Of two commands with one output, the second to end
-            would replace the work of the first.
+        path: The output. If it is a symbolic link, the link is replaced, not its target.
+        force: Whether to replace a file that exists by then. Without it, the later of two commands with the same
+            output would replace the work of the earlier one.
         replaceable: Existing files that may be replaced without `force`.
-        before_naming: Is given the finished file just before it takes its name.
+        before_naming: Called with the finished file just before it is renamed.
 
     Yields:
         An empty file of the same name in a folder of its own.
 
     Raises:
-        CommandError: With exit code 6, if there is a file by then or it cannot be written.
+        CommandError: With exit code 6, if a file exists by then or the output cannot be written.
     """
     temporary: Path | None = None
     try:
@@ -150,11 +150,11 @@ def output(
                 before_naming(temporary)
     except FileExistsError:
         raise CommandError(
-            f"{str(path)!r} was written by another program in the meantime and stays as it is; choose another name",
+            f"{str(path)!r} was written by another program in the meantime and was not replaced; choose another name",
             Exit.FILE,
         ) from None
     except (DataError, ReleaseFileError) as error:
-        # What could not be written is for the user the output, wherever it was being written.
+        # The user knows the output's name, not that of the temporary file.
         raise CommandError(str(error).replace(repr(str(temporary)), repr(str(path))), Exit.FILE) from None
     except OSError as error:
         reason = error.strerror or "the disk refused it"
@@ -163,14 +163,14 @@ def output(
 
 @dataclass(kw_only=True)
 class SavedOnFailure:
-    """Saves a release whose budget is spent if anything fails before its table has been written.
+    """Saves the release, whose budget is spent, if anything fails before its table is written.
 
     Attributes:
-        release: What was paid for.
-        out: File that the table should go to.
-        rows: Rows that were asked for, or None.
+        release: The release to save.
+        out: File for the table.
+        rows: Number of rows requested, or None.
         seed: Seed of the rows, or None.
-        saved: Where the release lies already, or None.
+        saved: Where the release is already saved, or None.
     """
 
     release: Release
@@ -203,7 +203,7 @@ class SavedOnFailure:
         for folder in (Path.cwd(), Path(tempfile.gettempdir())):
             for place in _names(folder / f"{self.out.name}.recovered.syn"):
                 try:
-                    # Another command may be rescuing the release of a table of the same name.
+                    # Another command may be saving the release of a table of the same name.
                     with whole_file(place, replace=False) as temporary:
                         self.release.save(temporary)
                 except FileExistsError:
@@ -215,7 +215,7 @@ class SavedOnFailure:
 
 
 def sample_command(release: Path, out: Path, *, rows: int | None, seed: int | None) -> str:
-    """Return the command that draws a table from a release file, to a name like the output's that is free."""
+    """Return the command that draws a table from a release file to the output, or to a similar name that is free."""
     free = next(name for name in _names(out) if not os.path.lexists(name))
     words = ["syntabula", "sample", str(release), "-o", str(free)]
     words += [] if rows is None else ["--rows", str(rows)]
@@ -224,7 +224,7 @@ def sample_command(release: Path, out: Path, *, rows: int | None, seed: int | No
 
 
 def _names(path: Path) -> Iterator[Path]:
-    """Yield a path, and then the same with a number before its suffixes, without end."""
+    """Yield a path, then the path with rising numbers before its suffixes, endlessly."""
     yield path
     stem, dot, suffixes = path.name.partition(".")
     yield from (path.with_name(f"{stem}-{number}{dot}{suffixes}") for number in itertools.count(2))
@@ -234,12 +234,12 @@ def _names(path: Path) -> Iterator[Path]:
 class FilesOfRun:
     """Recognises the files that one command wrote, by the last run of its journal.
 
-    Before a file takes its name, a hash of its content and of the command is written into the journal. So a file is
-    the run's own if its hash is there, whenever the process was killed, and no longer if anybody changed it.
+    Before a file is renamed, a hash of its content and of the command is written to the journal. So a file belongs
+    to the run if its hash is there, whenever the process was killed, unless somebody has changed it since.
 
     Attributes:
-        journal: The journal, or None, where no file is known.
-        command: What tells the command from others.
+        journal: The journal, or None, with which no file is recognised.
+        command: Identifies the command.
     """
 
     journal: Path | None
@@ -247,7 +247,7 @@ class FilesOfRun:
 
     @classmethod
     def of(cls, request: Request, table: Path, schema: Schema | None, *, strict: bool) -> FilesOfRun:
-        """Return the files of a command that learns a table."""
+        """Return the files of a command that fits a synthesizer to a table."""
         from syntabula.privacy.resume import fingerprint
 
         asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _MAY_DIFFER}
@@ -255,7 +255,7 @@ class FilesOfRun:
         return cls(request.journal, fingerprint([asked, declared, str(table.absolute()), strict]))
 
     def among(self, paths: Iterable[Path | None]) -> set[Path]:
-        """Return those of some paths that hold a file of the last run.
+        """Return the paths that hold a file of the last run.
 
         Raises:
             ReleaseFileError: If the journal is damaged.
@@ -271,7 +271,7 @@ class FilesOfRun:
         }
 
     def record(self, file: Path) -> None:
-        """Write into the journal, if there is one, that a finished file is about to take its name.
+        """Note in the journal, if there is one, that a finished file is about to be renamed.
 
         Raises:
             ReleaseFileError: If the journal is gone, damaged or in use.
@@ -290,4 +290,4 @@ class FilesOfRun:
 
 
 _MAY_DIFFER = ("journal", "resume", "schema_file")
-"""Fields of a request that may differ between a run and the one that resumes it; the schema itself may not."""
+"""Fields of a request that may differ between a run and the one that resumes it; the schema's content may not."""

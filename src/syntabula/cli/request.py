@@ -1,4 +1,4 @@
-"""From options to the library's own objects; everything is checked before a table is read.
+"""Turns options into the library's objects; everything is checked before a table is read.
 
 The options of a synthesizer are declared once, as the fields of a request; `takes_request` gives them to a command.
 """
@@ -25,21 +25,21 @@ DEFAULT_METHOD = "mst"
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
-    """Return the pair that was asked for instead of a method, or None; half a pair is refused."""
+    """Return the selector and model given instead of a method, or None; refuse one without the other."""
     if selector is None and model is None:
         return None
     if selector is None or model is None:
         raise CommandError(
-            "--selector and --model go together; `syntabula methods` lists both", Exit.ARGUMENTS
+            "--selector and --model must be given together; `syntabula methods` lists both", Exit.ARGUMENTS
         )
     if method is not None:
-        raise CommandError("a method has a selector and a model; give --method, or these two", Exit.ARGUMENTS)
+        raise CommandError("give --method, or --selector and --model, not both", Exit.ARGUMENTS)
     return selector, model
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a command that makes a synthesizer is asked for: fields with an annotation are options of all of them.
+    """The options of a command that makes a synthesizer; annotated fields are options of every such command.
 
     Attributes:
         method: Key of the synthesizer, or None for mst.
@@ -49,18 +49,18 @@ class Request:
         delta: Delta, or None for 1e-5 (0 if pure).
         rho: Budget in zCDP instead of epsilon, or None.
         pure: Whether delta is 0.
-        accounting: How the costs of steps add up, "gdp" or "zcdp", or None for the default.
+        accounting: How the costs of steps compose, "gdp" or "zcdp", or None for the default.
         schema_file: Schema, or None.
         observed: Whether domains read off the table are allowed.
-        bins: Codes of a wide column, "auto" for a rule, or None for the method's default.
-        discretizer: How numbers become codes, or None for the default.
-        within: How values lie within a code, or None for the default.
-        preprocessing_share: Part of the budget for domains and codes, or None for the default.
+        bins: Maximum number of bins of a column, "auto" for a rule, or None for the method's default.
+        discretizer: How numbers are binned, or None for the default.
+        within: Distribution of values within a bin, or None for the default.
+        preprocessing_share: Fraction of the budget for domains and bins, or None for the default.
         method_options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
-        memory_mb: Limit of memory, or None for the method's default.
+        memory_mb: Memory limit in megabytes, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
-        journal: File to which each spend is written first, or None.
-        resume: Whether to go on with the run of that file.
+        journal: File to which each spend is written before its noise is drawn, or None.
+        resume: Whether to resume the run of that file.
     """
 
     method: options.Method = None
@@ -89,12 +89,14 @@ class Request:
 
         if self.accounting is not None and (self.rho is not None or self.pure):
             raise CommandError(
-                "--accounting goes with --epsilon and --delta; --rho and --pure each have their own",
+                "--accounting needs --epsilon and --delta; leave it out with --rho or --pure",
                 Exit.ARGUMENTS,
             )
         if self.rho is not None:
             if self.epsilon is not None or self.pure:
-                raise CommandError("--rho excludes --epsilon and --pure; give one of them", Exit.ARGUMENTS)
+                raise CommandError(
+                    "--rho cannot be combined with --epsilon or --pure; give only one", Exit.ARGUMENTS
+                )
             return Budget.zcdp(self.rho, 1e-5 if self.delta is None else self.delta)
         epsilon = 1.0 if self.epsilon is None else self.epsilon
         if not self.pure:
@@ -102,7 +104,8 @@ class Request:
             return Budget(epsilon, 1e-5 if self.delta is None else self.delta, **chosen)
         if self.delta is not None:
             raise CommandError(
-                "--pure excludes --delta, which is then 0; leave one of them out", Exit.ARGUMENTS
+                "--pure sets delta to 0 and cannot be combined with --delta; leave one of them out",
+                Exit.ARGUMENTS,
             )
         return Budget.pure(epsilon)
 
@@ -113,11 +116,13 @@ class Request:
         return None if self.schema_file is None else Schema.from_yaml(self.schema_file)
 
     def synthesizer(self, progress: Progress | None = None) -> Any:
-        """Make the synthesizer; wrong options are refused here, before any data is read."""
+        """Make the synthesizer; refuse wrong options before any data is read."""
         from syntabula import Marginal, synthesizer
 
         if self.resume and self.journal is None:
-            raise CommandError("--resume goes on with the run of a --journal; name that file", Exit.ARGUMENTS)
+            raise CommandError(
+                "--resume needs the journal of the run to resume; name it with --journal", Exit.ARGUMENTS
+            )
         chosen = {
             "bins": self._bin_count(),
             "preprocessing": self._preprocessing(),
@@ -182,7 +187,7 @@ class Request:
 
 
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that has a parameter `request` take the options that a request is made of in its place."""
+    """Replace a command's parameter `request` by the options that make up a request."""
     hints = get_type_hints(Request, include_extras=True)
     asked = {f.name: f.default for f in fields(Request) if get_origin(hints[f.name]) is Annotated}
     own = get_type_hints(command, include_extras=True)

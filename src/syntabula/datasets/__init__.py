@@ -1,4 +1,4 @@
-"""Named tables: those of the papers, and simulated ones.
+"""Named example tables: those of the papers, and simulated ones.
 
 Examples:
     >>> from syntabula import datasets

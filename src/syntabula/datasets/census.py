@@ -1,4 +1,4 @@
-"""A simulated census: a mixed-type table that can be drawn anywhere, with ties as in real microdata."""
+"""A simulated census: a table of mixed types with dependences as in real microdata, which needs no download."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ _OCCUPATION_ODDS = np.array(
 
 
 def census(n_rows: int = 30_000, seed: int = 0) -> Any:
-    """Draw adults of an invented country: simulated microdata of 14 columns that holds nobody's data.
+    """Draw adults of an invented country: simulated microdata of 14 columns without anybody's data.
 
-    The columns are of every kind that a schema knows, and depend on each other as in a real census: education
+    The columns cover every kind that a schema knows, and depend on each other as in a real census: education
     on age and region, marital status on age, occupation on education and sex, hours and commute on work,
     income on most of them (skewed, with many exact zeros). Missing cells have a reason (no work, no answer).
 
@@ -73,7 +73,7 @@ def census(n_rows: int = 30_000, seed: int = 0) -> Any:
         seed: Seed of the draw; the same arguments give the same table.
 
     Returns:
-        A frame of pandas, else polars, else pyarrow; `census_schema` describes it.
+        A pandas frame, else polars, else pyarrow, by what is installed; `census_schema` describes it.
 
     Raises:
         ArgumentError: If an argument is out of range.
@@ -116,7 +116,7 @@ def census_cells(n_rows: int, seed: int) -> dict[str, Cells]:
 
 
 def census_schema() -> Schema:
-    """Return the public schema of `census`: its bounds are set by the simulation, not read off a table."""
+    """Return the public schema of `census`; the simulation sets its bounds, so they are not taken from a table."""
     from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
     from syntabula.table.schema.schema import Schema
 
@@ -154,7 +154,7 @@ def _choose(rng: np.random.Generator, weights: Floats) -> Ints:
 
 def _age(rng: np.random.Generator, n: int) -> Ints:
     ages = np.arange(MIN_AGE, MAX_AGE + 1)
-    # Even up to 60, then ever fewer.
+    # Uniform up to 60, then declining.
     weights = 1.0 / (1.0 + np.exp((ages - 76) / 6.0))
     return rng.choice(ages, n, p=weights / weights.sum())
 
@@ -213,7 +213,7 @@ def _income(
     occupation: Ints,
     hours: Ints,
 ) -> Floats:
-    """Draw yearly income, two decimals: wages of those who work, pensions and benefits, exact zeros."""
+    """Draw yearly income to two decimals: wages of those who work, pensions and benefits, exact zeros."""
     n = age.size
     wage = (
         10.25 + _EDUCATION_INCOME[education] + _OCCUPATION_INCOME[occupation] + _REGION_INCOME[region]
@@ -228,7 +228,7 @@ def _income(
 
 
 def _commute(rng: np.random.Generator, region: Ints, occupation: Ints) -> tuple[Floats, Bools]:
-    """Draw minutes on the way to work, and who works at home (agriculture and desk work more often)."""
+    """Draw minutes of commute, and who works at home (more often in agriculture and desk work)."""
     at_home = rng.random(region.size) < np.where(np.isin(occupation, (0, 6, 8, 9)), 0.22, 0.04)
     minutes = rng.gamma(2.2, _REGION_COMMUTE[region] / 2.2)
     return np.minimum(minutes, MAX_COMMUTE), at_home
@@ -246,7 +246,7 @@ def _interview(rng: np.random.Generator, n: int) -> NDArray[np.datetime64]:
 def _last_visit(
     rng: np.random.Generator, interview: NDArray[np.datetime64], age: Ints
 ) -> NDArray[np.datetime64]:
-    """Draw the last visit to a doctor: during the day, before the interview, more recent for the old."""
+    """Draw the last visit to a doctor: during the day, before the interview, and more recent for older people."""
     n = interview.size
     mean_days = np.interp(age, [MIN_AGE, 40, MAX_AGE], [320.0, 240.0, 45.0])
     days_ago = 1 + np.floor(rng.exponential(mean_days)).astype(np.int64)

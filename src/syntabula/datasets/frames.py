@@ -1,4 +1,4 @@
-"""From plain columns or a Parquet file to a frame of whichever dataframe library is installed."""
+"""Make frames from plain columns or a Parquet file, with whichever dataframe library is installed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Cells:
     Attributes:
         values: One value per row: bool, int64, float64, datetime64[D], datetime64[us], text as objects, or
             the position in `categories`.
-        missing: True where a cell is missing; None where none is.
+        missing: True where a cell is missing; None if no cell is.
         categories: Labels of a categorical column.
-        ordered: Whether the order of the categories means something.
+        ordered: Whether the order of the categories has a meaning.
     """
 
     values: NDArray[Any]
@@ -38,7 +38,7 @@ class Cells:
 
 
 def installed_library() -> Library:
-    """Return the dataframe library that frames are made with: pandas, else polars, else pyarrow.
+    """Return the first installed library of pandas, polars and pyarrow, with which frames are made.
 
     Raises:
         MissingExtraError: If none is installed.
@@ -118,12 +118,12 @@ def _read_with(chosen: Library, path: str | os.PathLike[str]) -> Any:
     except MissingExtraError:
         raise
     except Exception as error:
-        # The text of a reader's error may show cells.
+        # The reader's own message may show cells.
         raise DatasetError(f"{os.fspath(path)} cannot be read as Parquet ({type(error).__name__})") from None
 
 
 def literal_path(path: str | os.PathLike[str]) -> str:
-    """Return a path for DuckDB, which would read *, ? and [ in it as patterns."""
+    """Return a path that DuckDB takes literally; it would read *, ? and [ as patterns."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in os.fspath(path))
 
 
@@ -137,7 +137,7 @@ def _pandas_column(cells: Cells) -> Any:
     if values.dtype == object:
         return pd.Series(values, dtype="str")
     if values.dtype.kind == "M":
-        # pandas has no days of their own: they are midnights, here to the second.
+        # pandas has no type for days, so they are stored as midnights, to the second.
         stored = values.astype("datetime64[s]") if values.dtype == "datetime64[D]" else values
         return stored if missing is None else np.where(missing, np.datetime64("NaT", "us"), stored)
     if missing is None:

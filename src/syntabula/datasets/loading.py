@@ -1,4 +1,4 @@
-"""Loading a table by its name: from the folder SYNTABULA_DATA, else from its provider, else drawn."""
+"""Load a table by its name: from the folder SYNTABULA_DATA, from its provider, or by simulation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FOLDER_VARIABLE = "SYNTABULA_DATA"
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(DatasetInfo):
-    """A named table: what is known about it, and its rows.
+    """A named table: facts about it, and its rows.
 
     Attributes:
         path: Parquet file that holds it; None for simulated tables.
-        seed: Seed that a simulated table is drawn with.
+        seed: Seed of a simulated table.
     """
 
     path: Path | None = None
@@ -32,7 +32,7 @@ class Dataset(DatasetInfo):
 
     @cached_property
     def frame(self) -> Any:
-        """The rows as a frame of pandas, else polars, else pyarrow; read or drawn when first used.
+        """The rows as a pandas frame, else polars, else pyarrow, by what is installed; read or drawn on first use.
 
         Raises:
             MissingExtraError: If no dataframe library is installed; `path` can be used without one.
@@ -53,21 +53,21 @@ class Dataset(DatasetInfo):
 def load(name: str, *, seed: int = 0) -> Dataset:
     """Load a table by its name.
 
-    A simulated table is drawn. Any other is looked for in the folder that the environment variable
-    SYNTABULA_DATA names, where its checksum must be right, and else downloaded from its provider and kept in
-    a cache folder (XDG_CACHE_HOME, or ~/.cache). What a provider sends is checked for its columns and number
-    of rows, and by a checksum only where one is known (see `Archive`).
+    A simulated table is drawn. Any other is read from the folder named by the environment variable SYNTABULA_DATA,
+    where its checksum must match. If it is not there, it is downloaded from its provider and kept in a cache folder
+    (XDG_CACHE_HOME, or ~/.cache). Downloads are checked for their columns and number of rows, and against a checksum
+    if one is known (see `Archive`).
 
     Args:
         name: Name of the table, as in `names`.
-        seed: Seed of a simulated table; has no effect on others.
+        seed: Seed of a simulated table; ignored for others.
 
     Returns:
-        The table; its rows are read when `frame` is first used.
+        The table; its rows are read on first use of `frame`.
 
     Raises:
-        DatasetError: If there is no such table, its file is altered, or it cannot be had here; the message
-            says where its provider publishes it.
+        DatasetError: If there is no such table, its file was altered, or it is not available; the message says where its
+            provider publishes it.
         ArgumentError: If the seed is out of range.
 
     Examples:
@@ -77,28 +77,28 @@ def load(name: str, *, seed: int = 0) -> Dataset:
     """
     info, checked_seed = describe(name), check_seed(seed)
     path = None if info.origin == "simulated" else _file_of(info)
-    # Field by field: asdict would copy nested values into dictionaries.
+    # Field by field, because asdict would turn nested values into dictionaries.
     facts: dict[str, Any] = {f.name: getattr(info, f.name) for f in dataclasses.fields(info)}
     return Dataset(**facts, path=path, seed=checked_seed)
 
 
 def _file_of(info: DatasetInfo) -> Path:
-    """Return the Parquet file of a table that is not simulated, downloading it if need be."""
+    """Return the Parquet file of a table that is not simulated, downloading it if necessary."""
     if info.origin == "elsewhere" or info.file is None:
         raise DatasetError(_elsewhere(info))
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
         if not Path(folder).is_dir():
-            raise DatasetError(f"{FOLDER_VARIABLE} names {folder!r}, which is no folder; correct or unset it")
+            raise DatasetError(f"{FOLDER_VARIABLE} is {folder!r}, which is not a folder; correct or unset it")
         path = Path(folder) / info.file
         if path.is_file():
             _check_sum(info, path)
             return path
     if info.archive is None:
         raise DatasetError(
-            f"dataset {info.name!r} is not here and cannot be downloaded automatically; set "
+            f"dataset {info.name!r} was not found and cannot be downloaded automatically; set "
             f"{FOLDER_VARIABLE} to a folder that holds {info.file}, or get the table from {info.page} "
-            f"({info.provider}) and read it as any other"
+            f"({info.provider}) and read it like any other table"
         )
     from syntabula.datasets.providers import fetch
 
@@ -110,8 +110,8 @@ def _check_sum(info: DatasetInfo, path: Path) -> None:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != info.sha256:
         raise DatasetError(
-            f"{path} is not the table {info.name!r} that is known here: its SHA-256 is {found}, not "
-            f"{info.sha256}; replace the file, or read it as a table of your own"
+            f"{path} is not the expected table {info.name!r}: its SHA-256 is {found}, not "
+            f"{info.sha256}; replace the file, or read it as your own table"
         )
 
 
@@ -119,10 +119,10 @@ def _elsewhere(info: DatasetInfo) -> str:
     from syntabula.datasets.registry import registry
 
     stand_ins = [other.name for other in registry().values() if info.name in other.stand_in_for]
-    hint = f"; load({stand_ins[0]!r}) gives a stand-in" if stand_ins else ""
+    hint = f"; load({stand_ins[0]!r}) gives a substitute" if stand_ins else ""
     more = f" (others: {', '.join(stand_ins[1:])})" if stand_ins[1:] else ""
     caution = ", whose figures are not comparable with those of the papers" if stand_ins else ""
     return (
-        f"dataset {info.name!r} ({info.title}) is only to be had from its provider: get it from {info.page} "
-        f"({info.provider}) and read it as any other table{hint}{more}{caution}"
+        f"dataset {info.name!r} ({info.title}) is only available from its provider: get it from {info.page} "
+        f"({info.provider}) and read it like any other table{hint}{more}{caution}"
     )

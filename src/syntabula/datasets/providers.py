@@ -1,4 +1,4 @@
-"""Fetching a table from its provider: a zip file over https, parsed, checked, and kept as Parquet."""
+"""Fetch a table from its provider: a zip file over https, which is parsed, checked, and stored as Parquet."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TIMEOUT_SECONDS = 30.0
 DEADLINE_SECONDS = 300.0
 MAX_BYTES = 256 * 2**20
 _CHUNK = 2**20
-# What a missing cell is written as on the way to Parquet; no table has it as a value.
+# The text of a missing cell on the way to Parquet; no table has it as a value.
 _NULL = "\\N"
 _LAYOUT = """header = true, auto_detect = false, delim = ',', quote = '"', escape = '"'"""
-# What reading a damaged, encrypted or unknown kind of zip file, or one without the member, raises.
+# Errors raised for a zip file that is damaged, encrypted, of an unknown kind, or without the member.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -63,13 +63,13 @@ def _fetched(info: DatasetInfo, archive: Archive) -> Path:
         return path
     content = _download(info, archive.url)
     if archive.sha256 is not None and hashlib.sha256(content).hexdigest() != archive.sha256:
-        raise DatasetError(_failure(info, "its SHA-256 is not the one that is known here"))
+        raise DatasetError(_failure(info, "its SHA-256 differs from the expected one"))
     rows = parse_archive(info, archive, content)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_parquet(info, rows, path)
     except OSError as error:
-        reason = f"the cache {path.parent} cannot be written: {error.strerror}"
+        reason = f"the cache folder {path.parent} cannot be written: {error.strerror}"
         raise DatasetError(_failure(info, reason)) from None
     if not _has_shape(info, path):
         path.unlink(missing_ok=True)
@@ -85,12 +85,12 @@ def cache_folder() -> Path:
 
 
 def parse_archive(info: DatasetInfo, archive: Archive, content: bytes) -> list[list[str | None]]:
-    """Return the rows of a table from the bytes of its provider's zip file.
+    """Parse the rows of a table from its provider's zip file.
 
     Args:
-        info: The table, whose columns and number of rows are expected.
+        info: The table, with its expected columns and number of rows.
         archive: How to read the zip file.
-        content: The zip file.
+        content: The bytes of the zip file.
 
     Returns:
         One list per row, cells in the order of `info.columns`, None where missing; numbers are still text.
@@ -111,7 +111,7 @@ def parse_archive(info: DatasetInfo, archive: Archive, content: bytes) -> list[l
                 raise DatasetError(_failure(info, f"a row has {len(row)} cells, not {len(file_columns)}"))
             rows.append([row[i] for i in order])
     if len(rows) != info.n_rows:
-        raise DatasetError(_failure(info, f"the table there has {len(rows)} rows, not {info.n_rows}"))
+        raise DatasetError(_failure(info, f"the provider's table has {len(rows)} rows, not {info.n_rows}"))
     if info.label is not None and archive.label_suffix:
         at = list(info.columns).index(info.label)
         rows = [[*r[:at], (r[at] or "").removesuffix(archive.label_suffix), *r[at + 1 :]] for r in rows]
@@ -128,7 +128,7 @@ def _rows(text: str, archive: Archive) -> Iterator[list[str]]:
 
 
 def _member(content: bytes, member: str) -> bytes:
-    """Return one file of a zip file, found by its name in any folder; raises KeyError if there is none."""
+    """Return one file of a zip file, by its name in any folder; raises KeyError if there is none."""
     outer, inside, inner = member.partition(".zip/")
     wanted = f"{outer}.zip" if inside else member
     with zipfile.ZipFile(io.BytesIO(content)) as opened:
@@ -163,7 +163,7 @@ def _download(info: DatasetInfo, url: str) -> bytes:
 def _failure(info: DatasetInfo, reason: str) -> str:
     return (
         f"dataset {info.name!r} cannot be downloaded: {reason}. Set SYNTABULA_DATA to a folder that holds "
-        f"{info.file}, or get the table from {info.page} ({info.provider}) and read it as any other"
+        f"{info.file}, or get the table from {info.page} ({info.provider}) and read it like any other table"
     )
 
 
@@ -185,7 +185,7 @@ def _write_parquet(info: DatasetInfo, rows: list[list[str | None]], path: Path) 
             with duckdb.connect() as connection:
                 connection.execute(f"COPY (SELECT * FROM {read}) TO {_quoted(str(done))} (FORMAT parquet)")
         except duckdb.Error:
-            raise DatasetError(_failure(info, "the table could not be kept as Parquet")) from None
+            raise DatasetError(_failure(info, "the table could not be stored as Parquet")) from None
 
 
 def _quoted(text: str) -> str:
@@ -204,11 +204,13 @@ def _type_of(info: DatasetInfo, name: str, cells: list[str | None]) -> str:
         except ValueError:
             continue
         return stored
-    raise DatasetError(_failure(info, f"column {name!r} there holds something that is no number"))
+    raise DatasetError(
+        _failure(info, f"column {name!r} of the provider's table holds something that is not a number")
+    )
 
 
 def _has_shape(info: DatasetInfo, path: Path) -> bool:
-    """Return whether a Parquet file has the columns and the number of rows that are expected."""
+    """Return whether a Parquet file has the expected columns and number of rows."""
     import duckdb
 
     try:

@@ -1,4 +1,4 @@
-"""Which named tables there are; the facts are in registry.json, and in `simulated` for those that are drawn here."""
+"""The list of named tables; their facts are in registry.json, or in `simulated` for simulated ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from syntabula.errors import DatasetError
 
 
 def names() -> list[str]:
-    """Return the names of all tables, sorted; `describe` tells which of them can be loaded."""
+    """Return the names of all tables, sorted; `describe` says which of them can be loaded."""
     return sorted(registry())
 
 
 def describe(name: str) -> DatasetInfo:
-    """Return what is known about a table without loading it.
+    """Return the facts about a table without loading it.
 
     Args:
         name: Name of the table, as in `names`.
@@ -28,7 +28,7 @@ def describe(name: str) -> DatasetInfo:
         Its facts.
 
     Raises:
-        DatasetError: If there is no such table; the message lists near misses.
+        DatasetError: If there is no such table; the message suggests similar names.
     """
     try:
         return registry()[name]
@@ -37,7 +37,7 @@ def describe(name: str) -> DatasetInfo:
 
 
 def unknown(name: object) -> str:
-    """Say that there is no table of this name, with near misses."""
+    """Return the message that there is no table of this name, with similar names."""
     hint = near(str(name).lower().replace("-", "_"), registry(), 3)
     return f"there is no dataset {shown(name)}{hint}; syntabula.datasets.names() lists all"
 

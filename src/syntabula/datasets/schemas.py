@@ -1,4 +1,4 @@
-"""Public schemas of tables that are often used as examples."""
+"""Public schemas of common example tables."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ _ADULT_BOUNDS = {
 def adult_schema() -> Schema:
     """Return the public schema of the Adult table (Becker and Kohavi, UCI Machine Learning Repository, 1996).
 
-    Categories are those that the provider lists. It calls the numeric columns merely continuous: their lower
-    bounds of 17 and 1 follow from its rule of extraction (older than 16, at least one hour of work), 1 to 16
-    are the levels of education, and the other bounds are widely published facts about this public table.
+    The provider lists the categories. It only calls the numeric columns continuous: their lower bounds of 17 and 1
+    follow from its extraction rule (older than 16, at least one hour of work), 1 to 16 are the levels of education,
+    and the other bounds are widely published facts about this public table.
     """
     from syntabula.table.schema.columns import Categorical, Numeric
     from syntabula.table.schema.schema import Schema
@@ -78,8 +78,7 @@ def adult_schema() -> Schema:
 def schema_of(name: str) -> Schema:
     """Return the public schema of a named table.
 
-    There is one for `adult`, for `census`, and for the controlled distributions, whose domain is part of
-    their definition.
+    `adult`, `census` and the controlled distributions have one; the domain of the latter is part of their definition.
 
     Args:
         name: Name of the table.
@@ -101,6 +100,6 @@ def schema_of(name: str) -> Schema:
 
         return Schema({"value": Numeric(LOWER, UPPER)}, label=name)
     raise DatasetError(
-        f"there is no public schema of dataset {name!r}; run the command `syntabula schema` (or "
-        "draft_schema) on the table for a draft, and correct its bounds from what its provider documents"
+        f"there is no public schema of dataset {name!r}; draft one from the table with the command `syntabula schema` "
+        "(or draft_schema), and correct its bounds from the provider's documentation"
     )

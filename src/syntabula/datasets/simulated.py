@@ -1,4 +1,4 @@
-"""The tables that are drawn here: each of the papers' by a function, all of them by name."""
+"""Simulated tables: a function for each kind in the papers, and all of them by name."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _two_normals(first: float, second: float, share: float) -> Draw:
     return draw
 
 
-# Each shape with the interval that is clipped to and stretched to [-10, 10]. The paper says that both are
-# done but not from where: here all of a bounded shape, and 4 standard deviations beyond the outermost mean of
-# others, so that the interval is public and less than 1 in 15,000 values is moved.
+# Each shape with the interval to which it is clipped, and which is rescaled to [-10, 10]. The paper does not
+# state the interval. Here it is the support of a bounded shape, and 4 standard deviations beyond the outermost
+# mean of the others, so that it is public and clips less than 1 in 15,000 values.
 _SHAPES: dict[Shape, tuple[Draw, float, float]] = {
     "uniform": (lambda rng, n: rng.random(n), 0.0, 1.0),
     "monotone": (lambda rng, n: np.sqrt(rng.random(n)), 0.0, 1.0),
@@ -45,9 +45,9 @@ def controlled(kind: Shape, n_rows: int = 10_000, seed: int = 0) -> Any:
     """Draw one of the controlled distributions of Ganev et al., "The Importance of Being Discrete", Table 2.
 
     They are uniform U(0, 1), monotone sqrt(U(0, 1)), normal N(0, 1), beta Beta(2, 14), mixture 0.5 N(2, 1)
-    + 0.5 N(9, 1) and imbalanced 0.95 N(0, 1) + 0.05 N(10, 1), clipped and rescaled to [-10, 10]. The paper
-    scores the last five and only pictures the first. It does not say which interval is clipped to: here it is
-    fixed, the support of a bounded shape and 4 standard deviations beyond the outermost mean of the others.
+    + 0.5 N(9, 1) and imbalanced 0.95 N(0, 1) + 0.05 N(10, 1), clipped and rescaled to [-10, 10]. The paper scores the
+    last five and only plots the first. It does not state the clipping interval: here it is fixed, the support of a
+    bounded shape and 4 standard deviations beyond the outermost mean of the others.
 
     Args:
         kind: Which distribution.
@@ -64,7 +64,7 @@ def controlled(kind: Shape, n_rows: int = 10_000, seed: int = 0) -> Any:
     draw, low, high = _SHAPES[one_of(*get_args(Shape))("kind", kind)]
     drawn = draw(np.random.default_rng(check_seed(seed)), check_n_rows(n_rows))
     scaled = LOWER + (np.clip(drawn, low, high) - low) / (high - low) * (UPPER - LOWER)
-    # Rounding may step over the upper bound by a last digit.
+    # Rounding may exceed the upper bound by the last digit.
     return make_frame({"value": Cells(np.clip(scaled, LOWER, UPPER))})
 
 
@@ -73,9 +73,9 @@ CORRELATION = 0.8
 
 
 def gauss(n_columns: int, n_rows: int | None = None, seed: int = 0) -> Any:
-    """Draw normal columns of which every pair has correlation 0.8.
+    """Draw normal columns with correlation 0.8 between every pair.
 
-    Numbers of columns and rows and the correlation are those of MargNet (Chen, Gong, Wang; its Table 4 and
+    The correlation and the numbers of columns and rows are those of MargNet (Chen, Gong, Wang; its Table 4 and
     section 6.2). The paper states neither means nor variances; here they are 0 and 1.
 
     Args:
@@ -95,14 +95,14 @@ def gauss(n_columns: int, n_rows: int | None = None, seed: int = 0) -> Any:
         raise refusal("n_columns", f"one of {', '.join(map(str, ROWS))}", n_columns)
     rows = ROWS[n_columns] if n_rows is None else check_n_rows(n_rows)
     rng = np.random.default_rng(check_seed(seed))
-    # One factor that all columns share gives every pair the same correlation.
+    # One factor shared by all columns gives every pair the same correlation.
     shared = np.sqrt(CORRELATION) * rng.standard_normal(rows)
     own = np.sqrt(1 - CORRELATION) * rng.standard_normal((n_columns, rows))
     return make_frame({f"x{i}": Cells(shared + column) for i, column in enumerate(own, start=1)})
 
 
 LICENCE = "none needed: simulated"
-PROVIDER = "drawn by this package"
+PROVIDER = "simulated by this package"
 _CENSUS_KINDS: dict[str, Kind] = {
     "person_id": "identifier",
     "region": "categorical",
@@ -128,7 +128,7 @@ def simulated_tables() -> list[DatasetInfo]:
         *(
             _info(
                 f"gauss{n}",
-                f"{n} normal columns of which every pair has correlation 0.8",
+                f"{n} normal columns with correlation 0.8 between every pair",
                 rows,
                 {f"x{i}": "numeric" for i in range(1, n + 1)},
                 ("MargNet, Table 4",),
@@ -149,7 +149,7 @@ def simulated_tables() -> list[DatasetInfo]:
 
 
 def draw(name: str, seed: int) -> Any:
-    """Return a simulated table of the default number of rows as a frame."""
+    """Return a simulated table with its default number of rows as a frame."""
     if name == "census":
         return census(seed=seed)
     if name.startswith("gauss"):

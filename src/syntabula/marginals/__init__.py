@@ -1,1 +1,1 @@
-"""Domains, cliques, measurements and exact counting."""
+"""Domains, encoded tables, noisy marginals and exact counting."""

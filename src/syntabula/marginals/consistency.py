@@ -1,4 +1,4 @@
-"""Make noisy counts agree with each other and with what is known of them: post-processing of released values."""
+"""Make noisy counts consistent: non-negative, with one total, and in agreement. All of it is post-processing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement
 
 AGREEMENT_BYTES = 100
-"""Memory that `agreeing_marginals` takes for each cell and column of a marginal, results included."""
+"""Memory that `agreeing_marginals` needs for each cell and column of a marginal, results included."""
 
 
 def project_simplex(values: FloatArray, total: float) -> FloatArray:
     """Return the nearest non-negative counts with a given sum, in the Euclidean sense.
 
-    The answer is max(values - t, 0) for the one t that gives the sum; t is found exactly from the sorted
-    values (Held, Wolfe, Crowder 1974; Duchi et al. 2008).
+    The answer is max(values - t, 0), where t gives the sum; t is found exactly from the sorted values (Held, Wolfe,
+    Crowder 1974; Duchi et al. 2008).
 
     Args:
         values: Counts of any shape, at least one cell.
@@ -36,13 +36,13 @@ def project_simplex(values: FloatArray, total: float) -> FloatArray:
     """
     given = np.asarray(values, dtype=np.float64)
     if isinstance(total, bool | str) or not math.isfinite(total) or total < 0:
-        raise ArgumentError(f"total is {total!r}; it must be finite and at least 0")
+        raise ArgumentError(f"total must be finite and at least 0; got {total!r}")
     if not given.size or not np.isfinite(given).all():
         raise ArgumentError("values must be at least one number, all of them finite")
     if total == 0:
         return np.zeros(given.shape)
-    # The answer does not change if all values move together; below zero, no digits of the total are lost.
-    # Cells more than the total below the largest get nothing, so they may be cut off there.
+    # The answer does not change if all values shift together; below zero, no digits of the total are lost.
+    # Cells that are further below the largest than the total get 0, so they can be clipped there.
     shifted = np.maximum(given - given.max(), -2 * float(total))
     descending = np.sort(shifted, axis=None)[::-1]
     thresholds = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
@@ -53,9 +53,9 @@ def project_simplex(values: FloatArray, total: float) -> FloatArray:
 
 
 def consistent_total(measurements: Sequence[Measurement]) -> float:
-    """Return the estimate of the number of records with the least variance; at least 1.
+    """Return the minimum-variance estimate of the number of records; at least 1.
 
-    Each measurement's sum estimates the number of records, with the sum of its cells' variances; the
+    Each measurement's sum estimates the number of records, and its variance is the sum over the cells. The
     estimates are averaged with weights 1 / variance (McKenna, Sheldon, Miklau 2019, "Graphical-model based
     estimation and inference for differential privacy"). A measurement without noise outweighs all others.
 
@@ -83,16 +83,16 @@ def agreeing_marginals(
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis", section 4.3 on consistency. For
     each set S of columns that several marginals share, small sets first, the marginals' sums onto S are
-    averaged with weights 1 / variance, and each marginal takes the average over by spreading the difference
-    over its cells. This alternates with the nearest counts that are not negative (Norm-Sub), until hardly
-    anything is negative once they agree. Agreement is exact to within that tolerance.
+    averaged with weights 1 / variance, and each marginal spreads the difference from the average over its
+    cells. This alternates with projection to the nearest non-negative counts (Norm-Sub), until the counts that
+    agree are negative by no more than the tolerance. Agreement is exact to within that tolerance.
 
-    Departures from the public code: it cuts small counts away after 400 rounds, which favours large ones.
+    Departure from the public code: it removes small counts after 400 rounds, which favours large ones.
 
     Args:
         measurements: At least one; repeats of a clique are averaged first.
-        rounds: At most so many alternations.
-        tolerance: Part of the records that may be negative, over all marginals, when the alternation stops.
+        rounds: Largest number of alternations.
+        tolerance: Fraction of the records that may be negative, over all marginals, when the alternation stops.
 
     Returns:
         Counts of each measured set of columns, axes as in its first measurement.
@@ -143,7 +143,7 @@ def _averaged(measurements: Sequence[Measurement]) -> dict[Clique, tuple[FloatAr
 
 
 def _shared_columns(cliques: Sequence[Clique]) -> list[frozenset[str]]:
-    """Return all sets of one column or more that two cliques share, and what these sets share."""
+    """Return all non-empty sets of columns that two cliques share, and the intersections of these sets."""
     members = [frozenset(c) for c in cliques]
     of_column: dict[str, list[frozenset[str]]] = {}
     for member in members:
@@ -161,14 +161,14 @@ def _by_size(shared: Sequence[frozenset[str]]) -> list[list[frozenset[str]]]:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """All shared sets of one size, which do not disturb each other once smaller sets agree.
+    """All shared sets of one size, which do not affect each other once smaller sets agree.
 
     A slot is one cell of one shared set as one marginal sums to it; a group is all slots of that cell.
 
     Attributes:
         cell: Cells of the marginals [entries].
-        slot: The slot that each of these cells is summed to [entries].
-        part: Part of its slot's variance that each cell has [entries].
+        slot: The slot to which each of these cells is summed [entries].
+        part: Fraction of its slot's variance that each cell has [entries].
         group: The group of each slot [slots].
         weight: Weight of each slot in its group's average [slots]; weights of a group sum to one.
     """
@@ -180,7 +180,7 @@ class _Level:
     weight: FloatArray
 
     def agreed(self, values: FloatArray) -> FloatArray:
-        """Move every marginal to the weighted average of what it shares with others."""
+        """Move every marginal to the weighted average on the columns that it shares with others."""
         sums = np.bincount(self.slot, values[self.cell], self.group.size)
         average = np.bincount(self.group, self.weight * sums)
         change = (average[self.group] - sums)[self.slot] * self.part
@@ -214,7 +214,7 @@ def _level(
 
 
 def _codes_on(columns: frozenset[str], clique: Clique, shape: tuple[int, ...]) -> tuple[Index, int]:
-    """Return, for each cell of a clique, its cell of some of the columns, and how many of these there are."""
+    """Return, for each cell of a clique, its cell in some of the columns, and the number of those cells."""
     code = np.zeros((1,) * len(shape), dtype=np.intp)
     size = 1
     for column in sorted(columns):
@@ -237,9 +237,9 @@ def _with_total(values: FloatArray, variances: FloatArray, table: Index, total: 
 def _nearest_counts(values: FloatArray, table: Index, n_tables: int, total: float) -> FloatArray:
     """Return the nearest non-negative counts with a total, for all marginals at once.
 
-    The answer is max(values - t, 0), with one t for each marginal: t is the mean surplus over the cells that
-    stay above it, a set that only shrinks on the way (Michelot 1986). As in `project_simplex`, values are taken
-    from the largest of their marginal, so that no digits of the total are lost.
+    The answer is max(values - t, 0), with one t for each marginal: t is the mean surplus of the cells that stay
+    above it, a set that only shrinks from step to step (Michelot 1986). As in `project_simplex`, values are relative to
+    the largest of their marginal, so that no digits of the total are lost.
     """
     largest = np.full(n_tables, -np.inf)
     np.maximum.at(largest, table, values)

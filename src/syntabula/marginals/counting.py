@@ -1,4 +1,4 @@
-"""What counts sensitive tables: the interface of engines, and the one that counts in memory."""
+"""Exact counting of sensitive tables: the interface of engines, and the one that counts in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CountArray = NDArray[np.int64]
 
 
 class CountingEngine(Protocol):
-    """Exact counts of an encoded table. Called by the Curator alone."""
+    """Exact counts of an encoded table. Only the Curator calls it."""
 
     @property
     def domain(self) -> Domain:
@@ -27,7 +27,7 @@ class CountingEngine(Protocol):
         ...
 
     def check_memory(self, cliques: Sequence[Clique]) -> None:
-        """Raise ResourceError if `counts` of these could take more memory than allowed; reads no row."""
+        """Raise ResourceError if counting these could need more memory than allowed; reads no row."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class CountingEngine(Protocol):
         ...
 
     def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
-        """Return the sum of counts over pieces of the table that hold each record once; by cell of their array."""
+        """Return the sum of the count arrays of disjoint pieces of the table, which together hold each record once."""
         ...
 
     def records(self) -> EncodedTable:
@@ -47,8 +47,8 @@ class CountingEngine(Protocol):
         """Return an engine that counts the same records in another coding.
 
         Args:
-            domain: Of the new coding.
-            rows: Codes records anew, each on its own.
+            domain: Domain of the new coding.
+            rows: Recodes records, each independently of the others.
         """
         ...
 
@@ -58,7 +58,7 @@ class CountingEngine(Protocol):
 
 
 def engine_for(table: EncodedTable, *, limit_mb: float) -> CountingEngine:
-    """Return what counts a table.
+    """Return the engine that counts a table.
 
     Args:
         table: The encoded table.
@@ -68,19 +68,19 @@ def engine_for(table: EncodedTable, *, limit_mb: float) -> CountingEngine:
 
 
 BLOCK_CELLS = 65_536
-"""Joint histograms are not widened beyond this many cells: keys fit 16 bits, counts (0.5 MB) the cache."""
+"""Joint histograms are not widened beyond this many cells: keys fit 16 bits, and counts (0.5 MB) fit the cache."""
 
 CHUNK_ROWS = 65_536
-"""Rows whose keys are made at once; the keys (0.6 MB) stay in the cache."""
+"""Rows whose keys are computed at once; the keys (0.6 MB) stay in the cache."""
 
 _BYTES_PER_KEY = 32
-"""Two keys in the making, the last one as an index, and the one of the chunk before."""
+"""Two keys being computed, the final one as an index, and the one of the chunk before."""
 
 
 class MemoryEngine:
-    """Counts marginals of an encoded table in few passes over its rows.
+    """Counts marginals of an encoded table in a few passes over its rows.
 
-    Many small marginals are read off few joint histograms: all 45 pairs of ten columns with ten codes each
+    Many small marginals are summed from a few joint histograms: all 45 pairs of ten columns with ten codes each
     take ten histograms. Counting runs in one thread: numpy counts under the interpreter's lock, and two
     threads were no faster than one.
 
@@ -107,7 +107,7 @@ class MemoryEngine:
         return self._limit_mb
 
     def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
-        """Return the counts of the table, which is one piece."""
+        """Return the counts of the table, which is a single piece."""
         return counts(self._table)
 
     def records(self) -> EncodedTable:
@@ -118,14 +118,16 @@ class MemoryEngine:
         """Return an engine of the same records in another coding."""
         table = rows(self._table)
         if table.domain != domain:
-            raise ArgumentError("the rows are coded in another domain than stated")
+            raise ArgumentError(
+                "rows returned a table over another domain than the domain argument; make them equal"
+            )
         return MemoryEngine(table, limit_mb=self._limit_mb)
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
-        """Return an upper bound on the memory that `counts` takes beyond the table, results included.
+        """Return an upper bound on the memory that `counts` needs beyond the table, results included.
 
-        It follows from the domain alone, not from the rows. The planning of very many cliques (about 1 kB
-        each) is not in it.
+        It depends only on the domain, not on the rows. It leaves out the planning of very many cliques (about
+        1 kB each).
         """
         cells = BLOCK_CELLS
         for clique in cliques:
@@ -137,12 +139,12 @@ class MemoryEngine:
         """Return exact counts of each clique, one axis per column in the clique's order.
 
         Args:
-            cliques: Any number of columns each, also none (the number of rows, an array without axes); a
-                clique may be named several times and in any order of its columns.
+            cliques: Any number of columns each; without columns, the number of rows (an array without axes). A
+                clique may be named several times, with its columns in any order.
 
         Raises:
             SchemaError: If a clique names an unknown column, or one twice.
-            ResourceError: If the counts could take more memory than the limit; nothing was counted.
+            ResourceError: If the counts could need more memory than the limit; raised before counting.
         """
         positions: dict[Clique, list[int]] = {}
         for position, clique in enumerate(cliques):
@@ -158,7 +160,7 @@ class MemoryEngine:
         return [found[position] for position in range(len(cliques))]
 
     def check_memory(self, cliques: Sequence[Clique]) -> None:
-        """Raise ResourceError if counting could take more memory than the limit; rests on the domain alone."""
+        """Raise ResourceError if counting could need more memory than the limit; depends only on the domain."""
         needed = self.memory_mb(cliques)
         if needed > self._limit_mb:
             widest = max(cliques, key=self.domain.cells, default=())
@@ -172,7 +174,7 @@ class MemoryEngine:
     def _histogram(self, block: Clique) -> CountArray:
         counts = np.zeros(self.domain.cells(block), dtype=np.int64)
         for keys in self._keys(block):
-            np.add.at(counts, keys, 1)  # in place: np.bincount would make a new histogram for every chunk
+            np.add.at(counts, keys, 1)  # in place; np.bincount would allocate a histogram for every chunk
         return counts.reshape(self.domain.shape(block))
 
     def _keys(self, block: Clique) -> Iterator[NDArray[np.intp]]:
@@ -194,7 +196,7 @@ class MemoryEngine:
 
 
 def _margins(block: Clique, counts: CountArray, members: Sequence[Clique]) -> dict[Clique, CountArray]:
-    """Sum a block's histogram to its members, each from the smallest table already there that has it."""
+    """Sum a block's histogram to its members, each from the smallest table computed so far that contains it."""
     known = {block: counts}
     for member in sorted(members, key=len, reverse=True):
         columns = set(member)

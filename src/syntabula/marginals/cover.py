@@ -1,4 +1,4 @@
-"""Which joint histograms to count, so that many marginals can be read off few of them."""
+"""Choose which joint histograms to count, so that many marginals can be summed from a few of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 
-# Nanoseconds, as measured with numpy 2.4 for 1e3 .. 1e6 cells. They decide how counts are found, never what
-# they are.
+# Nanoseconds, measured with numpy 2.4 for 1e3 .. 1e6 cells. They decide how marginals are counted, and never
+# change the counts.
 _PER_ROW = 0.8
 _PER_ROW_AND_COLUMN = 0.1
 _PER_CELL = 2.5
@@ -23,11 +23,11 @@ Numbers = NDArray[np.intp]
 def cover(
     domain: Domain, cliques: Sequence[Clique], *, n_rows: int, block_cells: int
 ) -> list[tuple[Clique, list[Clique]]]:
-    """Choose blocks of columns to count jointly, and the cliques to read off each.
+    """Choose blocks of columns to count jointly, and the cliques to sum from each.
 
-    Greedy: the widest clique that is left starts a block. The block takes in further columns, the best saving
-    per bit of its size first, as long as counting the cliques that fit newly would cost more than the wider
-    histogram.
+    Greedy: the widest clique left starts a block. The block takes in further columns, the largest saving per
+    bit of their size first, as long as counting the newly contained cliques separately would cost more than the
+    wider histogram.
 
     Args:
         domain: Columns and sizes.
@@ -50,21 +50,21 @@ def cover(
 
 @dataclass(eq=False)
 class _Task:
-    """Cliques that are still to be covered, by their number; columns by their position.
+    """The cliques still to be covered, by number; columns by position.
 
-    A step looks at the cliques of a block's columns alone, and takes a few passes of numpy over them.
+    A step looks only at the cliques of a block's columns, in a few numpy passes.
 
     Attributes:
         sizes: Number of codes of each column [columns].
         bits: Binary logarithm of one more [columns].
-        columns: Of each clique.
-        of_column: The cliques that have each column.
+        columns: Columns of each clique.
+        of_column: The cliques that contain each column.
         single: The cliques of one column.
-        cells: Of each clique.
-        alone: Nanoseconds that each takes in a histogram of its own [cliques].
+        cells: Number of cells of each clique.
+        alone: Nanoseconds to count each in its own histogram [cliques].
         left: Whether each is still to be covered [cliques].
-        lacking: How many of its columns the block that grows does not have [cliques].
-        absent: Sum of the positions of these columns [cliques]: of one, it is that column.
+        lacking: How many of its columns the growing block lacks [cliques].
+        absent: Sum of the positions of these columns [cliques]; if there is only one, its position.
         n_rows: Rows to count.
         block_cells: Most cells of a block.
     """
@@ -108,9 +108,9 @@ class _Task:
         )
 
     def block_of(self, seed: int) -> tuple[list[int], list[int]]:
-        """Return the columns of a block around a clique, and the cliques that are read off it, the seed first."""
+        """Return the columns of a block around a clique, and the cliques to sum from it, the seed first."""
         block, cells, inside = list(self.columns[seed]), float(self.cells[seed]), 1
-        # Between blocks only single columns lack one.
+        # Before a block grows, only cliques of one column lack exactly one.
         fitting = self.single[self.left[self.single]] if cells <= self.block_cells else None
         for column in block:
             fitting = self._entered(column, fitting)
@@ -127,13 +127,13 @@ class _Task:
         return sorted(block), members
 
     def _members(self, block: Sequence[int], seed: int, cells: float) -> list[int]:
-        """Return the seed, and the cliques in its block that are quicker summed from it than counted alone."""
+        """Return the seed and the cliques in its block that are faster to sum from it than to count alone."""
         held = np.concatenate([self.of_column[c] for c in block]) if block else np.empty(0, dtype=np.intp)
         quicker = self.left[held] & (self.lacking[held] == 0) & (cells * _PER_CELL < self.alone[held])
         return list(dict.fromkeys([seed, *held[quicker].tolist()]))
 
     def _entered(self, column: int, fitting: Numbers | None) -> Numbers | None:
-        """Take a column into the block; return the cliques that lack one column by now."""
+        """Add a column to the block; return the cliques that now lack one column."""
         touched = self.of_column[column]
         self.lacking[touched] -= 1
         self.absent[touched] -= column
@@ -148,7 +148,7 @@ class _Task:
         saved = np.bincount(column, self.alone[fitting], self.sizes.size)
         new = np.bincount(column, minlength=self.sizes.size)
         wider = cells * self.sizes
-        # One unit of cells to make the histogram, and one for each clique that is summed from it.
+        # One pass over the cells makes the histogram, and one more sums each clique from it.
         more_cells = wider * (1 + inside + new) - cells * (1 + inside)
         extra = self.n_rows * _PER_ROW_AND_COLUMN + more_cells * _PER_CELL
         scores = (saved - extra) / self.bits

@@ -1,4 +1,4 @@
-"""The shape of an encoded table: its columns and how many codes each has; and sets of columns."""
+"""The shape of an encoded table (its columns and the number of codes of each), and sets of columns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Domain:
     Attributes:
         columns: Distinct column names.
         sizes: Number of codes of each column, at least 1; codes run from 0 to size - 1.
-        ordered: Columns whose codes follow an order, such as bins of a number; two domains are equal whatever it says.
+        ordered: Columns whose codes have an order, such as bins of a number; ignored when domains are compared.
 
     Raises:
-        SchemaError: If a name is repeated, a size is not a positive integer, or an ordered column is none.
+        SchemaError: If a name is repeated, a size is not a positive integer, or an ordered column is unknown.
 
     Examples:
         >>> domain = Domain(("age", "sex"), (10, 2))
@@ -48,7 +48,7 @@ class Domain:
             repeated = sorted({c for c in self.columns if self.columns.count(c) > 1})
             raise SchemaError(f"columns {repeated} are named more than once; give each column its own name")
         try:
-            # Domains are made by the thousand: what is plainly a size needs no rule.
+            # Thousands of domains are made; a plain positive int skips the rule.
             checked = [
                 n if type(n) is int and n > 0 else _SIZE(f"the size of column {c!r}", n)
                 for c, n in zip(self.columns, sizes, strict=True)
@@ -57,7 +57,7 @@ class Domain:
             raise SchemaError(str(error)) from None
         object.__setattr__(self, "sizes", tuple(checked))
         if unknown := self.ordered - set(self.columns):
-            raise SchemaError(f"columns {sorted(unknown)} are said to be ordered, but are not in the domain")
+            raise SchemaError(f"ordered columns {sorted(unknown)} are not in the domain")
         object.__setattr__(self, "_position", {c: i for i, c in enumerate(self.columns)})
         object.__setattr__(self, "_size", dict(zip(self.columns, self.sizes, strict=True)))
 
@@ -93,7 +93,7 @@ class Domain:
         try:
             return tuple([sizes[c] for c in members])
         except KeyError:
-            return tuple(self.size(c) for c in members)  # says which is unknown
+            return tuple(self.size(c) for c in members)  # raises an error that names the unknown column
 
     def cells(self, clique: Iterable[str]) -> int:
         """Return the number of cells of a clique's marginal (exact, any magnitude)."""
@@ -134,7 +134,7 @@ def all_cliques(columns: Sequence[str], k: int) -> list[Clique]:
 
 
 def distinct(cliques: Iterable[Clique]) -> list[Clique]:
-    """Return each set of columns once, as it was first written."""
+    """Return each set of columns once, with its columns in the order first given."""
     first: dict[frozenset[str], Clique] = {}
     for clique in cliques:
         first.setdefault(frozenset(clique), tuple(clique))
@@ -153,7 +153,7 @@ def downward_closure(cliques: Iterable[Clique]) -> list[Clique]:
 
 
 def maximal(cliques: Iterable[Clique]) -> list[Clique]:
-    """Return the cliques that lie in no other one, each once, in their order."""
+    """Return the cliques that are not contained in another one, each once, in their order."""
     given = distinct(cliques)
     wide_first = sorted((frozenset(c) for c in given), key=len, reverse=True)
     kept: list[frozenset[str]] = []

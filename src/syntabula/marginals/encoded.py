@@ -1,4 +1,4 @@
-"""A table of small integer codes, stored by column."""
+"""Tables of small integer codes, stored by column."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class EncodedTable:
 
     @classmethod
     def from_mapping(cls, domain: Domain, codes: Mapping[str, NDArray[Any]]) -> EncodedTable:
-        """Make a table from a mapping of column names to codes; every column of the domain must be there."""
+        """Make a table from a mapping of column names to codes; it must hold every column of the domain."""
         return cls(domain, tuple(codes[c] for c in domain.columns))
 
     @property
     def n_rows(self) -> int:
-        """Number of rows (exact: sensitive when the table is)."""
+        """Number of rows (exact, so it is sensitive if the table is)."""
         return int(self.codes[0].size) if self.codes else 0
 
     def column(self, name: str) -> Codes:

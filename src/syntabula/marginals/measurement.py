@@ -15,7 +15,7 @@ from syntabula.marginals.domain import Clique, Domain
 FloatArray = NDArray[np.float64]
 
 HALF_NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of standard normal noise: what one cell's noise adds to an L1 distance."""
+"""Mean absolute value of standard normal noise, which one cell's noise adds to an L1 distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Measurement:
         clique: The columns that were counted.
         values: Noisy counts, one axis per column of the clique.
         sigma: Standard deviation of the noise: one number for all cells, or an array of the shape of
-            `values` where cells were summed after the draw. 0 only where privacy was switched off.
+            `values` if cells were summed after the draw. 0 only if privacy was switched off.
 
     Raises:
         ArgumentError: If values or sigma are not finite, shapes disagree, or sigma is negative.
@@ -46,7 +46,9 @@ class Measurement:
         if not np.isfinite(values).all():
             raise ArgumentError(f"values of clique {self.clique} must be finite")
         if sigma.ndim and sigma.shape != values.shape:
-            raise ArgumentError(f"sigma of clique {self.clique} must be a number or have the shape of values")
+            raise ArgumentError(
+                f"sigma of clique {self.clique} must be one number, or an array of the shape of values"
+            )
         if not np.isfinite(sigma).all() or (sigma < 0).any():
             raise ArgumentError(f"sigma of clique {self.clique} must be finite and not negative")
         object.__setattr__(self, "values", values)
@@ -68,10 +70,10 @@ class Measurement:
 
 
 def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> None:
-    """Refuse to fit to nothing, or to values that do not have the shape of their clique.
+    """Check that there is a measurement, and that all values have the shape of their clique.
 
     Raises:
-        ArgumentError: If there is no measurement, or a shape is another one.
+        ArgumentError: If there is no measurement, or a shape differs.
         SchemaError: If a clique names an unknown column.
     """
     if not measurements:
@@ -80,5 +82,5 @@ def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> N
         shape = domain.shape(m.clique)
         if m.values.shape != shape:
             raise ArgumentError(
-                f"the measurement of {m.clique} has shape {m.values.shape}, its clique {shape}"
+                f"the measurement of {m.clique} has shape {m.values.shape}; the domain needs {shape}"
             )

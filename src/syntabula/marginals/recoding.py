@@ -1,4 +1,4 @@
-"""Merge codes of some columns, and divide them again."""
+"""Merge codes of some columns, and split them again."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
-    """A map of old codes to new ones, several old codes to one new code.
+    """A map from old codes to new ones; several old codes may share a new code.
 
-    Merging acts on each record alone, so it keeps neighbouring tables neighbours.
+    Merging acts on each record separately, so neighbouring tables stay neighbours.
 
     Attributes:
         domain: The old domain.
         maps: For each column whose codes are merged: the new code of each old code [old size]. Each new code
             0 .. new size - 1 has at least one old code.
-        shares: Weights [old size], not negative, by which a new code is divided among its old codes; equal
-            where no column or only zeros are given.
+        shares: Non-negative weights [old size] by which a new code is split among its old codes; equal if a
+            column is not given or has only zeros.
         target: The new domain.
 
     Raises:
@@ -55,14 +55,16 @@ class Recoding:
             sizes[column] = int(used.size)
             shares[column] = self._normalised(column, maps[column])
         if set(self.shares) - set(maps):
-            raise ArgumentError("shares are given for a column without a map")
+            raise ArgumentError(
+                "shares are given for a column that has no map; give shares only for columns in maps"
+            )
         object.__setattr__(self, "maps", maps)
         object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered))
 
     @cached_property
     def _runs(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Old codes of each merged column by new code, and where the run of each new code starts."""
+        """Old codes of each merged column, sorted by new code, and the start of each new code's run."""
         orders = {column: np.argsort(codes, kind="stable") for column, codes in self.maps.items()}
         return {
             column: (order, np.searchsorted(self.maps[column][order], np.arange(self.target.size(column))))
@@ -73,7 +75,9 @@ class Recoding:
         """Return the shares of a column, summing to one over the old codes of each new code."""
         weights = np.asarray(self.shares.get(column, np.ones(codes.size)), dtype=np.float64)
         if weights.shape != codes.shape or not np.isfinite(weights).all() or (weights < 0).any():
-            raise ArgumentError(f"shares of column {column!r} must be one number of at least 0 per old code")
+            raise ArgumentError(
+                f"shares of column {column!r} must be one non-negative number for each old code"
+            )
         sums = np.bincount(codes, weights)
         weights = np.where(sums[codes] > 0, weights, 1.0)
         normalised: FloatArray = weights / np.bincount(codes, weights)[codes]
@@ -92,9 +96,9 @@ class Recoding:
         )
 
     def then(self, other: Recoding) -> Recoding:
-        """Return this recoding followed by another one over its target."""
+        """Return the composition of this recoding with another one over its target."""
         if other.domain != self.target:
-            raise ArgumentError("the second recoding is over another domain than the first one's target")
+            raise ArgumentError("the domain of the second recoding must be the target of the first")
         maps, shares = dict(self.maps), dict(self.shares)
         for column, second in other.maps.items():
             first = maps.get(column, np.arange(self.domain.size(column)))
@@ -105,7 +109,7 @@ class Recoding:
     def encode(self, table: EncodedTable) -> EncodedTable:
         """Map every row of a table to the new codes."""
         if table.domain != self.domain:
-            raise DataError("the table has another domain than the recoding")
+            raise DataError("the table's domain differs from the recoding's domain")
         columns = [
             self.maps[c].astype(code_dtype(self.target.size(c)))[codes] if c in self.maps else codes
             for c, codes in zip(table.domain.columns, table.codes, strict=True)
@@ -115,7 +119,7 @@ class Recoding:
     def decode(self, table: EncodedTable, rng: np.random.Generator) -> EncodedTable:
         """Draw an old code for every new one, in proportion to the shares."""
         if table.domain != self.target:
-            raise DataError("the table has another domain than the recoding's target")
+            raise DataError("the table's domain differs from the recoding's target")
         columns = [
             self._divide(c, codes, rng) if c in self.maps else codes
             for c, codes in zip(table.domain.columns, table.codes, strict=True)
@@ -126,7 +130,7 @@ class Recoding:
         # Old codes are sorted by new code; cumulative shares then rise from k to k + 1 within new code k, so
         # that k + u, with u uniform, falls on an old code of k with the probability of its share.
         order = np.argsort(self.maps[column], kind="stable")
-        # Rounding must not let a code of no share be drawn at the border of two others.
+        # Otherwise rounding could draw a code of share 0 at the border of two others.
         order = order[self.shares[column][order] > 0]
         groups = self.maps[column][order]
         cumulative = np.cumsum(self.shares[column][order])
@@ -157,7 +161,7 @@ class Recoding:
         return Measurement(measurement.clique, values, np.sqrt(self.merge_counts(measurement.clique, old)))
 
     def expand_counts(self, clique: Clique, counts: FloatArray) -> FloatArray:
-        """Divide counts [new sizes of the clique] among old codes by the shares; returns [old sizes]."""
+        """Split counts [new sizes of the clique] among old codes by the shares; returns [old sizes]."""
         self._check_shape(clique, counts, self.target)
         expanded = counts
         for axis, column in enumerate(clique):
@@ -169,7 +173,7 @@ class Recoding:
         return expanded
 
     def _check_shape(self, clique: Clique, counts: NDArray[Any], domain: Domain) -> None:
-        # numpy would take the codes that there are and say nothing of the others.
+        # numpy would silently use only part of the codes.
         if counts.shape != domain.shape(clique):
             raise ArgumentError(f"counts of {clique} have shape {counts.shape}, not {domain.shape(clique)}")
 
@@ -185,7 +189,7 @@ class Recoding:
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
-        """Return the bytes of each array that belongs to facts of `state`; raises KeyError, TypeError or ValueError."""
+        """Return the bytes of each array of `state`, by its facts; raises KeyError, TypeError or ValueError."""
         domain = Domain(tuple(facts["columns"]), tuple(facts["sizes"]))
         sizes = [8 * domain.size(c) for c in facts["merged"]]
         return {f"{kind}/{i}": n for i, n in enumerate(sizes) for kind in ("map", "share")}
@@ -207,12 +211,12 @@ class Recoding:
 
 
 def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas: float = 3.0) -> Recoding:
-    """Merge the codes of every column that the noise drowns.
+    """Merge the codes of every column whose counts are lost in the noise.
 
-    A code stays if its noisy count is at least so many standard deviations of its noise; the others become
-    one last code, divided equally again. A column without such a code, or with at most one other code, stays
-    as it is (McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", domain compression). This is
-    post-processing of measurements.
+    A code is kept if its noisy count is at least `threshold_sigmas` standard deviations of its noise. The others
+    become one last code, which is split equally again. A column with no code to keep, or at most one to merge, stays
+    as it is (McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", domain compression). This is post-processing
+    of measurements.
 
     Args:
         one_way: Measurements of single columns over the domain.
@@ -226,7 +230,7 @@ def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas
         ArgumentError: If a measurement is not of one column, or the threshold is negative or not finite.
     """
     if isinstance(threshold_sigmas, bool | str) or not 0 <= threshold_sigmas < math.inf:
-        raise ArgumentError(f"threshold_sigmas is {threshold_sigmas!r}; it must be finite and at least 0")
+        raise ArgumentError(f"threshold_sigmas must be finite and at least 0; got {threshold_sigmas!r}")
     maps = {}
     for measurement in one_way:
         column = _column(measurement)
@@ -240,13 +244,13 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
     """Merge the rare codes of measured columns (Chen et al., tab_bench, Algorithm 1).
 
     A code is rare if its noisy count is below max(theta * sum of the noisy counts, 3 standard deviations of
-    the noise). Rare codes become one last code, divided again in proportion to max(noisy count, 0) + 1, which
-    is closer than the paper's equal division and costs nothing.
+    the noise). Rare codes become one last code, which is split again in proportion to max(noisy count, 0) + 1. This
+    is more accurate than the paper's equal split and costs nothing.
 
     Args:
         one_way: Measurements of the large columns over the domain.
         domain: The domain they were measured over.
-        theta: Least part of the records, 0 .. 1.
+        theta: Smallest fraction of the records that a kept code holds, 0 .. 1.
 
     Returns:
         The recoding of the columns that are merged.
@@ -255,7 +259,7 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
         ArgumentError: If a measurement is not of one column, or theta is not within 0 .. 1.
     """
     if isinstance(theta, bool | str) or not 0 <= theta <= 1:
-        raise ArgumentError(f"theta is {theta!r}; it is a part of the records, 0 .. 1")
+        raise ArgumentError(f"theta must be a fraction of the records from 0 to 1; got {theta!r}")
     maps, shares = {}, {}
     for measurement in one_way:
         column = _column(measurement)
@@ -270,7 +274,7 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
 def _column(measurement: Measurement) -> str:
     if len(measurement.clique) != 1:
         raise ArgumentError(
-            f"codes are merged by measurements of one column; {measurement.clique} is another"
+            f"merging codes needs measurements of single columns; got one of {measurement.clique}"
         )
     return measurement.clique[0]
 

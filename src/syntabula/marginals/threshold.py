@@ -1,4 +1,4 @@
-"""Random linear thresholds: yes-or-no questions about several ordered columns at once."""
+"""Random linear thresholds: yes-or-no queries about several ordered columns at once."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 
 YES = 1
-"""Code of a threshold's column where it is passed; the other one is 0."""
+"""Code of a threshold's column if the record passes; the other code is 0."""
 
 _GRID = 2.0**20
 """Weights and places are multiples of one over this, so that a weighted sum of up to a thousand columns is exact in
-float64, whatever its order: what a record answers must not hang on the records beside it."""
+float64 in any order: the answer of a record must not depend on the records beside it."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearThreshold:
-    """Whether a weighted sum of columns is above an offset; a code c of m counts as (c + 1/2) / m.
+    """Whether a weighted sum of columns exceeds an offset; code c of m codes counts as (c + 1/2) / m.
 
-    It is a function of one record, so as a further column of two codes it can be counted like any other.
+    It is a function of one record, so it can be counted like any other column, with two codes.
 
     Attributes:
         columns: Distinct names.
         weights: One number per column [columns]; rounded to a millionth.
-        offset: What the sum has to exceed.
+        offset: The number that the sum must exceed.
     """
 
     columns: tuple[str, ...]
@@ -51,12 +51,12 @@ class LinearThreshold:
 
 @dataclass(frozen=True, eq=False)
 class CrossedThresholds:
-    """Many thresholds over the same columns, each to be counted with one other column.
+    """Many thresholds over the same columns, each counted together with one other column.
 
     Attributes:
         columns: Distinct names, at least one.
         weights: One number per threshold and column [thresholds, columns]; rounded to a millionth.
-        offsets: What each sum has to exceed [thresholds].
+        offsets: The number that each sum must exceed [thresholds].
         others: The other columns; none if thresholds are counted alone.
         crossed: For each threshold, the position of its other column [thresholds]; 0 where there are none.
     """
@@ -75,11 +75,11 @@ class CrossedThresholds:
 
     @property
     def names(self) -> list[str]:
-        """What the thresholds are called, in order."""
+        """Names of the thresholds, in order."""
         return [f"threshold {position}" for position in range(len(self))]
 
     def clique(self, position: int) -> Clique:
-        """Return the name of a threshold, and the column it is counted with."""
+        """Return the name of a threshold and the column that it is counted with."""
         return (f"threshold {position}", *self.others[self.crossed[position] :][:1])
 
     def named(self, positions: Sequence[int]) -> dict[str, LinearThreshold]:
@@ -93,15 +93,15 @@ class CrossedThresholds:
 def random_thresholds(
     columns: Sequence[str], others: Sequence[str], n: int, rng: np.random.Generator
 ) -> CrossedThresholds:
-    """Draw thresholds: weights N(0, 1 / columns), an offset N(0, 1) and a column to count it with, evenly.
+    """Draw thresholds: weights N(0, 1 / columns), an offset N(0, 1), and a uniformly chosen column to count it with.
 
     Vietri et al. (2022), RAP++.
 
     Args:
-        columns: In the sums, at least one.
+        columns: Columns of the sums, at least one.
         others: Columns that a threshold may be counted with; none to count it alone.
-        n: How many.
-        rng: They are not secret.
+        n: Number of thresholds.
+        rng: Source of ordinary randomness; thresholds are not secret.
     """
     return CrossedThresholds(
         columns=tuple(columns),

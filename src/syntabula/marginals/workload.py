@@ -13,11 +13,11 @@ from syntabula.marginals.domain import Clique, Domain, all_cliques, distinct
 
 @dataclass(frozen=True)
 class Workload:
-    """Cliques and how much each matters.
+    """Cliques and their weights.
 
     Attributes:
         cliques: At least one; no two with the same columns.
-        weights: One positive finite number per clique; 1 for each where none are given.
+        weights: One positive finite number per clique; 1 for each by default.
 
     Raises:
         ArgumentError: If there is no clique, one is named twice, or the weights do not fit.
@@ -41,7 +41,7 @@ class Workload:
                 raise ArgumentError(f"clique {clique} names a column twice")
         if len(distinct(cliques)) != len(cliques):
             raise ArgumentError(
-                "two cliques of the workload have the same columns; give their weights as one"
+                "two cliques of the workload have the same columns; keep one, with the sum of their weights"
             )
         weights = tuple(self.weights) or (1.0,) * len(cliques)
         if len(weights) != len(cliques):
@@ -80,10 +80,10 @@ class Workload:
             columns, weight = mapping.get("columns"), mapping.get("weight", 1.0)
             if set(mapping) - {"columns", "weight"} or not isinstance(columns, list | tuple):
                 raise ArgumentError(
-                    "each marginal of a workload is a list of columns, or has `columns` and `weight`"
+                    "each marginal of a workload must be a list of columns, or a mapping with `columns` and `weight`"
                 )
             if not all(isinstance(c, str) for c in columns):
-                raise ArgumentError("the columns of a workload are given by their names")
+                raise ArgumentError("the columns of a workload must be given by their names")
             cliques.append(tuple(columns))
             weights.append(weight)
         return cls(tuple(cliques), tuple(weights))
@@ -93,7 +93,7 @@ class Workload:
 
 
 WorkloadOption = Workload | Sequence[Any] | int
-"""A workload as an option says it: as it is, as a list for `Workload.of`, or as the columns of its marginals."""
+"""A workload as an option: a `Workload`, a list for `Workload.of`, or the number of columns of its marginals."""
 
 
 def checked_workload(option: WorkloadOption) -> Workload | int:
@@ -112,10 +112,10 @@ def checked_workload(option: WorkloadOption) -> Workload | int:
 
 
 def workload_over(option: WorkloadOption, domain: Domain) -> Workload:
-    """Return a workload option over a domain, columns in its order; a number above all columns means all.
+    """Return a workload over a domain, columns in its order; a number above that of the columns means all of them.
 
     Raises:
-        ArgumentError: If the option makes no sense.
+        ArgumentError: If the option is not a workload.
         SchemaError: If it names an unknown column.
     """
     checked = checked_workload(option)

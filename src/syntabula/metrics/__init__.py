@@ -1,6 +1,6 @@
 """Scores of synthetic tables: fidelity, queries, utility and privacy, as pure functions of tables.
 
-A metric is called with tables in one coding and a random generator; `syntabula.evaluate` calls many at once.
+A metric is called with a comparison of tables and a random generator; `syntabula.evaluate` computes many at once.
 
 Examples:
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""How strongly two columns depend on each other: one measure for each kind of pair."""
+"""How strongly two columns depend on each other, with one measure for each kind of pair."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Association:
 
     The association is Pearson's correlation of two numeric columns (Zhang et al. 2024), the correlation ratio
     of a categorical and a numeric one (Kotelnikov et al. 2023), and Theil's uncertainty coefficient of two
-    categorical ones (Zhao et al. 2021), of which both directions are averaged. Rows with a missing number are
-    left out of the pairs of that column; a missing category is a category. A constant is associated with
-    nothing. Du and Li (SynMeter) point out that associations may agree where distributions do not.
+    categorical ones (Zhao et al. 2021), averaged over both directions. Rows with a missing number are left
+    out of the pairs of that column; a missing category counts as a category. A constant column has
+    association 0. Du and Li (SynMeter) point out that associations may agree where distributions do not.
     """
 
     @property
@@ -29,7 +29,7 @@ class Association:
         return "association"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; nothing is drawn."""
+        """Score the synthetic table; the generator is not used."""
         del rng
         real, synthetic = (associations(tables, view) for view in (tables.real, tables.synthetic))
         gaps = {pair: float(np.mean(np.abs(np.subtract(real[pair], synthetic[pair])))) for pair in real}
@@ -66,13 +66,13 @@ def correlation_matrix(columns: list[Floats]) -> Floats:
     known = ~np.isnan(x)
     centre = np.array([c[k].mean() if k.any() else 0.0 for c, k in zip(columns, known.T, strict=True)])
     x = np.where(known, x - centre, 0.0)
-    # Of each pair: number of complete rows, and sums of the one column, of its squares and of the products.
+    # For each pair: the number of complete rows, and sums of one column, of its squares and of the products.
     weight = known.astype(np.float64)
     n, sums, squares, products = weight.T @ weight, x.T @ weight, (x * x).T @ weight, x.T @ x
     with np.errstate(invalid="ignore", divide="ignore"):
         covariance = products - sums * sums.T / n
         variance = squares - sums**2 / n
-        # What is left of a constant after centring is rounding.
+        # After centring, a constant leaves only rounding errors.
         variance[variance <= 1e-12 * squares] = 0.0
         matrix: Floats = covariance / np.sqrt(variance * variance.T)
     matrix[~np.isfinite(matrix)] = 0.0
@@ -81,11 +81,11 @@ def correlation_matrix(columns: list[Floats]) -> Floats:
 
 
 def correlation_ratio(codes: Codes, numbers: Floats, size: int) -> float:
-    """Return the root of the share of a number's variance that lies between categories (0 to 1).
+    """Return the square root of the fraction of a number's variance that is between categories (0 to 1).
 
     Args:
         codes: Categories [rows].
-        numbers: Numbers [rows]; rows where they are missing do not count.
+        numbers: Numbers [rows]; rows where they are missing are ignored.
         size: Number of categories.
     """
     known = ~np.isnan(numbers)
@@ -102,7 +102,7 @@ def correlation_ratio(codes: Codes, numbers: Floats, size: int) -> float:
 def theils_u(first: Codes, second: Codes, sizes: tuple[int, int]) -> tuple[float, float]:
     """Return the uncertainty coefficients U(first | second) and U(second | first), each 0 to 1.
 
-    U(x | y) is the share of the entropy of x that knowing y takes away.
+    U(x | y) is the fraction of the entropy of x that knowing y removes.
     """
     keys = first.astype(np.int64) * sizes[1] + second
     joint = _entropy(np.unique(keys, return_counts=True)[1])
@@ -123,7 +123,7 @@ class CorrelationSimilarity:
 
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), Equation 5. The mean
     is over d x d entries, so the diagonal counts as 1. Numeric columns only: the correlation of categories
-    depends on the order in which they are numbered, about which the paper says nothing.
+    depends on their numbering, which the paper does not specify.
     """
 
     @property
@@ -132,7 +132,7 @@ class CorrelationSimilarity:
         return "correlation-similarity"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; nothing is drawn."""
+        """Score the synthetic table; the generator is not used."""
         del rng
         if not tables.numeric:
             return Score.mean(self.key, {}, direction="higher", needed="there is no numeric column")

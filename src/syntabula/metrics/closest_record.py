@@ -12,10 +12,10 @@ from syntabula.metrics.features import Coordinates, Points, nearest
 from syntabula.metrics.score import Score
 
 _PIECE = 100_000
-"""Rows of the searched table that are laid out at a time, which bounds memory."""
+"""Rows of the searched table that are converted at a time, to bound memory."""
 
 _MOST_PRODUCTS = 100_000_000_000
-"""Of an axis of one record with that of another, which distances are made of: some seconds of one core."""
+"""Coordinate differences computed in a search: some seconds of one core."""
 
 _LEAST_ROWS = 1000
 
@@ -26,16 +26,17 @@ class ClosestRecord:
 
     Zhao et al. (CTAB-GAN, 2021), as Du and Li (SynMeter) compute it: the 5th percentile over synthetic records,
     in coordinates where columns run from 0 to 1 and distances are divided by the root of their number. A small
-    value shows copies, but a large one shows no privacy: Du and Li, and Yao et al. ("The DCR Delusion", 2025)
-    find it large for tables that membership inference succeeds on. Half a real table against the other half,
-    the baseline HALF, is what honest sampling gives. With a holdout table, the facts have the part of synthetic
-    records that are nearer to the real table than to it, of as many rows of each: 0.5 where nothing was copied.
+    value shows copies, but a large one does not show privacy: Du and Li, and Yao et al. ("The DCR Delusion",
+    2025) find it large for tables on which membership inference succeeds. The baseline HALF, half a real table
+    against the other half, is the value of a fresh sample. With a holdout table, the facts include the fraction
+    of synthetic records that are nearer to the real table than to the holdout, with equally many rows of each:
+    0.5 if nothing was copied.
 
     Attributes:
         percentile: Percentile, 0 to 100.
-        max_rows: Rows of the synthetic table whose neighbours are searched, among all real ones; fewer, but not
-            below 1,000, where the real rows times the axes (numbers and categories) exceed 10 million. A
-            percentile of 1,000 rows is known to a few percent.
+        max_rows: Synthetic rows whose neighbours are searched among all real rows; fewer, but at least 1,000,
+            if the real rows times the axes (numbers and categories) exceed 10 million. A percentile of 1,000
+            rows is accurate to a few percent.
 
     Raises:
         ArgumentError: If a number is out of range.
@@ -71,7 +72,7 @@ class ClosestRecord:
             "copies": float((distances < 1e-6).mean()),
         }
         if tables.holdout is not None:
-            # Of two tables the larger is the nearer by chance: as many rows of each.
+            # The larger of two tables is nearer by chance, so use equally many rows of each.
             size = min(tables.real.n_rows, tables.holdout.n_rows)
             real, other = (
                 _distances(points, axes, view.take(rng.permutation(view.n_rows)[:size]))

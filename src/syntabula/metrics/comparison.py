@@ -1,4 +1,4 @@
-"""Tables side by side in one coding: what every metric looks at."""
+"""Tables with a common coding, which every metric takes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class View:
     n_rows: int
 
     def take(self, rows: Rows) -> View:
-        """Return the table of some rows, which may repeat."""
+        """Return the table with the given rows, which may repeat."""
         return View(
             {name: values[rows] for name, values in self.numbers.items()},
             {name: codes[rows] for name, codes in self.codes.items()},
@@ -43,7 +43,7 @@ class View:
         )
 
     def shuffled_apart(self, n: int, rng: np.random.Generator) -> View:
-        """Return n rows whose cells are drawn independently from each column."""
+        """Return n rows with every cell drawn independently from its column."""
 
         def drawn(column: NDArray[Any]) -> NDArray[Any]:
             return column[rng.integers(self.n_rows, size=n)]
@@ -57,17 +57,17 @@ class View:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """A real and a synthetic table in one coding, and a holdout table if there is one.
+    """A real and a synthetic table with a common coding, and a holdout table if there is one.
 
-    Every value that occurs in any of the tables has one code in all of them, and a missing cell is a value of
-    its own. Make one with `reading.compare`.
+    Every value that occurs in any of the tables has the same code in all of them, and a missing cell is a
+    value of its own. `reading.compare` makes a comparison.
 
     Attributes:
         real: The table that the synthetic one was made from.
-        synthetic: The table to judge.
+        synthetic: The table to score.
         columns: Names of the columns that are compared, in the order of the real table.
-        categories: Values of each categorical column in the order of their codes; the last one, None, is that
-            of missing cells, even where there are none.
+        categories: Values of each categorical column in the order of their codes; the last one, None, stands
+            for missing cells, even if there are none.
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
         left_out: Columns that are not compared, such as identifiers.
@@ -104,7 +104,7 @@ class Comparison:
         return tuple(name for name in self.columns if name in self.categories)
 
     def size(self, name: str) -> int:
-        """Return the number of codes of a categorical column, that of missing cells included."""
+        """Return the number of codes of a categorical column, including that of missing cells."""
         return len(self.categories[name])
 
     @cached_property
@@ -122,7 +122,7 @@ class Comparison:
         return scaled
 
     def levels(self, name: str, n_levels: int) -> tuple[Codes, Codes]:
-        """Return a column of the real and the synthetic table as few codes [rows each].
+        """Return a column of the real and the synthetic table as a few codes [rows each].
 
         Args:
             name: A column. Categories keep their codes. A number becomes
@@ -143,7 +143,7 @@ class Comparison:
         return self._levels[name, n_levels]
 
     def n_levels(self, name: str, n_levels: int) -> int:
-        """Return how many codes `levels` may give, that of missing cells included."""
+        """Return how many codes `levels` may give, including that of missing cells."""
         return self.size(name) if name in self.categories else n_levels + 1
 
     def _leveled(self, view: View, name: str, n_levels: int) -> Codes:
@@ -162,9 +162,9 @@ class Comparison:
         return replace(self, real=self.holdout, holdout=None)
 
     def sampled(self, n: int, rng: np.random.Generator) -> Comparison:
-        """Return a comparison of at most n random rows of each table, as a metric that is costly needs.
+        """Return a comparison of at most n random rows of each table, for metrics that are expensive.
 
-        Tables of one length give the same rows, so that a copy is found to be one.
+        Tables of equal length give the same rows, so that a copy is recognised as one.
         """
         rows = {size: _chosen(size, n, rng) for size in (self.real.n_rows, self.synthetic.n_rows)}
         real, synthetic = (
@@ -173,7 +173,7 @@ class Comparison:
         return replace(self, real=real, synthetic=synthetic)
 
     def halves(self, rng: np.random.Generator) -> Comparison:
-        """Return the baseline HALF: one random half of the real table, the other half as synthetic one.
+        """Return the baseline HALF: one random half of the real table against the other half as the synthetic table.
 
         Raises:
             ArgumentError: If the real table has fewer than two rows.
@@ -185,11 +185,11 @@ class Comparison:
         return replace(self, real=self.real.take(rows[:middle]), synthetic=self.real.take(rows[middle:]))
 
     def histogram(self, rng: np.random.Generator) -> Comparison:
-        """Return the baseline HISTOGRAM: a synthetic table of independent columns, of its former length."""
+        """Return the baseline HISTOGRAM: a synthetic table of independent columns, with its length unchanged."""
         return replace(self, synthetic=self.real.shuffled_apart(self.synthetic.n_rows, rng))
 
     def itself(self) -> Comparison:
-        """Return the baseline SELF: the real table as synthetic one."""
+        """Return the baseline SELF: the real table as the synthetic table."""
         return replace(self, synthetic=self.real)
 
     def __repr__(self) -> str:

@@ -18,14 +18,14 @@ _LEAF = 20
 
 @dataclass(frozen=True, kw_only=True)
 class DiscriminatorSimilarity:
-    """1 minus twice the mean of |p - 1/2|, where p is the probability of being synthetic that a classifier gives.
+    """1 minus twice the mean of |p - 1/2|, where p is a classifier's probability that a row is synthetic.
 
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), Equation 3, read
     with the 1 outside the mean, so that it lies between 0 and 1. The paper does not name its classifier: here
-    a random forest of 100 trees with at least 20 rows in a leaf learns from one half of the rows and judges
-    the other. Even for tables that cannot be told apart the forest is unsure by chance, so the value stays
-    below 1: HALF is its scale. The area under the curve of the same forest is among the facts (0.5: cannot
-    tell).
+    a random forest of 100 trees with at least 20 rows in a leaf is trained on one half of the rows and
+    tested on the other. Even for tables that cannot be told apart its probabilities vary by chance, so the
+    value stays below 1: compare it with HALF. The facts include the area under the curve of the same forest
+    (0.5: it cannot tell).
 
     Attributes:
         max_rows: Rows of each table that are used.
@@ -52,7 +52,7 @@ class DiscriminatorSimilarity:
             return Score.mean(self.key, {}, direction="higher", needed="there are fewer than 4 rows")
         rows = np.concatenate([ordinal(tables, view) for view in views])
         synthetic = np.repeat([0, 1], [view.n_rows for view in views])
-        # Both halves hold as many rows of each table.
+        # Both halves have equally many rows of each table.
         learns = np.concatenate([rng.permutation(view.n_rows) % 2 == 0 for view in views])
 
         ensemble, measures = (require(f"sklearn.{m}", "evaluate") for m in ("ensemble", "metrics"))

@@ -1,4 +1,4 @@
-"""Score a synthetic table by many metrics at once, with the scale of each."""
+"""Scores a synthetic table by many metrics at once, each with baselines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _NEEDED: Mapping[Need, str] = {
 }
 
 _SPLIT_ANEW: tuple[Group, ...] = ("fidelity", "queries")
-"""Groups whose metrics also compare the synthetic table with the holdout; the others use it in their own way."""
+"""Groups whose metrics also compare the synthetic table with the holdout; other metrics use the holdout
+themselves."""
 
 
 def evaluate(
@@ -47,26 +48,26 @@ def evaluate(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Score a synthetic table against the real one, and give each score its scale.
+    """Score a synthetic table against the real one, with baselines for each score.
 
     The scores are computed from the sensitive table without any noise, so they are not private; a
     PrivacyWarning says so.
 
     Args:
         real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
-        synthetic: The table to judge.
+        synthetic: The table to score.
         holdout: Real records that the synthesizer has not seen. Metrics of fidelity and queries are then also
             computed against them, with SELF (the real table) as their baseline: a synthetic table much nearer
             to the real one than to the holdout repeats its records.
-        target: Column to predict, for metrics of utility.
-        schema: Which columns are numeric, categorical or identifiers; read off the real table if not given.
-        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy"), which stand for their quick
-            metrics, or metrics with options of their own; all quick ones whose needs are met if not given.
-        baselines: Tables of known quality to score as well.
-        seed: Makes samples, splits and queries repeatable; each metric has a stream of its own, so that its
-            value does not depend on which others are computed.
-        workers: Metrics that are computed at a time; all cores if not given. It changes no value.
-        progress: Called with the name of a step and the part that is done.
+        target: Column to predict, for utility metrics.
+        schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given.
+        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy"; each stands for its quick
+            metrics), or metrics with options of their own. By default all quick ones whose needs are met.
+        baselines: Tables of known quality that are scored too.
+        seed: Makes samples, splits and queries repeatable; each metric has its own random stream, so that
+            its value does not depend on the other metrics.
+        workers: Number of metrics computed in parallel; one per core by default. It does not affect the values.
+        progress: Called with the name of a step and the fraction done.
 
     Returns:
         The scores.
@@ -74,9 +75,9 @@ def evaluate(
     Raises:
         ArgumentError: If a metric, baseline, target, seed or number of workers is unknown or out of range, or
             a metric needs a target or holdout that was not given; before any table is read.
-        DataError: If a table cannot be read, or the tables do not fit each other.
-        SchemaError: If the tables differ in their columns, or do not fit the schema.
-        MissingExtraError: If a library is missing that one of the metrics needs.
+        DataError: If a table cannot be read, or the tables cannot be compared.
+        SchemaError: If the tables have different columns, or do not match the schema.
+        MissingExtraError: If a library that one of the metrics needs is missing.
 
     Examples:
         >>> import warnings
@@ -91,7 +92,7 @@ def evaluate(
     chosen = choose_metrics(metrics, has_target=target is not None, has_holdout=holdout is not None)
     wanted = _baselines(baselines)
     target = words("the name of a column").or_none("target", target)
-    progress = function("a function of a step's name and the part that is done").or_none("progress", progress)
+    progress = function("a function of a step's name and the fraction done").or_none("progress", progress)
     seed = count(0)("seed", seed)
     threads: int = count().or_none("workers", workers) or os.cpu_count() or 1
     show = progress or (lambda step, done: None)
@@ -125,10 +126,10 @@ def _baselines(given: object) -> tuple[Baseline, ...]:
 def choose_metrics(
     metrics: str | Metric | Iterable[str | Metric] | None, *, has_target: bool, has_holdout: bool
 ) -> list[tuple[MetricInfo, Metric]]:
-    """Return the metrics that are meant group by group in the order of the registry, those with own options last.
+    """Return the requested metrics, in the order of the registry, those with own options last in their group.
 
     Raises:
-        ArgumentError: If one is unknown, or needs a target or holdout that there is not.
+        ArgumentError: If one is unknown, or needs a target or holdout that was not given.
     """
     given = {"target": has_target, "holdout": has_holdout}
     if metrics is None:
@@ -155,7 +156,7 @@ def choose_metrics(
 
 
 def _info_of(metric: Metric) -> MetricInfo:
-    """Return what is known of a metric with options of its own."""
+    """Return the info of a metric with options of its own."""
     home = f"{type(metric).__module__}:{type(metric).__qualname__}"
     relatives = [info for info in list_metrics() if info.home == home]
     if not relatives:
@@ -193,7 +194,7 @@ def score_tables(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Result, ...]:
-    """Compute metrics of tables in one coding, as `evaluate` does; without its checks and its warning."""
+    """Compute metrics of a comparison, as `evaluate` does, without its checks and its warning."""
     tasks = _tasks(tables, metrics, baselines, seed)
     found: dict[_Task, tuple[Score, float]] = {}
     with ThreadPoolExecutor(workers) as pool:
@@ -210,7 +211,7 @@ def score_tables(
 
 
 def _result(info: MetricInfo, task: _Task, found: Mapping[_Task, tuple[Score, float]]) -> Result:
-    """Put a score together with those of its baselines."""
+    """Combine a score with those of its baselines."""
     score, seconds = found[task]
     scale: dict[Baseline, float] = {}
     for other in sorted(found, key=lambda t: str(t.baseline)):
@@ -227,7 +228,7 @@ def _tasks(
     baselines: Sequence[Baseline],
     seed: int,
 ) -> list[_Task]:
-    """List what is to be computed; the tables of baselines are made once, for all metrics."""
+    """List the tasks to compute; the tables of baselines are made once, for all metrics."""
     makers: dict[Baseline, Callable[[], Comparison]] = {
         "HALF": lambda: tables.halves(np.random.default_rng([seed, 1])),
         "HISTOGRAM": lambda: tables.histogram(np.random.default_rng([seed, 2])),

@@ -1,4 +1,4 @@
-"""What `evaluate` returns: scores that can be read by people, programs and data frames."""
+"""The result of `evaluate`: scores as text, JSON or a data frame."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ NOT_PRIVATE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One score and where it comes from.
+    """One score with its metric and reference table.
 
     Attributes:
         info: The metric.
         against: Table that the synthetic one was compared with.
         score: The score with its baselines.
-        seconds: Time that it took, the baselines included.
+        seconds: Time to compute it, including the baselines.
     """
 
     info: MetricInfo
@@ -51,8 +51,8 @@ class Evaluation:
 
     Attributes:
         results: Scores in the order of the registry, each against the real and then the holdout table.
-        facts: What was compared: numbers of rows, columns, those left out, and the seed.
-        container: Kind of table that `to_frame` makes: that of the real table.
+        facts: What was compared: numbers of rows, columns, columns left out, and the seed.
+        container: Kind of table that `to_frame` makes, that of the real table.
     """
 
     results: tuple[Result, ...]
@@ -67,7 +67,7 @@ class Evaluation:
             against: Table that the synthetic one was compared with.
 
         Raises:
-            ArgumentError: If it was not computed.
+            ArgumentError: If this score was not computed.
         """
         for result in self.results:
             if result.score.metric == metric and result.against == against:
@@ -78,7 +78,7 @@ class Evaluation:
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the scores as a tidy table: one number in each row.
+        """Yield the scores as a tidy table with one number per row.
 
         Columns are the metric, its group, what the synthetic table was compared with, the direction, the table
         that was scored (SYNTHETIC or a baseline), the part (empty for the whole), and the value.
@@ -109,7 +109,7 @@ class Evaluation:
         return to_frame(columns, Origin(self.container, {n: c.physical for n, c in columns.items()}))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the tidy table of `rows` to a file, its format given by the suffix.
+        """Write the tidy table of `rows` to a file; the suffix sets the format.
 
         Raises:
             ArgumentError: If the suffix is unknown.
@@ -127,7 +127,7 @@ class Evaluation:
         return columns
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON-able facts, the warning about privacy among them."""
+        """Return JSON-able facts, including the privacy warning."""
         return {
             "warning": NOT_PRIVATE,
             **self.facts,
@@ -144,7 +144,7 @@ class Evaluation:
         }
 
     def text(self) -> str:
-        """Return the scores for a terminal, with their scale, their meaning and the worst part."""
+        """Return the scores for a terminal, with baselines, meaning and the worst part."""
         if not self.results:
             return "no score was computed"
         width = max(len(_title(result)) for result in self.results)
@@ -165,7 +165,7 @@ def _title(result: Result) -> str:
 
 
 def _best(result: Result) -> str:
-    """Say the best value where no baseline gives the score its scale."""
+    """Return the best possible value if the score has no baselines."""
     best, score = result.info.best, result.score
     return "" if best is None or score.baselines or math.isnan(score.value) else f"; best {best:g}"
 

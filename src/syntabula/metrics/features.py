@@ -1,4 +1,4 @@
-"""Tables as matrices: for distances and nearest records, and for models that tell real from synthetic rows."""
+"""Tables as matrices, for distances, nearest records and models that tell real from synthetic rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from syntabula.metrics.comparison import Comparison, Floats, View
 Points = NDArray[np.float32]
 
 MOST_DIMENSIONS = 256
-"""A categorical column takes no more dimensions than this, which keeps 10,000 rows of it at 10 MB."""
+"""Most dimensions of a categorical column, so that 10,000 rows of it take 10 MB."""
 
 
 def points(tables: Comparison, view: View) -> Points:
-    """Return rows as points [rows, dimensions] whose squared distance adds up over the columns.
+    """Return rows as points [rows, dimensions] whose squared distance is a sum over the columns.
 
-    A number counts with its distance after scaling to 0 .. 1 over real and synthetic, a category with 1 if it
-    differs, and a number that is missing on one side alone with about 1. In a column of more categories than
-    MOST_DIMENSIONS each lies at a corner of a cube that a hash chooses; they are then about 1 apart as well:
-    the standard deviation of the squared distance is 0.06.
+    Numbers contribute their distance after scaling to 0 .. 1 over real and synthetic, different categories
+    contribute 1, and a number that is missing in only one row about 1. In a column with more than
+    MOST_DIMENSIONS categories, a hash places each at a corner of a cube; they are then also about 1 apart,
+    with a standard deviation of the squared distance of 0.06.
     """
     widths = {name: min(tables.size(name), MOST_DIMENSIONS) for name in tables.categorical}
     n_dimensions = sum(widths.values())
@@ -38,7 +38,7 @@ def points(tables: Comparison, view: View) -> Points:
         matrix[:, place] = np.where(gaps[name], 0.5, tables.scaled(view, name))
         place += 1
     for name in with_gaps:
-        # Beside the middle of the line, at 0.87 to 1 from every point of it.
+        # Beside the middle of the line, 0.87 to 1 from every point on it.
         matrix[:, place] = gaps[name] * math.sqrt(0.75)
         place += 1
     for name, width in widths.items():
@@ -60,7 +60,7 @@ def _cube(codes: Codes, width: int) -> Points:
     """Return a corner of a cube for each code [codes, width]; two corners are about 1 apart."""
     n_words = width // 64
     words: NDArray[Any] = codes.astype(np.uint64)[:, None] * np.uint64(n_words)
-    # SplitMix64 (Steele, Lea and Flood 2014): every bit is as good as the toss of a fair coin.
+    # SplitMix64 (Steele, Lea and Flood 2014): every bit is as random as a fair coin.
     words = (words + np.arange(1, n_words + 1, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
@@ -69,8 +69,8 @@ def _cube(codes: Codes, width: int) -> Points:
 
 
 def ordinal(tables: Comparison, view: View) -> Floats:
-    """Return rows as numbers [rows, columns] for models of trees: codes of categories, NaN where missing."""
-    # Trees hold float32: larger numbers count as the largest of these.
+    """Return rows as numbers [rows, columns] for tree models: codes of categories, NaN where missing."""
+    # Trees use float32, so larger numbers are clipped to its range.
     limit = float(np.finfo(np.float32).max)
     columns = [
         np.clip(view.numbers[name], -limit, limit)
@@ -84,8 +84,8 @@ def ordinal(tables: Comparison, view: View) -> Floats:
 def main_effects(tables: Comparison, view: View) -> Any:
     """Return rows as a sparse matrix [rows, effects] for linear models.
 
-    A number becomes its scaled value, and an effect of being missing where that occurs; a category becomes an
-    indicator, except the most frequent one, which the intercept stands for.
+    A number becomes its scaled value, plus an indicator of missing values if there are any; a category
+    becomes an indicator, except the most frequent one, which the intercept represents.
     """
     sparse = require("scipy.sparse", "evaluate")
     blocks = []
@@ -113,14 +113,14 @@ def _has_gaps(tables: Comparison, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Columns as axes: numbers scaled to 0 .. 1, categories one axis each.
+    """Rows as coordinates: numbers scaled to 0 .. 1, and one axis for each category.
 
-    As in SynMeter (Du and Li): Euclidean distance over these axes, divided by the root of the number of
-    columns. Two records that differ in one category alone are sqrt(2 / columns) apart. A missing number lies
-    half an interval below the least, so that it is near to no other.
+    As in SynMeter (Du and Li), the distance is Euclidean over these axes, divided by the square root of the
+    number of columns. Two records that differ in one category alone are sqrt(2 / columns) apart. A
+    missing number is placed half the range below the least, away from all others.
 
     Attributes:
-        bounds: What becomes 0 and 1 of each numeric column.
+        bounds: Values of each numeric column that become 0 and 1.
         sizes: Number of codes of each categorical column.
     """
 
@@ -150,12 +150,12 @@ class Coordinates:
 def nearest(queries: Points, base: Points, n_neighbours: int = 1) -> tuple[Floats, NDArray[np.intp]]:
     """Return the nearest points of a base, exactly.
 
-    Uses a k-d tree in few dimensions and blocked matrix products in many, where no tree helps.
+    Uses a k-d tree in few dimensions, and blocked matrix products in many, where a tree does not help.
 
     Args:
         queries: Points [queries, dimensions].
         base: Points [points, dimensions].
-        n_neighbours: How many of the nearest to return; at most the number of points.
+        n_neighbours: Number of neighbours; at most the number of points.
 
     Returns:
         Their Euclidean distances [queries, neighbours], ascending, and their rows in the base.
@@ -166,7 +166,7 @@ def nearest(queries: Points, base: Points, n_neighbours: int = 1) -> tuple[Float
     neighbours = require("sklearn.neighbors", "evaluate")
     index = neighbours.NearestNeighbors(n_neighbors=n_neighbours).fit(base)
     rows: NDArray[np.intp] = index.kneighbors(queries, return_distance=False)
-    # Products of matrices leave the distance of equal points a little above 0; differences do not.
+    # Matrix products leave the distance of equal points slightly above 0; differences do not.
     distances = np.column_stack([np.linalg.norm(queries - base[column], axis=1) for column in rows.T]).astype(
         np.float64
     )

@@ -1,4 +1,4 @@
-"""What a metric is, and what is known of one before it is loaded."""
+"""The interface that metrics implement, and the info about a metric before it is loaded."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ Group = Literal["fidelity", "queries", "utility", "privacy"]
 Need = Literal["target", "holdout"]
 
 _SAID = ("group", "direction", "best", "needs", "quick", "baselines")
-"""What a class may say of its metric by attributes."""
+"""Class attributes in which a metric's class may describe it."""
 
 
 class Metric(Protocol):
-    """A pure function of tables; what can be set in it are the fields of a frozen dataclass.
+    """A pure function of tables; its options are the fields of a frozen dataclass.
 
-    A class that is registered, or named by an entry point, says by class attributes what is known of it beforehand:
-    `group` and `direction`, and where they differ from the defaults `best`, `needs`, `quick` and `baselines`, as in
-    `MetricInfo`. Where one class stands for several metrics, entry points may name an object of `MetricInfo` for each.
+    A class that is registered, or named by an entry point, describes its metric by class attributes: `group` and
+    `direction`, and if they differ from the defaults `best`, `needs`, `quick` and `baselines`, as in `MetricInfo`. If
+    one class implements several metrics, entry points may name a `MetricInfo` object for each.
     """
 
     @property
     def key(self) -> str:
-        """Its name, options that change its meaning included."""
+        """Its name, including options that change its meaning."""
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
         """Score the synthetic table against the real one.
 
         Args:
-            tables: Real and synthetic table in one coding; never changed.
+            tables: Real and synthetic table with a common coding; must not be changed.
             rng: Source of subsamples, splits and queries; the same state gives the same score.
 
         Returns:
-            The score. Where the tables lack what the metric is about, such as a numeric column, its value is
-            NaN and its note says so.
+            The score. If the tables lack what the metric needs, such as a numeric column, the value is NaN
+            and the note says why.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricInfo(Entry):
-    """A metric that can be named in `evaluate`.
+    """A metric that `evaluate` knows by its key.
 
     Attributes:
-        group: What it judges.
+        group: What it measures.
         direction: Whether lower or higher is better.
-        best: Its value for a perfect table; None where that depends on the data.
+        best: Its value for a perfect table; None if that depends on the data.
         options: Arguments of the class.
-        needs: What `evaluate` must be given for it.
-        quick: Whether it belongs to those that are computed if none is named.
-        baselines: Whether its value for HALF, HISTOGRAM and SELF is its scale, computed as cheaply as its own.
+        needs: Arguments of `evaluate` that it needs.
+        quick: Whether it is computed by default.
+        baselines: Whether HALF, HISTOGRAM and SELF are computed for it; they cost as much as the value itself.
     """
 
     kind: Kind = "metric"
@@ -81,7 +81,7 @@ class MetricInfo(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class MetricOfClass(MetricInfo):
-    """A metric whose class says itself what is known of it.
+    """A metric described by attributes of its class.
 
     Attributes:
         part: The class.
@@ -91,10 +91,10 @@ class MetricOfClass(MetricInfo):
 
     @classmethod
     def of(cls, entry: Entry, part: type[Any]) -> MetricOfClass:
-        """Return what a class says.
+        """Return the info from a class's attributes.
 
         Raises:
-            ArgumentError: If it says no group or direction, or one that there is not.
+            ArgumentError: If the group or direction is missing or unknown.
         """
         known = {name: getattr(part, name) for name in _SAID if hasattr(part, name)}
         lacking = [name for name in ("group", "direction") if name not in known]

@@ -12,11 +12,11 @@ from syntabula.metrics.score import Part, Score
 
 @dataclass(frozen=True, kw_only=True)
 class KolmogorovSmirnov:
-    """Largest gap between the distribution functions of real and synthetic values, as a mean over columns.
+    """Largest gap between the distribution functions of real and synthetic values, averaged over columns.
 
-    The statistic of the two-sample test (Smirnov 1939), without its p-value, which at many rows calls every
-    difference significant. Missing cells count as larger than all numbers. Between 0 and 1; SDMetrics'
-    KSComplement is 1 minus the value of a column.
+    The statistic of the two-sample test (Smirnov 1939), without its p-value, which makes every difference
+    significant if there are many rows. Missing cells count as larger than all numbers. Between 0 and 1;
+    SDMetrics' KSComplement is 1 minus the value of a column.
     """
 
     @property
@@ -25,7 +25,7 @@ class KolmogorovSmirnov:
         return "ks"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; nothing is drawn."""
+        """Score the synthetic table; the generator is not used."""
         del rng
         gaps: dict[Part, float] = {
             (name,): largest_gap(tables.real.numbers[name], tables.synthetic.numbers[name])
@@ -61,7 +61,7 @@ class PercentileSimilarity:
         return "percentile-similarity"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; nothing is drawn."""
+        """Score the synthetic table; the generator is not used."""
         del rng
         parts: dict[Part, float] = {
             (name,): _similarity(tables.scaled(tables.real, name), tables.scaled(tables.synthetic, name))

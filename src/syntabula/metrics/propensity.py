@@ -13,22 +13,22 @@ from syntabula.metrics.features import main_effects
 from syntabula.metrics.score import Score
 
 _MOST_EFFECTS = 2000
-"""Above this many, a solver that does not square them fits the model."""
+"""With more effects than this, a solver whose cost is not quadratic in them fits the model."""
 
 _RIDGE = 1e8
-"""Inverse strength of a penalty too weak to matter; without any, separable tables have no solution."""
+"""Inverse strength of a negligible penalty; without one, separable tables have no solution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PropensityError:
-    """Mean of (p - c)^2, with p the fitted probability that a row is synthetic and c their share of the rows.
+    """Mean of (p - c)^2, with p the fitted probability that a row is synthetic and c the fraction of synthetic rows.
 
     Snoke, Raab, Nowok, Dibben and Slavkovic, "General and specific utility measures for synthetic data"
     (2018), with the logistic regression on main effects that they call the simplest model. It is 0 if the
-    model cannot tell at all, and c (1 - c) if it always can: 0.25 for tables of one length. Among the facts
-    is its ratio to their expectation for a correct synthesis, (k - 1) (1 - c)^2 c / n with k parameters and
-    n rows. They hold the real table fixed; one that is a random sample like the synthetic one, as in HALF,
-    has a ratio of 1 / (1 - c), that is 2 for tables of one length.
+    model cannot tell the rows apart, and c (1 - c) if it always can: 0.25 for tables of equal length. The
+    facts include its ratio to their expectation for a correct synthesis, (k - 1) (1 - c)^2 c / n with k
+    parameters and n rows. They treat the real table as fixed; if it is a random sample like the synthetic
+    one, as in HALF, the ratio is 1 / (1 - c), which is 2 for tables of equal length.
 
     Attributes:
         max_rows: Rows of each table that are used.
@@ -54,12 +54,12 @@ class PropensityError:
         sparse, linear = require("scipy.sparse", "evaluate"), require("sklearn.linear_model", "evaluate")
         effects = sparse.vstack([main_effects(tables, view) for view in views], format="csr")
         synthetic = np.repeat([0, 1], [view.n_rows for view in views])
-        # An effect that is the same in all rows is no parameter.
+        # An effect that is constant over all rows is not a parameter.
         varies = effects.max(axis=0).toarray() > effects.min(axis=0).toarray()
         effects = effects[:, np.flatnonzero(varies)]
         share = float(synthetic.mean())
         if effects.shape[1]:
-            # Newton's method squares the number of effects.
+            # Newton's method is quadratic in the number of effects.
             solver = "newton-cholesky" if effects.shape[1] <= _MOST_EFFECTS else "lbfgs"
             model = linear.LogisticRegression(C=_RIDGE, solver=solver, max_iter=1000).fit(effects, synthetic)
             p = model.predict_proba(effects)[:, 1]

@@ -1,4 +1,4 @@
-"""Random range and point queries, and scores of how a synthetic table answers them."""
+"""Random range and point queries, and scores of a synthetic table's answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from syntabula.metrics.score import Part, Score
 
 @dataclass(frozen=True)
 class Condition:
-    """What a query asks of one column.
+    """The condition of a query on one column.
 
     Attributes:
         column: Name of the column.
-        low: Least number, or the code of the one category.
-        high: Largest number, itself included; the same code for a category.
+        low: Least number, or the code of the category.
+        high: Largest number, inclusive; the same code for a category.
     """
 
     column: str
@@ -37,14 +37,14 @@ def draw_queries(
 ) -> list[Query]:
     """Draw conjunctions of range conditions on numbers and point conditions on categories.
 
-    The columns of a query are drawn without replacement. A range has two ends drawn evenly between the least
-    and the largest real value; a point is drawn evenly among the values that occur in the real table, of which
-    missing is one (Chen et al., tab_bench; Du and Li, SynMeter, Section 5.2).
+    The columns of a query are drawn without replacement. Both ends of a range are drawn uniformly between the
+    least and the largest real value; a point is drawn uniformly from the values in the real table, including
+    missing (Chen et al., tab_bench; Du and Li, SynMeter, Section 5.2).
 
     Args:
-        tables: Real and synthetic table; only the real one matters.
-        n_queries: How many to draw.
-        n_conditions: Conditions of each, or as many as there are columns if that is less.
+        tables: Real and synthetic table; only the real one is used.
+        n_queries: Number of queries.
+        n_conditions: Conditions of each query, at most the number of columns.
         rng: Source of the queries.
     """
     occurring = {name: np.unique(tables.real.codes[name]) for name in tables.categorical}
@@ -66,7 +66,7 @@ def draw_queries(
 
 
 def answer(view: View, queries: Sequence[Query]) -> Floats:
-    """Return the share of rows that satisfy the first 1, 2, .. conditions of each query [queries, conditions].
+    """Return the fraction of rows that satisfy the first 1, 2, .. conditions of each query [queries, conditions].
 
     A missing number satisfies no range.
     """
@@ -96,15 +96,15 @@ def _range(values: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryError:
-    """Mean of |share of rows in real - share of rows in synthetic| over random range and point queries.
+    """Mean of |fraction of real rows - fraction of synthetic rows| over random range and point queries.
 
     McKenna et al. 2019; Du and Li (SynMeter), Section 5.2; Chen et al. (tab_bench). SynMeter's public code
-    draws the upper end of a range between the lower one and the maximum; here both ends are drawn alike, as
-    the papers say.
+    draws the upper end of a range between the lower one and the maximum; here both ends are drawn from the
+    whole range, as in the papers.
 
     Attributes:
-        way: Number of conditions of a query; all columns where a table has fewer.
-        prefixes: Whether the errors of the first condition, of the first two and so on count as well. The
+        way: Number of conditions of a query; at most the number of columns.
+        prefixes: Whether to average also over the first condition alone, the first two and so on. The
             published figures of tab_bench and MargNet are such means, though their texts name 3-way queries.
         n_queries: Number of queries.
 
@@ -145,11 +145,11 @@ class QueryError:
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySimilarity:
-    """Mean of min / max of the shares of rows that satisfy random queries of one, two and three conditions.
+    """Mean of min / max of the fractions of rows that satisfy random queries with one, two and three conditions.
 
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), Equation 4, with
-    shares in place of counts, which is the same for tables of one length. How their queries are made is not
-    said: here as in `QueryError`. Two empty answers are alike (1).
+    fractions in place of counts, which is the same for tables of equal length. The paper does not say how
+    its queries are drawn: here as in `QueryError`. Two empty answers have similarity 1.
 
     Attributes:
         n_queries: Number of queries of each number of conditions.

@@ -1,4 +1,4 @@
-"""From tables of any kind to one coding of all of them."""
+"""Reads tables of any kind into a common coding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, liste
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime"}
 _LARGEST = 1e150
-"""The squares of larger numbers, which many scores are made of, would be infinite."""
+"""The squares of larger numbers, which many scores need, would be infinite."""
 _CODES = _NUMBERS | {"boolean"}
 
 
@@ -36,39 +36,42 @@ def compare(
     target: str | None = None,
     schema: SchemaSource | None = None,
 ) -> Comparison:
-    """Read tables and bring them to one coding.
+    """Read tables and give them a common coding.
 
     Args:
         real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
-        synthetic: The table to judge; it must have the real table's columns, in any order.
+        synthetic: The table to score; it must have the real table's columns, in any order.
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
-        schema: Says which columns are numeric, categorical or identifiers; read off the real table by the
-            rules of `draft_schema` if not given, and for columns that it does not declare. The cells of text files
-            are read as it says, so that those of all tables are read alike; its bounds and categories play no
-            part otherwise.
+        schema: Says which columns are numeric, categorical or identifiers. For undeclared columns, or without a
+            schema, this is inferred from the real table by the rules of `draft_schema`. Text files are parsed by
+            the schema, so that the cells of all tables are read alike; its bounds and categories are not used
+            otherwise.
 
     Returns:
-        The tables. Identifiers are left out, as their values are made up. A cell of a text file that cannot be
-        read as its column is counts as missing, as it does when the table is learned, with a CoercionWarning.
+        The comparison. Identifiers are left out, as their synthetic values are generated without the data. A
+        cell of a text file that cannot be parsed as its column's type counts as missing, as in a fit, with a
+        CoercionWarning.
 
     Raises:
-        DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as
-            another kind than the real table does; the message names the column and holds no cell's value.
-        SchemaError: If the tables differ in their columns, or do not fit the schema.
-        ArgumentError: If the target is none of the columns.
+        DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as a
+            different kind than the real table; the message names the column and never a cell's value.
+        SchemaError: If the tables have different columns, or do not match the schema.
+        ArgumentError: If the target is not one of the columns.
     """
     declared = None if schema is None else as_schema(schema)
     original = _read("real", real, declared)
     kinds = whole_schema(original, declared)
     others = {"synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
-    # Where no types are stored, a value that one table lacks must not make another type of its column.
+    # For files without stored types, a value in only one table must not change the type of its column.
     tables = {"real": original} | {role: _read(role, table, kinds) for role, table in others.items()}
     _check_columns(tables)
     left_out = tuple(name for name in kinds if isinstance(kinds[name], Identifier))
     columns = tuple(name for name in tables["real"].columns if name not in left_out)
     if not columns:
-        raise SchemaError("no column is left to compare; declare some that are no identifiers in a schema")
+        raise SchemaError(
+            "no column is left to compare; declare some columns in a schema that are not identifiers"
+        )
     if target is not None and target not in columns:
         raise ArgumentError(
             f"target is {target!r}; it must be one of the columns {', '.join(columns)}{near(target, columns)}"
@@ -99,7 +102,7 @@ def compare(
 
 
 def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
-    """Read a table with rows, and say where cells of a text file count as missing though they are not."""
+    """Read a table, refuse one without rows, and warn of cells in a text file that cannot be parsed."""
     of_text = isinstance(source, str | os.PathLike) and file_format(source).container in TEXT_FORMATS
     table = read(source, schema if of_text else None)
     if not table.n_rows:
@@ -112,7 +115,7 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
     if names:
         warn_caller(
             CoercionWarning(
-                f"cells of the {role} table cannot be read as what their column holds and count as missing, in "
+                f"cells of the {role} table cannot be read as their column's type and count as missing, in "
                 f"{', '.join(names)}; correct them, or declare the column as text in a schema"
             )
         )
@@ -120,7 +123,7 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
 
 
 def _check_kinds(role: str, table: RawTable, schema: Schema) -> None:
-    """Refuse a column of which nothing could be compared, as times are no numbers; scores are not private anyway."""
+    """Refuse a column that cannot be compared, such as times declared as numbers; scores are not private anyway."""
     for name, column in schema.columns.items():
         raw = table.columns.get(name)
         if raw is None or raw.missing.all() or (reason := column.objection(raw.physical)) is None:
@@ -146,7 +149,7 @@ def _check_columns(tables: Mapping[str, RawTable]) -> None:
 def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
     kind = column.physical.kind
     if column.missing.all():
-        # A column without any value has no type to speak of.
+        # A column without any value has no meaningful type.
         return np.full(column.missing.size, np.nan)
     if kind not in _NUMBERS | _TIMES:
         raise DataError(
@@ -161,14 +164,14 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
         raise DataError(f"column {name!r} of the {role} table holds infinite numbers; replace or drop them")
     if np.abs(values, where=~column.missing, out=np.zeros(values.size)).max() > _LARGEST:
         raise DataError(
-            f"column {name!r} of the {role} table holds numbers beyond {_LARGEST:g}, of which no score can be computed; "
+            f"column {name!r} of the {role} table holds numbers beyond {_LARGEST:g}, too large to compute scores; "
             "rescale the column, or drop them"
         )
     return values
 
 
 def _coded(name: str, parts: Mapping[str, RawColumn]) -> tuple[dict[str, Codes], tuple[Any, ...]]:
-    """Give every present value of all tables a code, the same in each, and missing cells the last one."""
+    """Give every value a code that is the same in all tables, and missing cells the last code."""
     _check_one_kind(name, parts)
     lists = {role: _labels(column) for role, column in parts.items()}
     known = {label for labels in lists.values() for label in set(labels)} - {None}
@@ -193,7 +196,7 @@ def _family(column: RawColumn) -> str:
 
 
 def _labels(column: RawColumn) -> list[Any]:
-    """Return the cells as Python values, None where missing; a float that is none is missing as well."""
+    """Return the cells as Python values, None where missing; NaN is also missing."""
     values: NDArray[Any] = column.values
     missing = column.missing
     if column.physical.kind == "decimal":

@@ -19,13 +19,13 @@ Match = Literal["nearest", "position"]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordSimilarity:
-    """1 minus the mean distance of each real record to its synthetic counterpart, as a mean over columns.
+    """1 minus the mean distance of each real record to its synthetic counterpart, averaged over columns.
 
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), Equation 1, for
-    records that correspond one to one. Where they do not, the counterpart is the nearest synthetic record, so
-    that the value says how well the real records are covered; it is 1 for a copy, and therefore no sign of
-    privacy. Numbers are scaled to 0 .. 1 over both tables, different categories are 1 apart, and a missing
-    cell is 1 from a present one.
+    records that correspond one to one. If they do not, the counterpart is the nearest synthetic record, so
+    that the value measures how well the real records are covered; it is 1 for a copy, and therefore not
+    evidence of privacy. Numbers are scaled to 0 .. 1 over both tables, different categories are 1 apart, and
+    a missing cell is 1 from any value.
 
     Attributes:
         match: "nearest" (by Euclidean distance), or "position": the record in the same row.

@@ -1,4 +1,4 @@
-"""Which metrics there are: ours, in the order in which they are shown, and those of plug-ins."""
+"""The register of metrics: ours, in the order in which they are shown, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="wasserstein",
         group="fidelity",
-        summary="Least cost of moving real onto synthetic values, in columns and pairs",
+        summary="Least cost of moving real values onto synthetic ones, in columns and pairs",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",
@@ -51,7 +51,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="wasserstein-sinkhorn",
         group="fidelity",
-        summary="As wasserstein, with plans that an entropy term blurs",
+        summary="As wasserstein, with entropy-regularised transport",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter; Cuturi 2013",
@@ -117,7 +117,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="discriminator-similarity",
         group="fidelity",
-        summary="How unsure a classifier is that must tell synthetic from real rows",
+        summary="How uncertain a classifier is in telling synthetic from real rows",
         direction="higher",
         best=None,
         paper="Ganev et al., Discretization",
@@ -193,7 +193,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="efficacy-rmse",
         group="utility",
-        summary="Error, on holdout records, of models of a number trained on the synthetic table",
+        summary="Error, on holdout records, of regression models trained on the synthetic table",
         direction="lower",
         best=None,
         paper="Chen et al., tab_bench",
@@ -206,7 +206,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="affinity",
         group="utility",
-        summary="Part of their score that models lose by learning from the synthetic table (MLA), fixed settings",
+        summary="Fraction of their score that models lose by training on the synthetic table (MLA), fixed settings",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",
@@ -218,7 +218,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="affinity-tuned",
         group="utility",
-        summary="Part of their score that models lose by learning from the synthetic table (MLA), tuned settings",
+        summary="Fraction of their score that models lose by training on the synthetic table (MLA), tuned settings",
         direction="lower",
         best=0.0,
         paper="Du and Li, SynMeter",
@@ -251,23 +251,23 @@ BUILT_IN: tuple[MetricInfo, ...] = (
 
 
 def list_metrics() -> list[MetricInfo]:
-    """Return all metrics, ours first; nothing heavy is imported but what plug-ins import.
+    """Return all metrics, ours first; nothing heavy is imported except what plug-ins import.
 
     Raises:
-        ArgumentError: If a plug-in cannot be loaded, or does not say what is to be known of its metric.
+        ArgumentError: If a plug-in cannot be loaded, or does not describe its metric.
     """
     ours = {info.key for info in BUILT_IN}
-    # The first of a name counts, so that nobody takes the place of one of ours.
+    # The first of a name wins, so that no plug-in can replace one of ours.
     return [*BUILT_IN, *(_plugged(entry) for entry in entries("metric") if entry.key not in ours)]
 
 
 def describe_metric(key: str) -> MetricInfo:
-    """Return what is known of a metric; raises ArgumentError, with near misses, if there is none."""
+    """Return the info of a metric; raises ArgumentError, with similar names, if there is none."""
     return find("metric", key, list_metrics())
 
 
 def _plugged(entry: Entry) -> MetricInfo:
-    """Return what is known of a metric of another package or of this session: its class says it, or a MetricInfo."""
+    """Return the info of a metric from another package or this session, from its class or a MetricInfo."""
     part = load("metric", entry.key)
     if isinstance(part, MetricInfo):
         return part

@@ -1,4 +1,4 @@
-"""What a metric returns: a number that says how to read itself."""
+"""A score, its direction and its baselines."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from syntabula.errors import ArgumentError
 
 Direction = Literal["lower", "higher"]
 Baseline = Literal["HALF", "HISTOGRAM", "SELF"]
-"""Tables of known quality that give a score its scale (Du and Li, SynMeter v2, Section 7.2).
+"""Tables of known quality, to compare a score with (Du and Li, SynMeter v2, Section 7.2).
 
 HALF: one random half of the real table against the other, as good as a fresh sample can be. HISTOGRAM: every
 column resampled on its own, so that all dependence is lost. SELF: the real table itself.
 """
 
 Part = tuple[str, ...]
-"""What one part of a score is about: the columns of a marginal, or the name of an evaluator."""
+"""One part of a score: the columns of a marginal, or the name of an evaluator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One number about synthetic tables, with its direction and its scale.
+    """One number about a synthetic table, with its direction and its baselines.
 
     Attributes:
         metric: Key of the metric, as in `registry.list_metrics`.
-        value: The number; not a number (NaN) where the tables have nothing that it could be computed of.
+        value: The number; NaN if it cannot be computed for these tables.
         direction: Whether lower or higher is better.
         details: The parts whose mean, or other summary, the value is.
-        facts: How it was computed, such as the number of rows that were compared.
-        note: What a reader must know, in one sentence, such as why there is no value.
+        facts: How it was computed, such as the number of rows compared.
+        note: One sentence that a reader must know, such as why there is no value.
         baselines: The same metric for tables of known quality.
 
     Raises:
@@ -68,7 +68,7 @@ class Score:
         needed: str = "no column to compare",
         facts: Mapping[str, int | float | str] | None = None,
     ) -> Score:
-        """Return the plain mean of parts as a score; without parts it has no value and notes what is needed."""
+        """Return the unweighted mean of parts as a score; without parts it has no value, and its note says why."""
         value = float(np.mean([*details.values()])) if details else math.nan
         note = "" if details else needed
         return cls(
@@ -76,16 +76,16 @@ class Score:
         )
 
     def with_baselines(self, baselines: Mapping[Baseline, float]) -> Score:
-        """Return the score with a scale."""
+        """Return the score with baselines."""
         return replace(self, baselines={**self.baselines, **baselines})
 
     def worst(self, n: int = 5) -> list[tuple[Part, float]]:
-        """Return the parts that speak most against the synthetic table, the worst first."""
+        """Return the parts where the synthetic table is worst, the worst first."""
         known = [(part, value) for part, value in self.details.items() if not math.isnan(value)]
         return sorted(known, key=lambda item: item[1], reverse=self.direction == "lower")[:n]
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON-able facts; a number that is none becomes null."""
+        """Return JSON-able facts; NaN becomes null."""
         return {
             "metric": self.metric,
             "value": _or_none(self.value),

@@ -1,4 +1,4 @@
-"""Whether synthetic records lie where real ones do, and the other way round: alpha-precision and beta-recall."""
+"""Whether synthetic records lie where real ones do, and vice versa: alpha-precision and beta-recall."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _LEVELS = np.linspace(0.0, 1.0, 30)
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaPrecision:
-    """How closely the share of synthetic records within the smallest ball of alpha of the real ones follows alpha.
+    """How closely the fraction of synthetic records in the smallest ball with a fraction alpha of the real ones
+    follows alpha.
 
     Alaa, van Breugel, Saveliev and van der Schaar, "How Faithful is your Synthetic Data?" (2022), Section 3:
-    1 minus twice the area between the curve and the diagonal; 1 is best. Both far-off records and records
-    that crowd the middle lower it. Where distances tie, the diagonal is the share of real records in the
-    ball. The ball is around the mean of the real records, with numbers scaled and
-    categories as corners of a simplex (`features.points`), whereas the authors learn an embedding first.
+    1 minus twice the area between the curve and the diagonal; 1 is best. Records that are far away and
+    records that crowd the middle both lower it. If distances tie, the diagonal is the fraction of real
+    records in the ball. The ball is around the mean of the real records, with numbers scaled and categories
+    as corners of a simplex (`features.points`), whereas the authors learn an embedding first.
 
     Attributes:
         max_rows: Rows of each table that are used.
@@ -55,16 +56,16 @@ class AlphaPrecision:
 
 @dataclass(frozen=True, kw_only=True)
 class BetaRecall:
-    """How closely the share of real records that synthetic ones cover follows beta.
+    """How closely the fraction of real records that synthetic ones cover follows beta.
 
     Alaa, van Breugel, Saveliev and van der Schaar, "How Faithful is your Synthetic Data?" (2022), Section 3.
     A real record is covered if a synthetic one is as near as its nearest other real record, and if that
-    synthetic one is among the share beta that is nearest to their centre. 1 minus twice the area between
-    curve and diagonal. A copy of the table has 1, so this is no sign of privacy.
+    synthetic one is among the fraction beta nearest to their centre. The score is 1 minus twice the area
+    between curve and diagonal. A copy of the table has 1, so this is not evidence of privacy.
 
     Attributes:
-        max_rows: Rows of each table that are used. The tables are compared at the same length, as the value
-            rises with the number of synthetic records.
+        max_rows: Rows of each table that are used. The tables are compared at equal length, as the value
+            increases with the number of synthetic records.
 
     Raises:
         ArgumentError: If `max_rows` is below 2.
@@ -123,7 +124,7 @@ def _from(rows: Points, centre: Floats) -> Floats:
 def _follows(curve: Floats, diagonal: Floats) -> float:
     """Return 1 minus the area between a curve and the diagonal, over the area below the diagonal.
 
-    The diagonal is the share of records that the level stands for: the level itself, unless distances tie, as
-    they do in tables of categories.
+    The diagonal is the fraction of records at each level: the level itself, unless distances tie, as in
+    tables of categories.
     """
     return float(1 - np.abs(curve - diagonal).sum() / diagonal.sum())

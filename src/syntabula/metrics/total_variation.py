@@ -15,23 +15,23 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
 
 DENSE_CELLS = 2**22
-"""Marginals with more cells than this are counted by the cells that occur: their histogram would be 32 MB."""
+"""For marginals with more cells than this only occurring cells are counted: a histogram would take 32 MB."""
 
 DENSE_CELLS_PER_ROW = 16
-"""So are those with more cells for each row than this, which a histogram would mostly pass over in vain."""
+"""The same for more cells per row than this, most of which would be empty in a histogram."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TotalVariation:
-    """Half the sum over cells of |p_real - p_synthetic|, as a mean over all marginals of some columns.
+    """Half the sum over cells of |p_real - p_synthetic|, averaged over all marginals with a number of columns.
 
-    For pairs this is the fidelity error of Chen, Li, Gong, McKenna and Wang (tab_bench): numbers count in 100
-    levels, as `Comparison.levels` describes. The paper's formula prints a sum that counts each column with
-    itself as well; the mean over distinct pairs is what its published figures are. A missing cell is a value
+    For pairs this is the fidelity error of Chen, Li, Gong, McKenna and Wang (tab_bench): numbers are rounded
+    to 100 levels, as `Comparison.levels` describes. The paper's formula also includes each column paired
+    with itself; its published figures are the mean over distinct pairs. A missing cell is a value
     of its own. Between 0 and 1.
 
     Attributes:
-        way: Number of columns of a marginal; all columns where a table has fewer.
+        way: Number of columns of a marginal; all columns if a table has fewer.
         levels: Number of levels of a numeric column.
 
     Raises:
@@ -50,7 +50,7 @@ class TotalVariation:
         return f"tvd-{self.way}"
 
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
-        """Score the synthetic table; nothing is drawn."""
+        """Score the synthetic table; the generator is not used."""
         del rng
         coded = {name: tables.levels(name, self.levels) for name in tables.columns}
         sizes = {name: tables.n_levels(name, self.levels) for name in tables.columns}
@@ -64,7 +64,7 @@ def total_variation(columns: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]
     """Return the total variation distance of the joint distributions of some columns of codes.
 
     Args:
-        columns: Codes [rows each] of the one and the other table, for each column.
+        columns: For each column, the codes [rows each] in both tables.
         sizes: Number of codes of each column.
     """
     n_first = columns[0][0].size
@@ -76,7 +76,7 @@ def total_variation(columns: Sequence[tuple[Codes, Codes]], sizes: Sequence[int]
 
 
 def _cells(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
-    """Return the number of each row's cell [rows] and how many cells there may be."""
+    """Return the index of each row's cell [rows] and the number of possible cells."""
     keys, cells = columns[0].astype(np.int64), sizes[0]
     for codes, size in zip(columns[1:], sizes[1:], strict=True):
         if cells > np.iinfo(np.int64).max // size:
@@ -87,6 +87,6 @@ def _cells(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[NDArray[np.i
 
 
 def _renumbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Number the cells that occur, which are no more than the rows."""
+    """Renumber the cells that occur, of which there are at most as many as rows."""
     occurring, places = np.unique(keys, return_inverse=True)
     return places.astype(np.int64), occurring.size

@@ -18,13 +18,13 @@ Solver = Literal["exact", "sinkhorn"]
 Places = NDArray[np.intp]
 
 MOST_PIVOTS = 10_000_000
-"""Pivots after which a transport counts as unsolved; one of 3,000 points takes some ten thousands."""
+"""Pivots after which a transport counts as unsolved; 3,000 points take some tens of thousands."""
 
 _STABLE = 300
-"""Multiples of the weight of an entropy term up to which costs can be exponentiated with room to spare."""
+"""Largest cost, in multiples of the entropy term's weight, that can safely be exponentiated."""
 
 _EQUAL = 1e-12
-"""Shares of rows that differ by less are equal: what is left of them is rounding."""
+"""Fractions of rows that differ by less than this are equal up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Axis:
     """One column of two samples.
 
     Attributes:
-        real: Which value each real cell has, as its place among `size` values [real rows].
-        synthetic: The same of the synthetic cells [synthetic rows].
+        real: Index of each real cell's value among `size` values [real rows].
+        synthetic: The same for the synthetic cells [synthetic rows].
         size: Number of values.
         values: Distinct numbers [size], ascending and within 0 .. 1, NaN (missing) last; None for categories.
     """
@@ -55,7 +55,8 @@ class Axis:
         return cls(real.astype(np.intp), synthetic.astype(np.intp), size)
 
     def costs(self, sources: Places, sinks: Places) -> Floats:
-        """Return the cost of each move [sources, sinks]: |x - y| of numbers, else 0 or 1 if values differ."""
+        """Return the cost of each move [sources, sinks]: |x - y| for numbers, otherwise 1 if values differ
+        and 0 if not."""
         if self.values is None:
             differ: Floats = (sources[:, None] != sinks[None, :]).astype(np.float64)
             return differ
@@ -69,13 +70,13 @@ class Axis:
 
     @property
     def dimensions(self) -> int:
-        """Dimensions in which the values can be laid out so that distances are as good as those of `costs`."""
+        """Dimensions needed to place the values so that distances approximate `costs`."""
         return self.size if self.values is None else 2
 
     def along(self, direction: Floats) -> Floats:
-        """Return where the values [size] fall on a direction [dimensions].
+        """Return the projections of the values [size] on a direction [dimensions].
 
-        Categories are the corners of a simplex. Missing numbers lie beside the line, at 0.87 to 1 from it.
+        Categories are the corners of a simplex. Missing numbers are beside the line, 0.87 to 1 from its points.
         """
         if self.values is None:
             return direction * math.sqrt(0.5)
@@ -89,8 +90,8 @@ def along_axis(axis: Axis) -> float:
     """Return the distance of the samples along one axis, exactly.
 
     For categories it is the total variation distance. For numbers it is the area between the distribution
-    functions; where cells are missing, present ones are moved among themselves as far as both samples have
-    them, and the surplus becomes missing, or present, at a cost of 1.
+    functions; with missing cells, the mass present in both samples is moved at this cost, and the surplus
+    becomes missing, or present, at a cost of 1.
     """
     p, q = (np.bincount(part, minlength=axis.size) / part.size for part in (axis.real, axis.synthetic))
     if axis.values is None:
@@ -106,22 +107,22 @@ def along_axis(axis: Axis) -> float:
 def in_the_plane(
     first: Axis, second: Axis, *, solver: Solver = "exact", regularisation: float = 0.05
 ) -> float:
-    """Return the least cost of turning the real points into the synthetic ones, as the mean per point.
+    """Return the least cost of moving the real points onto the synthetic ones, per point.
 
-    The cost of a move is the sum over both axes. As that is a metric, points that both samples share may stay
-    where they are; only the differences are transported, which is the same optimum of a smaller problem.
+    The cost of a move is the sum over both axes. As that is a metric, points that both samples share can stay
+    in place: transporting only the differences is a smaller problem with the same optimum.
 
     Args:
         first: First column.
         second: Second column, of the same rows.
-        solver: "exact": network simplex. "sinkhorn": a plan blurred by an entropy term (Cuturi 2013), whose
-            cost is never below the exact one, up to the tolerance of the iteration; it takes less time where
-            there are many points and the term is strong.
+        solver: "exact": network simplex. "sinkhorn": entropy-regularised transport (Cuturi 2013), whose cost
+            is never below the exact one, up to the tolerance of the iteration; it is faster with many points
+            and a strong entropy term.
         regularisation: Weight of the entropy term, in units of cost.
 
     Raises:
-        MissingExtraError: If the library of optimal transport is not installed.
-        ResourceError: If the network simplex does not end.
+        MissingExtraError: If the optimal transport library is not installed.
+        ResourceError: If the network simplex does not finish.
     """
     places = (first.real * second.size + second.real, first.synthetic * second.size + second.synthetic)
     points, index = np.unique(np.concatenate(places), return_inverse=True)
@@ -141,7 +142,7 @@ def in_the_plane(
 def sliced(first: Axis, second: Axis, directions: Floats) -> float:
     """Return the mean distance of the points' projections on some directions (Bonneel et al. 2015).
 
-    It is another distance than the exact one, and never above it for numbers.
+    This differs from the exact distance, and is never above it for numbers.
 
     Args:
         first: First column.
@@ -163,14 +164,14 @@ def sliced(first: Axis, second: Axis, directions: Floats) -> float:
 
 
 def _area(values: Floats, weights: Floats) -> float:
-    """Return the area between two distribution functions; weights [values] are their steps' difference."""
+    """Return the area between two distribution functions; weights [values] are the differences of their steps."""
     return float(np.abs(np.cumsum(weights)[:-1]) @ np.diff(values))
 
 
 def _transport(supply: Floats, demand: Floats, costs: Floats, solver: Solver, regularisation: float) -> float:
     library = require("ot", "evaluate")
     if solver == "sinkhorn":
-        # Plain scaling underflows where the largest cost is too many times the weight.
+        # Plain scaling underflows if the largest cost is too many times the weight.
         method = "sinkhorn" if costs.max() < _STABLE * regularisation else "sinkhorn_log"
         return float(library.sinkhorn2(supply, demand, costs, regularisation, method=method, stopThr=1e-6))
     cost, log = library.emd2(supply, demand, costs, numItermax=MOST_PIVOTS, log=True)

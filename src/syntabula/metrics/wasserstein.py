@@ -27,23 +27,24 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, kw_only=True)
 class Wasserstein:
-    """Least cost of moving the real records onto the synthetic ones, in each column and pair of columns.
+    """Least cost of moving the real records onto the synthetic ones, for each column and pair of columns.
 
-    Du and Li, "Systematic Assessment of Tabular Data Synthesis Algorithms" (SynMeter), Section 3.2. Numbers are
-    scaled to 0 .. 1 over both tables and cost their distance, different categories cost 1 (which is what the
-    authors' code computes; the paper says infinity), and the costs of a pair add up. The value is the plain mean
-    of five means: categorical columns, numeric ones, and pairs of two categorical, of a categorical and a
-    numeric, and of two numeric columns. Missing is a value of its own, at a cost of 1 from all others.
+    Du and Li, "Systematic Assessment of Tabular Data Synthesis Algorithms" (SynMeter), Section 3.2. The cost
+    between numbers is their distance after scaling to 0 .. 1 over both tables, that between different categories
+    is 1 (as in the authors' code; the paper says infinity), and the costs of a pair add up. The value is the
+    unweighted mean of five means: categorical columns, numeric ones, and pairs of two categorical, of a
+    categorical and a numeric, and of two numeric columns. Missing is a value of its own, at a cost of 1 from all
+    others.
 
-    Pairs with a numeric column need a transport, which takes time in the square of the rows or more: they are
-    compared in a sample. Everything else uses all rows, whereas the authors' code samples there as well.
+    Pairs with a numeric column need a transport, whose time is at least quadratic in the rows, so they are
+    compared in a sample. Everything else uses all rows, whereas the authors' code samples there too.
 
     Attributes:
-        max_rows: Rows of each table that transports look at. "auto" is 2,000, or 1,000 of tables with more than
-            40 columns, as when the authors tune; for the tables that they print they took 3,000. Small
-            samples differ more by chance: compare values of one size only.
-        max_pairs: Pairs that are transported of each of the two types that need it, drawn at random where there
-            are more; None for all. The facts then have the standard error that this adds.
+        max_rows: Rows of each table in transports. "auto" is 2,000, or 1,000 for tables with more than 40
+            columns, as in the authors' tuning; their printed tables use 3,000. Small samples differ more by
+            chance, so compare only values of the same size.
+        max_pairs: Pairs to transport of each of the two types that need it, drawn at random if there are more;
+            None for all. The facts then include the standard error that this adds.
         solver: How transports are solved: "exact", "sinkhorn" (never below the exact cost) or "sliced" (mean
             over random projections; another, smaller distance).
         regularisation: Weight of the entropy term of "sinkhorn".
@@ -133,7 +134,7 @@ def _axis(sample: Comparison, whole: Comparison, name: str) -> Axis:
 
 
 def _by_type(parts: Mapping[Part, _Item], tables: Comparison) -> dict[str, list[_Item]]:
-    """Return what belongs to the parts of each type that occurs."""
+    """Group the values of parts by the type of the part."""
     groups: dict[str, list[_Item]] = {kind: [] for kind in _TYPES}
     for part, value in parts.items():
         kinds = sorted("categorical" if name in tables.categories else "numeric" for name in part)
@@ -142,7 +143,7 @@ def _by_type(parts: Mapping[Part, _Item], tables: Comparison) -> dict[str, list[
 
 
 def _error_of_choice(values: Mapping[str, list[float]], groups: Mapping[str, list[Part]]) -> float:
-    """Return the standard error of the score that comes from looking at some pairs only."""
+    """Return the standard error of the score from using only some pairs."""
     variance = 0.0
     for kind, pairs in groups.items():
         found = values[kind]

@@ -1,1 +1,1 @@
-"""Distributions that releases sample: fitted to noisy marginals, or seen through a recoding."""
+"""Models: the distributions that a release samples from, fitted to noisy marginals."""

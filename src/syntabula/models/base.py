@@ -1,4 +1,4 @@
-"""What a release needs of a model, and what a model that is fitted to noisy marginals adds to it."""
+"""The interfaces that models implement: `Model`, which a release needs, and `MarginalModel`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BEYOND_ANY_MB = 1e12
 
 
 class Model(Protocol):
-    """A distribution over the rows of a domain: what a release samples, stores and loads.
+    """A distribution over the rows of a domain, which a release samples, stores and loads.
 
     Plug-ins inherit from this class, or from `MarginalModel`, and get the methods that have a body here.
 
     Attributes:
-        kind: Key under which a release file names the model, and `syntabula` finds its class again.
+        kind: Key that names the model's class in a release file.
     """
 
     kind: ClassVar[str]
@@ -45,27 +45,29 @@ class Model(Protocol):
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
 
-        Where the model holds given codes impossible together, it draws as if a part of them were not given and says
-        so by a ConditionWarning.
+        If the model gives a combination of codes probability 0, it ignores some of them and issues a
+        ConditionWarning.
         """
         ...
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the model's records that satisfy conditions, drawn independently of each other.
+        """Return the model restricted to records that satisfy conditions.
 
-        By default rows of the whole model are drawn, and those kept that satisfy the conditions.
+        By default this is rejection sampling: rows of the whole model are drawn, and those that satisfy the
+        conditions kept.
         """
         return by_trying(self, weights)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: JSON-able facts and named arrays. Nothing but post-processed noise."""
+        """Return JSON-able facts and named arrays for a file, all of them post-processed noisy answers."""
         ...
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
-        """Return the most bytes of each array that `state` may return with these facts; others are refused unread.
+        """Return the most bytes of each array that `state` may return with these facts; other arrays are refused
+        unread.
 
-        By default None, which says nothing: a file's arrays are then bounded in all, and not one by one.
+        The default None sets no limit for each array: only the total size of a file's arrays is then bounded.
 
         Raises:
             ReleaseFileError: If the facts are malformed.
@@ -83,12 +85,11 @@ class MarginalModel(Model, Protocol):
     """A model that is fitted to noisy marginals, and answers marginals.
 
     A model is made with its options alone; `over` binds it to a domain. It is a frozen dataclass: its public fields are
-    its options, which it checks when it is made, and fields whose names begin with an underscore are its state. `over`
-    and `fit` return another object, by `dataclasses.replace`.
+    its options, validated on construction, and fields whose names begin with an underscore are its state. `over` and
+    `fit` return a new object, by `dataclasses.replace`.
 
     Attributes:
-        why_not_adaptive: Why a selector that measures again and again cannot be combined with this model; empty if
-            it can.
+        why_not_adaptive: Why an adaptive selector cannot be combined with this model; empty if it can.
     """
 
     why_not_adaptive: ClassVar[str] = ""
@@ -101,7 +102,7 @@ class MarginalModel(Model, Protocol):
         """Return the same model, able to fit marginals that involve linear thresholds of ordered columns.
 
         Raises:
-            ArgumentError: If this kind of model cannot.
+            ArgumentError: If this kind of model cannot fit thresholds.
         """
         del thresholds
         raise _no_thresholds(self.kind)
@@ -110,13 +111,13 @@ class MarginalModel(Model, Protocol):
         """Return how many records are expected to pass each threshold, by the codes of its other column.
 
         Args:
-            thresholds: Over columns of the domain; the model need not have been given them.
+            thresholds: Thresholds over columns of the domain; the model need not have been fitted with them.
 
         Returns:
             [thresholds, codes of the widest other column], 0 beyond the codes of a narrower one.
 
         Raises:
-            ArgumentError: If this kind of model cannot say.
+            ArgumentError: If this kind of model cannot answer thresholds.
         """
         del thresholds
         raise _no_thresholds(self.kind)
@@ -126,13 +127,13 @@ class MarginalModel(Model, Protocol):
         ...
 
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> Sequence[float]:
-        """Return `memory_mb([*cliques, candidate])` for each candidate; models may find them faster together."""
+        """Return `memory_mb([*cliques, candidate])` for each candidate; models may compute them faster together."""
         return [self.memory_mb([*cliques, candidate]) for candidate in candidates]
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
-        """Say what a planned fit may take, from the domain and a guessed number of records.
+        """Return the cost of a planned fit, from the domain and a guessed number of records.
 
-        By default as much as a graphical model of the size that `memory_mb` says.
+        The default is the cost of a graphical model of size `memory_mb`.
         """
         del n_records
         if not fit.cliques or fit.kept_small:
@@ -144,7 +145,7 @@ class MarginalModel(Model, Protocol):
         return replace(fit, cells=int(memory_mb * 2**20 / 8)).cost
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
-        """Return a model fitted to all given measurements, started from this one's state."""
+        """Return a model fitted to all given measurements, starting from this one's state."""
         ...
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
@@ -154,19 +155,19 @@ class MarginalModel(Model, Protocol):
 
 def _no_thresholds(kind: str) -> ArgumentError:
     return ArgumentError(
-        f"a model of kind {kind!r} cannot hold thresholds; take relaxed_projection, or n_thresholds=0"
+        f"a model of kind {kind!r} cannot hold thresholds; use the model relaxed_projection, or n_thresholds=0"
     )
 
 
 def bound(domain: Domain | None) -> Domain:
-    """Return the domain that a model is bound to; raises ArgumentError if it is bound to none."""
+    """Return the domain that a model is bound to; raises ArgumentError if it is not bound to one."""
     if domain is None:
         raise ArgumentError("this model is not bound to a domain; call over(domain) first")
     return domain
 
 
 def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
-    """Refuse rows that no model over a domain can draw.
+    """Check the arguments of `sample`.
 
     Raises:
         ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
@@ -179,7 +180,7 @@ def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
     if given is None:
         return
     if given.n_rows != n:
-        raise ArgumentError("n must be the number of given rows")
+        raise ArgumentError("n must equal the number of given rows")
     for column, size in zip(given.domain.columns, given.domain.sizes, strict=True):
         if domain.size(column) != size:
-            raise SchemaError(f"given column {column!r} has another number of codes than the model's")
+            raise SchemaError(f"given column {column!r} does not have the model's number of codes")

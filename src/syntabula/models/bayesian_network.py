@@ -1,4 +1,4 @@
-"""A Bayesian network: each column drawn from its distribution given a few columns before it."""
+"""A Bayesian network: each column depends on a few earlier columns."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ _SECONDS_PER_CELL = 5e-8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BayesianNetwork(MarginalModel):
-    """A product of one conditional distribution per column, read off the marginals without any optimisation.
+    """A product of one conditional distribution per column, computed from the marginals without optimisation.
 
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian
     Networks", ACM TODS 42(4), section 3. The network's structure follows from which marginals were measured
-    (see `structure.families`): measurements that fit no family only sharpen those that they overlap. A fit
-    takes milliseconds. The number of records is the measurements' best estimate, at least 1.
+    (see `network_structure.families`): measurements that are no family only improve the families they
+    overlap. A fit takes milliseconds. The number of records is the measurements' best estimate, at least 1.
 
-    Departures from the paper: the joint counts of a family are made non-negative by moving them to the nearest
-    counts with the right sum, not by cutting off; where the parents' values have no mass, the child follows its
+    Departures from the paper: the joint counts of a family are made non-negative by projection onto the nearest
+    counts with the same sum, not by clipping; where the parents' values have no mass, the child follows its
     own distribution.
 
-    Marginals are exact where a junction tree over the columns asked for and their ancestors fits into
-    `max_memory_mb`. Otherwise they are counted on `estimate_rows` rows that a low-discrepancy sequence makes,
-    without randomness: off by a few parts in the square root of that number, relative to the total.
+    Marginals are exact if a junction tree over the requested columns and their ancestors fits into
+    `max_memory_mb`. Otherwise they are counted on `estimate_rows` rows of a deterministic low-discrepancy
+    sequence, with an error relative to the total of a few times 1 / the square root of that number.
 
     Attributes:
-        max_memory_mb: No junction tree and no marginal may be larger.
-        estimate_rows: Rows that marginals are counted on where they are not exact.
+        max_memory_mb: Largest junction tree or marginal.
+        estimate_rows: Number of rows on which marginals are counted if they are not exact.
     """
 
     kind: ClassVar[str] = "bayesian_network"
     why_not_adaptive: ClassVar[str] = (
-        "a network has one set of parents for each column, so it cannot learn whatever marginal is found wrong next, and "
-        "the same one would be chosen again. Take spanning_tree, privbayes, all_pairs or given, which choose "
+        "a network has one set of parents for each column, so it cannot learn any marginal that is found wrong next, and "
+        "the same one would be chosen again. Use spanning_tree, privbayes, all_pairs or given, which choose "
         "beforehand, or another model"
     )
 
@@ -81,7 +81,7 @@ class BayesianNetwork(MarginalModel):
 
     @property
     def families(self) -> tuple[Clique, ...]:
-        """Per column its parents and itself last, in an order in which parents come before their children."""
+        """For each column its parents, then the column itself, in an order with parents before their children."""
         return tuple(self._conditionals)
 
     def over(self, domain: Domain) -> Self:
@@ -100,7 +100,7 @@ class BayesianNetwork(MarginalModel):
         return table_mb(sum(cells.values()))
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
-        """Say what a fit takes: a pass over the marginals, and work space of their size."""
+        """Return the cost of a fit: a pass over the marginals, and work space of their size."""
         if not fit.cliques:
             return fit.cost
         cells, usual = (sum(map(self.domain.cells, c)) for c in (fit.cliques, fit.usual or fit.cliques))
@@ -130,7 +130,7 @@ class BayesianNetwork(MarginalModel):
         """Return expected counts of each clique: one axis per column, in the clique's order."""
         wanted = [tuple(c) for c in cliques]
         for clique in wanted:
-            self.domain.canonical(clique)  # names columns that do not exist
+            self.domain.canonical(clique)  # raises for columns that do not exist
             _check_cells(self.domain, clique, self.max_memory_mb)
         if self._fits:
             tables = marginal_probabilities(self._tree, self._tables, wanted, self.max_memory_mb)
@@ -156,7 +156,8 @@ class BayesianNetwork(MarginalModel):
         return sample_given(self._tree, self._tables, given, rng)
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the distribution times weights of codes: exactly, or by trying where no junction tree fits."""
+        """Return the distribution times weights of codes: exactly, or by rejection sampling if no junction tree
+        fits."""
         if not self._fits:
             return by_trying(self, weights)
         probability, tables = weigh(self._tree, self._tables, weights)
@@ -175,7 +176,7 @@ class BayesianNetwork(MarginalModel):
         return _tree_tables(self._tree, self._conditionals)
 
     def _marginal(self, clique: Clique) -> FloatArray:
-        """Return the probabilities of a clique from its ancestors alone: children that nobody asks for sum to 1."""
+        """Return the probabilities of a clique from its ancestors alone: all other columns sum out to 1."""
         needed = set(clique)
         kept: dict[Clique, FloatArray] = {}
         for family in reversed(self.families):
@@ -192,7 +193,7 @@ class BayesianNetwork(MarginalModel):
 
     @cached_property
     def _rows(self) -> dict[str, NDArray[np.intp]]:
-        """Rows of the network by inverse distribution functions of the sequence frac((i + 1/2) sqrt(prime))."""
+        """Rows of the network, by inverse transform of the sequence frac((i + 1/2) sqrt(prime))."""
         rows: dict[str, NDArray[np.intp]] = {}
         order = np.arange(self.estimate_rows) + 0.5
         for (family, table), prime in zip(self._conditionals.items(), _primes(len(self.domain)), strict=True):
@@ -204,20 +205,21 @@ class BayesianNetwork(MarginalModel):
                 if parents
                 else np.zeros(self.estimate_rows, dtype=np.intp)
             )
-            # One sorted array for all groups: the g-th distribution function lies in g .. g + 1.
+            # One sorted array for all groups: the g-th distribution function takes values in g .. g + 1.
             ends = cumulative[:, :-1] / cumulative[:, -1:] + np.arange(cumulative.shape[0])[:, None]
             position = np.searchsorted(ends.ravel(), group + uniform, side="right")
             rows[family[-1]] = np.clip(position - group * ends.shape[1], 0, ends.shape[1])
         return rows
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: options, domain and families as facts, conditionals as arrays."""
+        """Return options, domain and families as facts and conditionals as arrays, for a file."""
         facts = {**stored_facts(self), "families": [list(f) for f in self.families]}
         return facts, {f"conditional/{i}": t for i, t in enumerate(self._conditionals.values())}
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
-        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        """Return the most bytes of each array for these stored facts; raises ReleaseFileError if they are
+        malformed."""
         with whole_model():
             domain, _, _ = read_facts(cls, facts)
             return {f"conditional/{i}": 8 * domain.cells(f) for i, f in enumerate(facts["families"])}
@@ -237,7 +239,7 @@ class BayesianNetwork(MarginalModel):
 
 
 def _conditional(joint: FloatArray) -> FloatArray:
-    """Return the distribution of the last column given the others; without their mass, its own."""
+    """Return the distribution of the last column given the others, or its own where these have no mass."""
     mass = joint.sum(axis=-1, keepdims=True)
     own = joint.reshape(-1, joint.shape[-1]).sum(axis=0)
     weight = np.where(mass > 0, joint, own)
@@ -259,18 +261,19 @@ def _check_cells(domain: Domain, clique: Clique, max_memory_mb: float) -> None:
     memory_mb = table_mb(domain.cells(clique))
     if memory_mb > max_memory_mb:
         raise ResourceError(
-            f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+            f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; request fewer columns at "
             "once, or raise max_memory_mb"
         )
 
 
 def _is_network(domain: Domain, conditionals: Mapping[Clique, FloatArray]) -> bool:
-    """Whether each column is the child of one family, after its parents, with a distribution for each value of them."""
+    """Return whether each column is the child of one family, after its parents, with a distribution for each value of
+    them."""
     placed: set[str] = set()
     for family, table in conditionals.items():
         if not family or family[-1] in placed or not placed.issuperset(family[:-1]):
             return False
-        domain.canonical(family)  # refuses repeats
+        domain.canonical(family)  # raises for repeated columns
         if table.shape != domain.shape(family) or not np.isfinite(table).all() or (table < 0).any():
             return False
         if not np.allclose(table.sum(axis=-1), 1.0):

@@ -1,9 +1,9 @@
-"""Marginals of a product of tables, by elimination of one column at a time and its reverse, as fits need them.
+"""Marginals of a product of tables, by variable elimination and a backward pass; used in fits.
 
-The tree's cliques are never built. Summing out column v multiplies all tables that hold v; these are split in
-two groups, each group is multiplied out over its own columns alone, and the sum over v of the product of the
-two groups is a matrix product. The marginals of all tables are the derivatives of the logarithm of the last
-sum by the logarithms of the tables, found by walking the same steps backwards.
+The tree's cliques are never built. Summing out column v multiplies all tables that contain v. They are split
+into two groups, each group is multiplied over its own columns alone, and the sum over v of the product of the
+two groups is a matrix product. The marginals of all tables are the derivatives of the log of the final sum
+with respect to the log of each table, computed by the same steps in reverse.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Group:
-    """Tables that are multiplied out together.
+    """Tables that are multiplied together.
 
     Attributes:
-        tables: Positions among the members of the step, small tables first.
+        tables: Positions among the step's members, small tables first.
         layouts: For each table: its columns, in the order of the group.
-        views: For each table: the order of its axes, and the shape in which it broadcasts over the group.
-        sums: For each table: which later one its marginal is summed from (the joint of the group if there are as
-            many), the axes that are summed, and the order after it.
+        views: For each table: the order of its axes, and the shape that broadcasts over the group.
+        sums: For each table: the position of the later table that its marginal is summed from (the number of
+            tables stands for the group's joint), the axes to sum, and the axis order afterwards.
         shape: Shape of the product, one axis per column.
-        flat: Shape of the product with columns joined: [shared, the column that is summed out, own].
+        flat: Shape of the product with columns merged: [shared, the column to sum out, own].
     """
 
     tables: tuple[int, ...]
@@ -43,7 +43,7 @@ class Group:
     flat: tuple[int, int, int]
 
     def multiply(self, tables: Sequence[FloatArray]) -> FloatArray:
-        """Return the product, flat."""
+        """Return the product in the shape `flat`."""
         product: FloatArray | None = None
         for position, (order, shape) in zip(self.tables, self.views, strict=True):
             view = tables[position].transpose(order).reshape(shape)
@@ -70,12 +70,12 @@ class SumOut:
     """The elimination of one column.
 
     Attributes:
-        members: Numbers of the tables that hold the column.
+        members: Numbers of the tables that contain the column.
         first: One group of them.
-        second: The others; None if one group holds all columns anyway.
+        second: The others; None if one group contains all columns anyway.
         split: Shape of the sum with one axis per column, in the order of the groups.
-        order: Takes the axes of the sum from the order of the groups to the order that the next step wants.
-        back: The opposite.
+        order: Permutes the axes of the sum from the order of the groups to the order that the next step needs.
+        back: The inverse permutation.
         size: Number of codes of the column, for a column without any table.
     """
 
@@ -88,7 +88,7 @@ class SumOut:
     size: int
 
     def multiply(self, tables: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
-        """Return the product of each group, flat."""
+        """Return the product of each group in its shape `flat`."""
         if self.first is None:
             return np.ones((1, self.size, 1), np.float32), None  # counts codes, exactly
         return self.first.multiply(tables), self.second.multiply(tables) if self.second else None
@@ -98,7 +98,7 @@ class SumOut:
         return one.sum(axis=1)[:, :, None] if other is None else one.transpose(0, 2, 1) @ other
 
     def arrange(self, total: FloatArray) -> FloatArray:
-        """Return the sum with one axis per column, as the next step wants it."""
+        """Return the sum with one axis per column, as the next step needs it."""
         return np.ascontiguousarray(total.reshape(self.split).transpose(self.order))
 
     def arrange_back(self, table: FloatArray) -> FloatArray:
@@ -137,11 +137,11 @@ def planned_step(
 
     Args:
         sizes: Number of codes of all columns.
-        column: What is summed out.
-        target: The columns of the message, in the order that the next step wants.
-        members: Numbers and columns of the tables that hold the column.
-        n_factors: Tables below this number come with their columns in the given order; the others, messages, as
-            `Group.layouts` says.
+        column: The column to sum out.
+        target: The columns of the message, in the order that the next step needs.
+        members: Numbers and columns of the tables that contain the column.
+        n_factors: Tables below this number have their columns in the given order; the others are messages,
+            ordered as in `Group.layouts`.
     """
     others = [sum(1 << i for i in axes if i != column) for _, axes in members]
     if not members:
@@ -178,7 +178,7 @@ def _group(
         number, axes = members[position]
         axes = axes if number < n_factors else layout
         views.append((tuple(map(axes.index, layout)), tuple(sizes[i] if i in axes else 1 for i in columns)))
-        # A marginal is summed from the smallest table that holds it; the joint holds all.
+        # A marginal is summed from the smallest table that contains it; the joint contains all.
         held = [*layouts, columns]
         source = next(m for m in range(n + 1, len(held)) if set(layout) <= set(held[m]))
         summed = tuple(m for m, i in enumerate(held[source]) if i not in layout)
@@ -195,11 +195,11 @@ def _cells(sizes: Axes, axes: Axes) -> int:
 _LEAST_MAXIMUM = {8: 1e-200, 4: 1e-25}
 _LEAST_CELL = {8: 1e-280, 4: 1e-34}
 _MOST_LOST = {8: 1e-6, 4: 1e-4}
-"""By bytes of a number."""
+"""Keyed by the bytes of a number."""
 
 
 class ImpossibleError(ArithmeticError):
-    """Floating point cannot tell the product from zero, in all cells or too many."""
+    """The product underflows to zero in all cells or too many."""
 
 
 class FactorGraph:
@@ -208,7 +208,7 @@ class FactorGraph:
     Args:
         sizes: Number of codes of each column.
         factors: The columns of each table, as positions in ascending order.
-        order: In which the columns are summed out, as `eliminate` returns it for these tables.
+        order: Elimination order, as `eliminate` returns it for these tables.
     """
 
     def __init__(self, sizes: Sequence[int], factors: Sequence[Axes], order: Order) -> None:
@@ -220,10 +220,10 @@ class FactorGraph:
             members[min(rank[i] for i in axes)].append((number, axes))
         for place, (column, clique) in enumerate(order):
             around = tuple(bits(clique & ~(1 << column)))
-            # Tables are numbered: the factors first, then the message that each step sends on.
+            # Tables are numbered: the factors first, then the message of each step.
             if around:
                 members[min(rank[i] for i in around)].append((self._n_factors + place, around))
-        # A message has its axes in the order in which the step that takes it multiplies: that step is made first.
+        # A message has its axes in the order that the receiving step needs, so that step is planned first.
         layouts: dict[int, Axes] = {}
         steps: list[SumOut] = []
         for place, (column, _) in reversed(list(enumerate(order))):
@@ -241,8 +241,8 @@ class FactorGraph:
         """Return the marginal probabilities of each factor's columns under the normalised product.
 
         Args:
-            factors: One table per factor, not negative, of the shape of its columns; best with maximum 1. All in
-                double precision or all in single, and so are the results.
+            factors: One non-negative table per factor, with the shape of its columns; best with maximum 1. All
+                in double or all in single precision, like the results.
 
         Raises:
             ImpossibleError: If the product is zero everywhere, or tables are too extreme for floating point.
@@ -258,7 +258,7 @@ class FactorGraph:
                 raise ImpossibleError
             groups.append(group)
             sums.append(total)
-            # A message may be scaled at will: only its shape matters for probabilities.
+            # A message may be rescaled: constant factors do not change probabilities.
             tables[self._n_factors + place] = step.arrange(total * total.dtype.type(1.0 / highest))
         found: list[FloatArray | None] = [None] * len(tables)
         for place in reversed(range(len(self._steps))):
@@ -269,14 +269,14 @@ class FactorGraph:
             for number, marginal in zip(step.members, step.spread(*groups[place], ratio), strict=True):
                 found[number] = marginal
         marginals = [_present(m) for m in found[: self._n_factors]]
-        # Where tables differ by more than floating point can hold, part of the whole is lost on the way.
+        # If tables differ by more than floating point can represent, some probability mass is lost.
         if any(abs(float(m.sum()) - 1.0) > _MOST_LOST[m.itemsize] for m in marginals if m.ndim == 1):
             raise ImpossibleError
         return marginals
 
 
 def _ratio(above: FloatArray, total: FloatArray) -> FloatArray:
-    """Divide, with zero where the sum is as good as zero: no quotient may overflow."""
+    """Divide, with zero where the sum is practically zero, so that no quotient overflows."""
     above = above.reshape(total.shape)
     least = _LEAST_CELL[total.itemsize]
     if total.min() > least:

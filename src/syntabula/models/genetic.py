@@ -1,4 +1,4 @@
-"""A genetic algorithm: a table whose cells change at random, where that brings it nearer to noisy marginals."""
+"""A genetic algorithm: random changes to a table are kept if they bring it nearer to noisy marginals."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from syntabula.models.hard_rows import HardRows, Records, draw_codes
 _TRIES_PER_ROW = 100
 _SECONDS_PER_ROW_AND_MARGINAL = 1.5e-6  # at the usual tolerance, on one core
 _MUCH_NOISE = 0.2
-"""Part of the records of a marginal that noise may move before a fit stops at it."""
+"""Fraction of a marginal's records that noise may move before a fit stops at the noise."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Genetic(HardRows):
-    """Random records whose cells mutate and cross over; what lowers the error of the marginals stays.
+    """Random records whose cells mutate and cross over; changes that lower the error of the marginals are kept.
 
     Liu, Tang, Vietri, Wu (2023), "Generating Private Synthetic Data with Genetic Algorithms" (Private-GSD).
-    A generation tries new codes in one column, of which columns with many codes get more: for some rows a
-    random code (mutation), for others the code of another row (crossover). The error is the sum of squared
-    differences to the measured counts, by inverse variance; of a candidate only what it changes is computed.
+    A generation tries new codes in one column, where columns with many codes are tried more often: for some
+    rows a random code (mutation), for others the code of another row (crossover). The error is the sum
+    of squared differences to the measured counts, weighted by inverse variance; for a candidate only its
+    change is computed.
 
-    Going on beyond the error that noise explains fits noise too, yet mends what records that start from
-    independent columns have not reached by then. It gains where noise moves less than a fifth of the records
-    of a measured marginal, and loses above; which of the two a fit does follows from what was measured.
+    Continuing beyond the error that noise explains also fits noise, but corrects what records that start
+    from independent columns have not reached by then. This helps if noise moves less than a fifth of the
+    records of a measured marginal, and hurts above; by default the measurements decide.
 
-    Departures from the paper: a generation tries each candidate alone but keeps the best of them together,
-    as many as lower the error together, where the paper keeps the single best one: the same moves in far fewer
-    generations. So they are fewer, each with ten times the candidates of tab_bench's table 5, all of one column.
-    There is one table, not an elite of several: crossover takes codes from it, as in the public code. The first
-    records have each column's noisy counts, which is nearer than even codes; later fits start from the
-    records of the one before. tab_bench's code evolves 10,000 records until they gain less than 1e-4,
-    whatever the noise, which is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
+    Departures from the paper: a generation tries each candidate alone but keeps the best of them together, as
+    many as jointly lower the error, where the paper keeps the single best one: the same moves take far fewer
+    generations. So there are fewer generations, each with ten times the candidates of tab_bench's table 5,
+    all in one column. There is one table, not an elite of several: crossover takes codes from it, as in the
+    public code. The initial records follow each column's noisy counts, which is nearer than uniform codes;
+    later fits start from the previous records. tab_bench's code evolves 10,000 records until they gain less
+    than 1e-4, whatever the noise, which is `max_rows=10_000, stop_at_noise=False, tolerance=1e-4`.
 
     Attributes:
-        mutations: Candidates of each generation with a random code.
-        crossovers: Candidates of each generation with another row's code.
-        generations: At most so many in one fit.
-        tolerance: A fit also stops when 100 candidates for every row lower the error by less than this part.
-        stop_at_noise: Whether a fit stops at the error that noise explains; False goes on to the tolerance, None
-            stops only where noise moves a fifth of the records of a measured marginal or more on average.
+        mutations: Candidates per generation with a random code.
+        crossovers: Candidates per generation with another row's code.
+        generations: Most generations in one fit.
+        tolerance: A fit also stops when 100 candidates per row lower the error by less than this fraction.
+        stop_at_noise: Whether a fit stops at the error that noise explains; False continues to the tolerance,
+            None stops only if noise moves on average at least a fifth of the records of a measured marginal.
     """
 
     kind: ClassVar[str] = "genetic"
@@ -76,7 +77,7 @@ class Genetic(HardRows):
         )
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
-        """Return a model evolved towards all given measurements, from this one's records or random ones.
+        """Return a model evolved towards all given measurements, starting from this one's records or random ones.
 
         Args:
             measurements: At least one; a clique may be measured more than once.
@@ -108,7 +109,7 @@ class Genetic(HardRows):
     def _start(
         self, n: int, measurements: Sequence[Measurement], total: float, rng: np.random.Generator
     ) -> Records:
-        """Return n records to start from: this model's, again and again if more are needed, or random ones."""
+        """Return n records to start from: this model's, repeated if more are needed, or random ones."""
         if self._rows is not None:
             held = len(self._rows)
             return self._rows[rng.permutation(held)[np.arange(n) % held]]
@@ -134,7 +135,7 @@ class Genetic(HardRows):
         return sum(moved) >= _MUCH_NOISE * len(moved)
 
     def _evolve(self, evolution: Evolution, enough: float, rng: np.random.Generator) -> None:
-        """Let generations pass until the error is small enough, or hardly falls any more."""
+        """Run generations until the error is small enough or hardly falls."""
         if evolution.is_settled:
             return
         patience = math.ceil(
@@ -152,7 +153,7 @@ class Genetic(HardRows):
 
 
 def _estimated_column(column: str, measurements: Sequence[Measurement]) -> FloatArray:
-    """Return the counts of a column with the least variance, from all marginals that have it."""
+    """Return the minimum-variance estimate of a column's counts from all marginals that contain it."""
     estimates, precisions = [], []
     for m in measurements:
         if column in m.clique:
@@ -169,12 +170,12 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class WantedCounts:
-    """One marginal that the rows should have.
+    """One marginal that the rows should match.
 
     Attributes:
         columns: Positions of its columns in the rows.
-        counts: Wanted number of rows of each cell, one axis per column; noise may have made some negative.
-        weight: Of its squared error in the whole.
+        counts: Target number of rows in each cell, one axis per column; noise may make some negative.
+        weight: Weight of its squared error in the total.
     """
 
     columns: tuple[int, ...]
@@ -184,13 +185,13 @@ class WantedCounts:
 
 @dataclass(frozen=True, eq=False)
 class _Locus:
-    """Where the cells of all marginals that have a column lie in the joint vector of errors.
+    """Positions, in the joint vector of errors, of the cells of all marginals that contain a column.
 
     Attributes:
         offset: First cell of each marginal [marginals].
-        step: Cells from one code of the column to the next [marginals].
+        step: Distance from one code of the column to the next [marginals].
         partner: Positions of the other columns [others, marginals]; 0 where a marginal has fewer.
-        stride: Cells from one code of these to the next [others, marginals]; 0 likewise.
+        stride: Distance from one code of these to the next [others, marginals]; 0 likewise.
         weight: Weight of each marginal [marginals].
     """
 
@@ -210,13 +211,13 @@ class _Locus:
 
 @dataclass(eq=False)
 class Evolution:
-    """A table with its errors, kept up to date as cells change.
+    """A table with its errors, which are updated as cells change.
 
     Attributes:
         rows: Codes [rows, columns]; changed in place.
         sizes: Number of codes of each column.
         goals: The marginals.
-        fitness: Weighted sum of squared errors; it never rises.
+        fitness: Weighted sum of squared errors; it never increases.
     """
 
     rows: Records
@@ -229,25 +230,25 @@ class Evolution:
         self._errors = np.concatenate([self._error_of(g).ravel() for g in self.goals])
         self._loci = [self._locus(column, starts) for column in range(len(self.sizes))]
         self.fitness = self.recomputed_fitness()
-        # Columns that have a choice and a goal, a column of many codes more often.
+        # Columns with more than one code and a goal, weighted towards those with many codes.
         held = np.array([locus.offset.size > 0 for locus in self._loci])
         self._chances = np.log2(self.sizes) * held
         self._most_kept = np.ones(len(self.sizes), dtype=np.intp)
 
     def recomputed_fitness(self) -> float:
-        """Return the weighted sum of squared errors of the rows as they are, from scratch."""
+        """Return the weighted sum of squared errors of the current rows, computed from scratch."""
         return float(sum(g.weight * np.square(self._error_of(g)).sum() for g in self.goals))
 
     @property
     def is_settled(self) -> bool:
-        """Whether no column has both a goal and a choice."""
+        """Whether no column has both a goal and more than one code."""
         return not self._chances.any()
 
     def generation(self, mutations: int, crossovers: int, rng: np.random.Generator) -> None:
         """Try new codes in one column, and keep the best of them together if that lowers the fitness.
 
         Args:
-            mutations: Number of rows whose code is drawn evenly.
+            mutations: Number of rows whose code is drawn uniformly.
             crossovers: Number of rows whose code is that of another row.
             rng: Source of randomness.
         """
@@ -272,7 +273,8 @@ class Evolution:
         # (e - 1)^2 - e^2 in the cell that a row leaves, (e + 1)^2 - e^2 in the one that it enters.
         change = 2 * ((self._errors.take(gained) - self._errors.take(lost) + 1) @ locus.weight)
         best = np.argsort(change, kind="stable")[: int((change < 0).sum())]
-        # Candidates lower the error alone; together they may overshoot. Twice as many as last time are tried.
+        # Each candidate lowers the error alone, but together they may overshoot. Start with twice as many as
+        # last time.
         kept = min(int(self._most_kept[column]), best.size)
         while kept and not self._applied(lost[best[:kept]], gained[best[:kept]], locus.weight):
             kept //= 2
@@ -284,7 +286,7 @@ class Evolution:
         before = self._errors[gained] - self._errors[lost]
         np.add.at(self._errors, lost, -1.0)
         np.add.at(self._errors, gained, 1.0)
-        # With d rows more in a cell of error e: (e + d)^2 - e^2 = d (e + (e + d)), summed here row by row.
+        # With d more rows in a cell of error e: (e + d)^2 - e^2 = d (e + (e + d)), summed here row by row.
         change = float(((before + self._errors[gained] - self._errors[lost]) @ weight).sum())
         if change < 0:
             self.fitness += change

@@ -1,4 +1,5 @@
-"""Goals in groups: pairs in blocks, marginals that share columns, and single cells, each answered by few products."""
+"""Groups goals into blocks of pairs, marginals that share columns, and single cells, so that few products answer
+them."""
 
 from __future__ import annotations
 
@@ -21,22 +22,22 @@ if TYPE_CHECKING:
 
 
 MOST_CELLS = 256
-"""More cells than that are answered sooner by products of matrices, with all cells beside them."""
+"""With more cells than this, matrix products over whole marginals are faster."""
 _FEW = 1 / 4
-"""Marginals of which at most this part was measured are taken cell by cell."""
+"""Marginals with at most this fraction of their cells measured are answered cell by cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellGoals:
-    """Some cells of marginals of the same number of columns, answered one by one.
+    """Some cells of marginals with the same number of columns, answered one by one.
 
     Attributes:
-        codes: Where the codes of each cell lie in a row [columns of a marginal, cells].
-        wanted: Probability to reach [cells].
-        precision: One over the standard deviation of each.
-        weight: What a squared difference counts.
-        explained: Sum of squared standardised differences that noise explains, of each marginal.
-        goal_of: Number of the marginal of each cell.
+        codes: Positions of each cell's codes in a row [columns of a marginal, cells].
+        wanted: Target probability [cells].
+        precision: 1 / the standard deviation of each.
+        weight: Weight of a squared difference.
+        explained: Sum of squared standardised differences that noise explains, for each marginal.
+        goal_of: Index of each cell's marginal.
     """
 
     codes: Tensor
@@ -66,12 +67,12 @@ class CellGoals:
             gradient.T.index_add_(0, codes, by_own.expand(len(codes), len(table)).to(gradient.dtype))
 
     def _chances(self, table: Tensor) -> list[Any]:
-        """Return how likely each row has each column's code of the cells [cells, rows]."""
+        """Return the probability of each column's code of the cells in each row [cells, rows]."""
         return [table.T.index_select(0, codes) for codes in self.codes]
 
 
 def apart(goals: Sequence[Goal]) -> tuple[list[Goal], list[Goal]]:
-    """Return the goals of which few cells were measured, and all others."""
+    """Return the goals with few measured cells, and all others."""
     known = [int(np.count_nonzero(g.precision)) for g in goals]
     few = [bool(0 < n <= _FEW * g.wanted.size) for n, g in zip(known, goals, strict=True)]
     if sum(n for n, is_few in zip(known, few, strict=True) if is_few) > MOST_CELLS:
@@ -81,7 +82,7 @@ def apart(goals: Sequence[Goal]) -> tuple[list[Goal], list[Goal]]:
 
 
 def make_cell_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[CellGoals]:
-    """Arrange the measured cells of some goals by their number of columns."""
+    """Group the measured cells of some goals by their number of columns."""
     torch = require("torch", "neural")
     starts = np.cumsum([0, *domain.sizes])
 
@@ -111,7 +112,7 @@ def make_cell_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[
 
 
 def group_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[GoalGroup]:
-    """Arrange goals over a domain into groups on a device of torch."""
+    """Group goals over a domain, on a torch device."""
     few, whole = apart(goals)
     pairs = [g for g in whole if len(g.clique) == 2]
     return [
@@ -122,12 +123,12 @@ def group_goals(domain: Domain, goals: Sequence[Goal], device: Any) -> list[Goal
 
 
 def group_numbers(domain: Domain, cliques: Collection[Clique], rows: int) -> int:
-    """Bound how many float32 numbers the groups of some cliques' goals take while rows are fitted."""
+    """Return an upper bound on the float32 numbers that the goals of some cliques need during a fit."""
     pairs = {(domain.index(c[0]), domain.index(c[1])) for c in map(domain.canonical, cliques) if len(c) == 2}
     cells = pair_numbers(domain.sizes, pairs) + sum(domain.cells(c) for c in cliques if len(c) != 2)
     # A product of columns over the rows, and its gradient, for cliques wider than a pair.
     products = sum(domain.cells(c[:-1]) for c in cliques if len(c) > 2)
-    # The same for single cells, if these are few.
+    # The same for single cells, if there are few.
     products += min(MOST_CELLS, sum(domain.cells(c) for c in cliques))
-    # wanted, precision, weight, difference, slope, and one more in the making; half may lie between goals.
+    # wanted, precision, weight, difference, slope, and a temporary; up to half may lie between goals.
     return 12 * cells + rows * 3 * products

@@ -1,4 +1,4 @@
-"""GUM: a table of random records that is moved, step by step, towards noisy marginals."""
+"""GUM: moves a table of random records step by step towards noisy marginals."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from syntabula.models.targets import Target, joined_targets
 Codes = NDArray[np.intp]
 
 _UNKNOWN = 1e-6
-"""Cells with less than this part of their marginal's largest precision were not measured."""
+"""Cells with less than this fraction of their marginal's largest precision count as not measured."""
 _SECONDS_PER_ROW, _SECONDS_PER_WEIGHED_MARGINAL = 3e-9, 6e-10  # of one marginal in one pass, on one core
-_SECONDS_PER_VISIT = 8e-4  # of a marginal in a pass, however few rows
+_SECONDS_PER_VISIT = 8e-4  # of a marginal in a pass, for any number of rows
 _USUAL_PASSES = 15
-_SECONDS_PER_CELL = 2e-6  # to make marginals agree
+_SECONDS_PER_CELL = 2e-6  # to make marginals consistent
 _DECAY, _STEPS_BETWEEN_DECAYS = 0.84, 20
 _COMPARED, _LEAST_PART = 4, 0.05  # passes; part of the error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GUM(HardRows):
-    """Random records, copied and overwritten until they have the measured marginals.
+    """Random records, copied and overwritten until they match the measured marginals.
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis" (Gradually Update Method). The noisy
-    marginals are made to agree; records are drawn; then each pass visits all marginals, the worst first, and
-    moves rows from cells with too many to cells with too few. The step size starts at 1 and shrinks to 0.84 of it
-    every 20 passes. In every other pass half of the rows that are moved become copies of whole rows; all others
-    are overwritten in the marginal's columns alone. Records are made from noisy marginals and chance; no real
-    record ever enters.
+    marginals are made consistent and records are drawn. Then each pass visits all marginals, the worst first, and
+    moves rows from cells with too many to cells with too few. The step size starts at 1 and is multiplied by 0.84
+    every 20 passes. In every other pass half of the moved rows become copies of whole rows; all others are
+    overwritten only in the marginal's columns. Records come from noisy marginals and chance alone, never from
+    real records.
 
-    Departures from the paper, as its updates do not settle where hundreds of marginals overlap (each one undoes the
-    others, and copies drive out all but a few records): a move is made only if all marginals together gain by
-    it; a row goes to a cell that differs in one column only, where there is one; cells give up rows in proportion
-    to their surplus, where the paper bounds the part of its rows that a cell gives; the passes between copy none,
-    where the public code's copy all; records are not drawn column by column, but from the tree of the strongest
-    marginals; passes end when the last four are nearly as far off as the four before. Columns in one marginal
-    alone are left out of the updates repeatedly, not once, so that a tree of marginals is met exactly; see also
-    `agreeing_marginals`. A fit always starts afresh, as records that are copied again in every fit lose their
+    Departures from the paper, whose updates do not converge if hundreds of marginals overlap (each one undoes the
+    others, and copies displace all but a few records): a move is made only if it improves all marginals in total; a
+    row moves to a cell that differs in only one column, if there is one; cells give up rows in proportion to their
+    surplus, where the paper bounds the fraction of its rows that a cell gives; the passes in between copy no rows,
+    where the public code's copy all; records are drawn from the tree of the strongest marginals, not column by
+    column; passes end when the last four are hardly better than the four before. Columns in a single marginal are
+    removed from the updates repeatedly, not once, so that a tree of marginals is matched exactly; see also
+    `agreeing_marginals`. A fit always starts from new records, as records that are copied in every fit lose their
     variety.
 
     Attributes:
-        passes: How often all marginals are visited at most.
-        consistency_rounds: At most so many rounds make the marginals agree.
+        passes: Most passes over all marginals.
+        consistency_rounds: Most rounds that make the marginals consistent.
     """
 
     kind: ClassVar[str] = "gum"
@@ -74,7 +74,7 @@ class GUM(HardRows):
         """Return a model fitted to all given measurements, from random records.
 
         Args:
-            measurements: At least one. A column that none of them has comes out evenly.
+            measurements: At least one. A column that is in none of them is uniform.
 
         Raises:
             ArgumentError: If there is none, or values do not have the shape of their clique.
@@ -98,7 +98,7 @@ class GUM(HardRows):
 
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         cells = sum(self.domain.cells(c) for c in cliques)
-        # The more cells for the rows, the more of the rows are moved, and each move is weighed by most marginals.
+        # The more cells per row, the more rows move, and most marginals weigh each move.
         weighed = len(cliques) * math.sqrt(cells / max(1, len(cliques)) / n_rows)
         row_seconds = _SECONDS_PER_ROW + weighed * _SECONDS_PER_WEIGHED_MARGINAL
         passes = min(self.passes, _USUAL_PASSES)
@@ -119,7 +119,7 @@ class GUM(HardRows):
         total: float,
         rng: np.random.Generator,
     ) -> None:
-        """Pass over the marginals until the rows [columns, rows] get no nearer to them, or no nearer to the truth."""
+        """Pass over the marginals until the rows [columns, rows] no longer improve, or noise explains the rest."""
         state = GradualUpdate(self.domain, core, rows, rng)
         errors = [state.errors()]
         for number in range(self.passes):
@@ -135,7 +135,7 @@ class GUM(HardRows):
 
 
 def _settled(errors: Sequence[float]) -> bool:
-    """Say whether the last few passes lowered the mean error by next to nothing against the few before."""
+    """Return whether the last few passes hardly lowered the mean error compared with the few before."""
     if len(errors) < 2 * _COMPARED:
         return False
     last, before = np.mean(errors[-_COMPARED:]), np.mean(errors[-2 * _COMPARED : -_COMPARED])
@@ -143,14 +143,14 @@ def _settled(errors: Sequence[float]) -> bool:
 
 
 class Noise:
-    """Noisy counts of some marginals side by side, and how far the true ones are expected to be from them.
+    """Noisy counts of some marginals, concatenated, and the expected distance of the true counts.
 
-    Of a marginal that was not measured itself, the counts are summed from the narrowest that holds it.
+    For a marginal that was not measured itself, counts are summed from the narrowest one that contains it.
 
     Args:
-        domain: Names the columns.
-        cliques: The marginals; each lies in a measured one.
-        measurements: What was measured.
+        domain: The columns.
+        cliques: The marginals; each is within a measured one.
+        measurements: The noisy measurements.
     """
 
     def __init__(
@@ -172,16 +172,16 @@ class Noise:
     def explains(self, counts: FloatArray) -> bool:
         """Return whether counts [cells of all marginals] are as near to the noisy ones as the true counts are.
 
-        The squared errors of each marginal, over their variances, sum to no more than the number of its cells. Of
-        the true counts half of the marginals would pass: so all of them do only where the noise itself is
-        being fitted (the discrepancy principle of Morozov 1966). Without noise nothing but the counts passes.
+        For each marginal, the squared errors over their variances must sum to at most its number of cells. For
+        the true counts about half of the marginals would pass, so all of them pass only when the noise itself is
+        being fitted (the discrepancy principle, Morozov 1966). Without noise only the exact counts pass.
         """
         errors = np.add.reduceat((counts - self._counts) ** 2 * self._precision, self._starts)
         return bool((errors <= self._expected).all())
 
 
 def _summed(target: Target, clique: Clique) -> tuple[FloatArray, FloatArray, int]:
-    """Return counts and precision of a marginal of a target, and what its squared errors are expected to sum to."""
+    """Return counts and precision of a target's marginal, and the expected sum of its squared errors."""
     outside = tuple(i for i, c in enumerate(target.clique) if c not in clique)
     left = tuple(c for c in target.clique if c in clique)
     counts, precision = target.mean.sum(axis=outside), 1 / (1 / target.weight).sum(axis=outside)
@@ -191,11 +191,11 @@ def _summed(target: Target, clique: Clique) -> tuple[FloatArray, FloatArray, int
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """Columns to be drawn given others.
+    """Columns to draw given others.
 
     Attributes:
-        columns: What is drawn, jointly.
-        given: Columns that are there by then; may be none.
+        columns: The columns to draw, jointly.
+        given: Columns drawn before; may be empty.
         table: Counts, axes of `given` first, then of `columns`.
     """
 
@@ -204,7 +204,7 @@ class Join:
     table: FloatArray
 
     def draw(self, drawn: Mapping[str, Codes], n: int, rng: np.random.Generator) -> dict[str, Codes]:
-        """Draw the columns of n rows: the counts of each group of given codes, rounded, in random order."""
+        """Draw the columns of n rows: in each group of given codes the rounded counts, in random order."""
         shape = self.table.shape
         ahead, shape = shape[: len(self.given)], shape[len(self.given) :]
         flat = self.table.reshape(int(np.prod(ahead)), -1)
@@ -219,16 +219,16 @@ class Join:
 
 
 def separate(tables: Mapping[Clique, FloatArray]) -> tuple[dict[Clique, FloatArray], list[Join]]:
-    """Take columns that occur in one marginal alone out of it, again and again.
+    """Repeatedly remove columns that occur in a single marginal.
 
     Zhang et al. (2021), PrivSyn, "Separate and Join": such a column is drawn given the rest of its marginal
-    once the other columns are there. Where the marginals form a tree nothing is left to update.
+    once the other columns exist. If the marginals form a tree, nothing is left to update.
 
     Args:
-        tables: Counts of marginals, not negative.
+        tables: Non-negative counts of marginals.
 
     Returns:
-        The marginals that are left, each over two columns or more, and what is to be drawn, last first.
+        The remaining marginals, each over two columns or more, and the draws to make, last first.
     """
     left = {c: tables[c] for c in maximal(tables)}
     joins: list[Join] = []
@@ -247,16 +247,16 @@ def separate(tables: Mapping[Clique, FloatArray]) -> tuple[dict[Clique, FloatArr
 
 
 def strongest_tree(tables: Mapping[Clique, FloatArray]) -> list[Join]:
-    """Return how to draw all columns, each given the columns before it that tell most of it.
+    """Return how to draw all columns, each given the earlier columns that are most informative about it.
 
-    Of all marginals the one is taken next whose columns that are there already have the most mutual information
-    with its others (for pairs: the maximum spanning tree of Chow and Liu 1968). It is post-processing.
+    The next marginal is always the one whose existing columns have the most mutual information with its others
+    (for pairs: the maximum spanning tree of Chow and Liu 1968). It is post-processing.
 
     Args:
         tables: Counts of marginals, not negative, each with a sum above 0.
 
     Returns:
-        What is to be drawn, first to last.
+        The draws to make, first to last.
     """
     there: set[str] = set()
     joins: list[Join] = []
@@ -288,13 +288,13 @@ def _information(table: FloatArray, clique: Clique, given: Clique) -> float:
 
 
 def _shuffled_by(group: Codes, rng: np.random.Generator) -> Codes:
-    """Return all rows sorted by their group, in random order within it."""
+    """Return all rows sorted by group, in random order within each group."""
     shuffled = rng.permutation(group.size)
     return shuffled[np.argsort(group[shuffled], kind="stable")]
 
 
 def _rounded(table: FloatArray, group: Codes, rng: np.random.Generator) -> Codes:
-    """Return cells for the rows sorted by group; a group that has no counts takes those of all groups."""
+    """Return cells for the rows sorted by group; a group without counts uses those of all groups."""
     rows = np.bincount(group, minlength=table.shape[0])
     present = np.flatnonzero(rows)
     weights = table[present]

@@ -1,4 +1,4 @@
-"""One gradual update: move the rows of a table towards one marginal, where all marginals gain by it."""
+"""One gradual update: moves the rows of a table towards one marginal if all marginals in total improve."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from syntabula.models.hard_rows import Records
 Index = NDArray[np.intp]
 
 _CELLS_AT_ONCE = 2**18
-"""Moves are weighed in blocks of so many cells: few enough for the cache, and the next block sees the change."""
+"""Moves are weighed in blocks of this many cells: they fit the cache, and the next block sees the change."""
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalCells:
-    """A marginal that the rows should have.
+    """A marginal that the rows should match.
 
     Attributes:
         columns: Positions of its columns in the rows.
         shape: Number of codes of each.
         start: Position of its first cell among the cells of all marginals.
         size: Number of its cells.
-        touched: Positions of the marginals that share a column with it, itself included.
+        touched: Positions of the marginals that share a column with it, including itself.
         touched_by: The same for each of its columns.
     """
 
@@ -41,7 +41,7 @@ class MarginalCells:
     touched_by: tuple[Index, ...]
 
     def cell_of(self, rows: Records) -> NDArray[np.unsignedinteger]:
-        """Return the cell of each row, in the smallest type, which is the fastest."""
+        """Return the cell of each row, in the smallest integer type, which is fastest."""
         dtype = code_dtype(self.size)
         cell = rows[self.columns[0]].astype(dtype)
         for column, size in zip(self.columns[1:], self.shape[1:], strict=True):
@@ -51,13 +51,13 @@ class MarginalCells:
 
 
 class GradualUpdate:
-    """Rows, and by how much they exceed each cell of the marginals that they should have.
+    """Rows, and their excess over each cell of the target marginals.
 
-    Zhang et al. (2021), PrivSyn, section 5 (Gradually Update Method), but for the choice of moves: see `update`.
+    Zhang et al. (2021), PrivSyn, section 5 (Gradually Update Method), except for the choice of moves: see `update`.
 
     Args:
-        domain: Names the columns.
-        tables: Counts of marginals, not negative, each with a sum above 0.
+        domain: The columns.
+        tables: Non-negative counts of marginals, each with a sum above 0.
         rows: Codes [columns, rows], which `update` changes in place.
         rng: Source of randomness.
     """
@@ -68,7 +68,7 @@ class GradualUpdate:
         self.rows = rows
         self._rng = rng
         self._starts = np.cumsum([0, *(t.size for t in tables.values())])[:-1]
-        # A row's cell of each marginal is the marginal's start, and for each of its columns code times stride.
+        # A row's cell in a marginal is the marginal's start plus code times stride for each column.
         self._strides = np.zeros((len(domain), len(tables)), dtype=np.intp)
         widest = max(map(len, tables))
         self._columns, self._steps = np.zeros((2, widest, len(tables)), dtype=np.intp)
@@ -93,7 +93,7 @@ class GradualUpdate:
 
     @property
     def counts(self) -> FloatArray:
-        """How many rows each cell has, of all marginals side by side."""
+        """Number of rows in each cell, for all marginals side by side."""
         counts: FloatArray = self._excess + self._wanted
         return counts
 
@@ -105,19 +105,18 @@ class GradualUpdate:
     def update(self, target: MarginalCells, *, step: float, duplicated: float) -> bool:
         """Move rows from cells of a marginal that have too many to cells that have too few.
 
-        A cell of count s that should have a > s is to receive min(a - s, step s) rows, or step a if it has
-        none; cells above their count give up as many altogether, each in proportion to its surplus. A row that
-        gets to a cell becomes a copy of a whole row of the cell, or is overwritten in the marginal's columns.
-        Of these moves only those are made that bring all marginals together nearer to what they should be, in
-        the sum of squares.
+        A cell with s rows and a target a > s should receive min(a - s, step s) rows, or step a if it has none.
+        Cells above their target give up as many in total, each in proportion to its surplus. A row that moves
+        to a cell becomes a copy of a whole row of the cell, or is overwritten in the marginal's columns. Only
+        moves that lower the total squared error of all marginals are made.
 
         Args:
             target: The marginal.
             step: The step size alpha, above 0 and at most 1.
-            duplicated: Part of the moved rows that become copies.
+            duplicated: Fraction of the moved rows that become copies.
 
         Returns:
-            Whether copies brought at least as much as the others, for each marginal that was looked at.
+            Whether copies gained at least as much as the others, per marginal lookup.
         """
         excess = self._excess[target.start : target.start + target.size]
         cell = target.cell_of(self.rows)
@@ -127,7 +126,7 @@ class GradualUpdate:
         return by_copying >= self._overwrite(target, cell, freed[copies:], wanted[copies:])
 
     def _proposed(self, cell: Codes, excess: FloatArray, step: float) -> tuple[Index, Index]:
-        """Return rows to be moved, and the cells that they should get to, as many of both, in random order."""
+        """Return the rows to move and their target cells, equally many of both, in random order."""
         have = np.bincount(cell, minlength=excess.size)
         missing = np.maximum(-excess, 0)
         additions = _rounded(np.where(have > 0, np.minimum(missing, step * have), step * missing), self._rng)
@@ -139,7 +138,7 @@ class GradualUpdate:
         return self._rng.permutation(freed)[:n], self._rng.permutation(wanted)[:n]
 
     def _copy(self, target: MarginalCells, cell: Codes, freed: Index, wanted: Index) -> float:
-        """Make freed rows copies of rows in the wanted cells, where there are any; return what a look brought."""
+        """Make freed rows copies of rows in the wanted cells, if there are any; return the gain per lookup."""
         by_cell = np.argsort(cell, kind="stable")
         have = np.bincount(cell, minlength=target.size)
         possible = have[wanted] > 0
@@ -158,7 +157,7 @@ class GradualUpdate:
     def _overwrite(self, target: MarginalCells, cell: Codes, freed: Index, wanted: Index) -> float:
         """Overwrite the marginal's columns of freed rows, by codes that differ in one column where possible.
 
-        Returns what each look at a marginal brought.
+        Returns the gain per lookup of a marginal.
         """
         axis = int(self._rng.integers(len(target.shape)))
         inner, size = math.prod(target.shape[axis + 1 :]), target.shape[axis]
@@ -200,9 +199,9 @@ class GradualUpdate:
     def _move(
         self, freed: Index, left: Index, entered: Index, codes: Codes, columns: Sequence[int] | None = None
     ) -> float:
-        """Give some columns (or all) of some rows new codes, where the marginals with these columns gain by it.
+        """Give some or all columns of some rows new codes, if that improves the marginals with these columns.
 
-        Returns the gain: half of what the sum of squares would fall by, if each of the rows alone moved.
+        Returns the gain: half of the decrease in the sum of squares if each row moved alone.
         """
         gain = (self._excess.take(left) - self._excess.take(entered)).sum(axis=0)
         gain -= np.count_nonzero(left != entered, axis=0)
@@ -220,8 +219,8 @@ def _blocks(stop: int, width: int, start: int = 0) -> Iterator[slice]:
 
 
 def _matched(one: Index, other: Index, n_groups: int) -> tuple[Index, Index, int]:
-    """Return an order of each in which as many as possible are equal, and come first; and how many are."""
-    small = code_dtype(n_groups)  # sorted by their digits, in far less time
+    """Return orders of both that put as many equal pairs as possible first, and the number of equal pairs."""
+    small = code_dtype(n_groups)  # small integers use radix sort, which is far faster
     one, other = one.astype(small), other.astype(small)
     counts = [np.bincount(groups, minlength=n_groups) for groups in (one, other)]
     both = np.minimum(*counts)
@@ -235,7 +234,7 @@ def _matched(one: Index, other: Index, n_groups: int) -> tuple[Index, Index, int
 
 
 def _rounded(expected: FloatArray, rng: np.random.Generator) -> Index:
-    """Round expected counts up or down at random, each right on average, and their sum with them."""
+    """Round expected counts up or down at random; each count, and their sum, is right on average."""
     edges = np.floor(np.cumsum(expected) + rng.random()).astype(np.intp)
     rounded: Index = edges - np.concatenate([[0], edges[:-1]])
     return rounded

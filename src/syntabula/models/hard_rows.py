@@ -1,4 +1,4 @@
-"""What models that are sets of records share: they are counted like data, and sampled by drawing records."""
+"""The base class of models that are sets of records: counted like data, and sampled by drawing records."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _LEAST_ROWS = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HardRows(MarginalModel, ABC):
-    """A set of synthetic records, each of the same weight; how they come about is a subclass's `fit`.
+    """A set of synthetic records of equal weight; subclasses implement `fit`, which makes them.
 
     Attributes:
-        max_rows: The model never has more records; their weights make up for the rest. It has at least 1,000,
-            or so many as this allows, so that a small table is not coarse.
-        max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
-        seed: Repeats the random choices of a fit. No privacy rests on them: all that they see is noisy.
+        max_rows: Most records of the model; a larger table is represented by their weight. A smaller table
+            has at least 1,000 if this allows, so that it is not too coarse.
+        max_memory_mb: Memory limit of a fit and of a marginal; checked before anything is allocated.
+        seed: Seed of a fit's random choices. Privacy does not depend on them: a fit only sees noisy counts.
     """
 
     kind: ClassVar[str]
 
     _bytes_per_cell: ClassVar[int] = 0
-    """What a fit takes for each cell and column of a marginal."""
+    """Memory of a fit for each cell and column of a marginal."""
     _bytes_per_row: ClassVar[int] = 0
 
     max_rows: int = 1_000_000
@@ -66,7 +66,7 @@ class HardRows(MarginalModel, ABC):
 
     @abstractmethod
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
-        """Say roughly how long a fit of so many records takes on one core."""
+        """Return a rough time for a fit with this many records on one core."""
 
     @property
     def domain(self) -> Domain:
@@ -83,11 +83,11 @@ class HardRows(MarginalModel, ABC):
         return replace(self, _domain=domain, _total=1.0, _rows=None)
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
-        """Bound the model's size: its records, whatever it is fitted to."""
+        """Return a bound on the model's size: its records, whatever it is fitted to."""
         return self.max_rows * len(self.domain) * self._dtype.itemsize / 2**20
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
-        """Say what a planned fit may take, with a guessed number of records for the time."""
+        """Return the cost of a planned fit, with a guessed number of records for the time."""
         if not fit.cliques:
             return fit.cost
         seconds = self._fit_seconds(fit.usual or fit.cliques, self._records_for(float(n_records)))
@@ -103,7 +103,7 @@ class HardRows(MarginalModel, ABC):
 
         Raises:
             SchemaError: If a clique names an unknown column, or one twice.
-            ResourceError: If the counts would take more than `max_memory_mb`.
+            ResourceError: If the counts would need more than `max_memory_mb`.
         """
         if self._rows is None:
             return [np.full(self.domain.shape(c), self._total / self.domain.cells(c)) for c in cliques]
@@ -111,10 +111,9 @@ class HardRows(MarginalModel, ABC):
         return [np.multiply(counts, weight, dtype=np.float64) for counts in self._engine.counts(cliques)]
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n records: all of them equally often, as far as n allows, in random order.
-
-        With `given`, draw each row among the records that have its codes; where there is none, among those
-        that have most of them. Given columns come back as given.
+        """Draw n records: all of them equally often, as far as n allows, in random order. With `given`,
+        draw each row from the records with its codes, or if there is none, from those that share most of
+        them. Given columns are returned as given.
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
@@ -131,7 +130,8 @@ class HardRows(MarginalModel, ABC):
         return EncodedTable(self.domain, tuple(columns))
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the records that have codes of positive weight, each as likely as the product of its weights."""
+        """Return the records whose codes have positive weight, drawn in proportion to the product of their
+        weights."""
         if self._rows is None:
             return even_rows(self.domain).restricted(weights)
         rows, chances = self._rows, np.ones(len(self._rows))
@@ -145,12 +145,13 @@ class HardRows(MarginalModel, ABC):
         return Restricted(float(chances.mean()), draw, records=(kept.size, len(rows)))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: options and domain as facts, records as one array of codes."""
+        """Return options and domain as facts and records as one array of codes, for a file."""
         return stored_facts(self), {} if self._rows is None else {"rows": self._rows}
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
-        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        """Return the most bytes of each array for these stored facts; raises ReleaseFileError if they are
+        malformed."""
         with whole_model():
             domain, _, options = read_facts(cls, facts)
             model = replace(cls(**options), _domain=domain)
@@ -175,7 +176,7 @@ class HardRows(MarginalModel, ABC):
 
     @property
     def _dtype(self) -> np.dtype[np.unsignedinteger]:
-        """The smallest type of code that holds every column."""
+        """The smallest integer type that holds the codes of every column."""
         return code_dtype(max(self.domain.sizes, default=1))
 
     @cached_property
@@ -186,13 +187,14 @@ class HardRows(MarginalModel, ABC):
     def _random(self) -> np.random.Generator:
         """Return the generator of a fit's random choices.
 
-        Its stream is none that `sample` is given for a seed: choices that recur would draw rows in the order
-        in which the fit laid them out, and so a part of the table that is not like the whole.
+        Its stream differs from the one that `sample` uses for the same seed: with the same stream, rows
+        would be drawn in the order in which the fit arranged them, and a sample would not represent the
+        table.
         """
         return np.random.default_rng([self.seed, _FIT_STREAM])
 
     def _records_for(self, total: float) -> int:
-        """Return how many records stand for an estimated total: as many, within limits."""
+        """Return the number of records for an estimated total: the total itself, within limits."""
         return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
 
     def _uniform(self, n: int, rng: np.random.Generator) -> Records:
@@ -200,7 +202,7 @@ class HardRows(MarginalModel, ABC):
         return np.stack(drawn, axis=1)
 
     def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
-        """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
+        """Refuse measurements that do not match the domain, or whose fit would exceed the memory limit."""
         check_measurements(self.domain, measurements)
         needed = self._fit_mb([m.clique for m in measurements])
         if needed > self.max_memory_mb:
@@ -211,7 +213,7 @@ class HardRows(MarginalModel, ABC):
             )
 
     def _alike(self, rows: Records, given: EncodedTable, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Return, for each given row, a record with as many of its codes as any has."""
+        """Return, for each given row, a record that shares the most codes with it."""
         wanted = np.stack(given.codes, axis=1) if given.codes else np.zeros((given.n_rows, 0), np.uint8)
         held = rows[:, [self.domain.index(c) for c in given.domain.columns]]
         key = _joint_key(np.concatenate([held, wanted]), given.domain.sizes)
@@ -225,11 +227,11 @@ class HardRows(MarginalModel, ABC):
             warn_caller(
                 ConditionWarning(
                     f"none of this model's {len(rows):,} synthetic records has the values of {lonely.size:,} of "
-                    f"{asked.size:,} given rows; the records that have most of them stand in"
+                    f"{asked.size:,} given rows; records that share the most values are used instead"
                 )
             )
             alike = lonely[np.argsort(asked[lonely], kind="stable")]
-            # Rows that ask for the same lie side by side.
+            # Rows with the same given codes are adjacent.
             for same in np.split(alike, np.flatnonzero(np.diff(asked[alike])) + 1):
                 agreeing = np.zeros(len(held), dtype=np.int16)
                 for column in range(held.shape[1]):
@@ -239,7 +241,7 @@ class HardRows(MarginalModel, ABC):
 
 
 def draw_codes(counts: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return n codes in random order, each as often as its share of the counts says, rounded up or down."""
+    """Return n codes in random order, each in proportion to its count, rounded up or down."""
     edges = np.cumsum(counts) * (n / counts.sum())
     edges[edges >= edges[-1]] = n
     times = np.diff(np.floor(edges + rng.random() * (edges < n)).astype(np.intp), prepend=0)
@@ -247,7 +249,7 @@ def draw_codes(counts: FloatArray, n: int, rng: np.random.Generator) -> NDArray[
 
 
 def _evenly(records: int, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return n positions in random order, each record as often as any other or once more."""
+    """Return n positions in random order; the numbers of times that records occur differ by at most one."""
     times, rest = divmod(n, records)
     chosen = np.concatenate([np.tile(np.arange(records), times), rng.permutation(records)[:rest]])
     rng.shuffle(chosen)
@@ -255,7 +257,7 @@ def _evenly(records: int, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _joint_key(codes: NDArray[Any], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return one number per row that is equal where the rows are; made dense before it could overflow."""
+    """Return one key per row, equal for equal rows; keys are renumbered before they could overflow."""
     key, bound = np.zeros(len(codes), dtype=np.int64), 1
     for column, size in enumerate(sizes):
         if bound * size > 2**62:

@@ -1,4 +1,4 @@
-"""Estimation: the distribution that is nearest to noisy marginals."""
+"""Estimates the distribution nearest to noisy marginals by mirror descent."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _SINGLE = 1e-5
 
 
 def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
-    """Return the floating-point type for the tables of a model that need only be as exact as noise leaves them.
+    """Return the floating-point type for a model's tables, which need no more precision than the noise.
 
-    In single precision a count of all records is off by some millionth part, which is to stay below a tenth of
-    the least standard deviation. Potentials, losses and gradients are held in double precision in any case.
+    In single precision the count of all records has a relative error of about one millionth, which must stay
+    below a tenth of the smallest standard deviation. Potentials, losses and gradients are always in double
+    precision.
     """
     measured = [t for t in targets if t.weight.any()]
     heaviest = max(float(t.weight.max()) for t in measured)
@@ -48,28 +49,28 @@ def estimate(
     Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
     distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
     inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
-    at the current marginals, and on in the direction of the last step (Polyak 1964); it is kept if L falls.
-    If it does not, the momentum is dropped (O'Donoghue and Candes 2015), and the step made shorter.
+    at the current marginals, with momentum from the last step (Polyak 1964); it is kept if L decreases.
+    Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step shortened.
 
     Args:
         domain: The columns.
-        order: In which they are summed out; see `eliminate`.
-        targets: What to fit.
-        start: Log-potentials to start from, by clique; 0 for a clique that is not in it.
+        order: Elimination order; see `eliminate`.
+        targets: Targets to fit.
+        start: Initial log-potentials by clique; 0 for a missing clique.
         total: Number of records.
-        iterations: At most so many steps.
-        tolerance: Stop when L falls by less than this part of itself over ten steps.
-        stop_at_noise: Stop when no clique is farther from its measurement than noise explains.
+        iterations: Most steps.
+        tolerance: Stop when L decreases by less than this fraction over ten steps.
+        stop_at_noise: Stop when noise explains the distance of every clique from its measurement.
 
     Returns:
-        The potentials, one table per target, and the precision in which their product can be worked out.
+        The potentials, one table per target, and the precision in which their product can be computed.
     """
     precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
     objective = _Objective(domain, order, targets, total, precision)
     theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
     try:
         losses, gradient = objective(theta)
-    except ImpossibleError:  # a start so far out that nothing is possible is no start
+    except ImpossibleError:  # the start is too extreme: its product underflows
         theta = np.zeros(theta.shape)
         losses, gradient = objective(theta)
     before, momentum = theta, 0
@@ -109,9 +110,9 @@ def estimate(
 
 
 class _Objective:
-    """The loss of each target at some potentials, and its gradient by the target's counts.
+    """The loss of each target at some potentials, and its gradient with respect to the target's counts.
 
-    The tables of all targets lie one after the other in one vector, so that a step touches them all at once.
+    The tables of all targets are concatenated in one vector, so that a step updates them all at once.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class _Objective:
         self.precision = precision
 
     def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
-        """Return the vector of some tables, one per target."""
+        """Concatenate tables, one per target, into a vector."""
         return np.concatenate([t.ravel() for t in tables])
 
     def split(self, vector: FloatArray) -> list[FloatArray]:
@@ -153,7 +154,7 @@ class _Objective:
         return 0.5 * np.add.reduceat(difference, self._starts), gradient
 
     def _probabilities(self, theta: FloatArray) -> FloatArray:
-        """Return the model's probabilities of all cells, found in as many digits as noise leaves."""
+        """Return the model's probabilities of all cells, in the precision that the noise requires."""
         tables = [np.subtract(t, t.max(), dtype=self.precision) for t in self.split(theta)]
         for table in tables:
             np.exp(table, out=table)
@@ -162,13 +163,14 @@ class _Objective:
         except ImpossibleError:
             if self.precision == np.float64:
                 raise
-            self.precision = np.dtype(np.float64)  # whose exponents reach ten times as far
+            self.precision = np.dtype(np.float64)  # its exponent range is ten times as large
             return self._probabilities(theta)
         return np.concatenate([t.ravel() for t in marginals], dtype=np.float64)
 
 
 def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return which tables hold which smaller ones, wide ones first: numbers, and axes that only the first has."""
+    """Return which tables contain which smaller ones, wide ones first: both numbers, and the axes that only the
+    first has."""
     wide = sorted(range(len(cliques)), key=lambda i: -len(cliques[i]))
     return [
         (i, j, axes_outside(cliques[i], cliques[j]))
@@ -181,10 +183,11 @@ def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
 def _settled(
     theta: Sequence[FloatArray], moves: Sequence[tuple[int, int, tuple[int, ...]]]
 ) -> list[FloatArray]:
-    """Move what a table says of some of its columns alone to the table of those columns; the model stays the same.
+    """Move the part of a table that depends on some of its columns alone to the table of those columns, without
+    changing the model.
 
-    Where two measurements disagree on a column that they share, each step raises one table and lowers the other
-    by the same function of that column, without end. Moved to a common place the two cancel.
+    If two measurements disagree on a shared column, each step raises one table and lowers the other by the same
+    function of that column, without end. Moved to a common table the two cancel.
     """
     settled = [t.copy() for t in theta]
     for i, j, axes in moves:

@@ -1,4 +1,4 @@
-"""One pass of a network over its input, and back."""
+"""Forward and backward pass of a network."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _SMALL = 1e-5
-"""What is added to a variance before it divides, as usual."""
+"""The usual constant added to a variance before dividing by it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """Rows of codes, one per column: products with their indicators are sums of few rows.
+    """Rows of codes, one per column, whose one-hot products are sums of a few rows of weights.
 
     Attributes:
-        positions: Positions of codes among those of all columns [rows, columns], int64.
+        positions: Positions of the codes among the codes of all columns [rows, columns], int64.
         rows: The rows that have each code, code by code [rows * columns].
-        starts: Where each code's begin among them [codes].
+        starts: Where each code's rows begin in `rows` [codes].
     """
 
     positions: Tensor
@@ -43,7 +43,7 @@ class Codes:
         return found
 
     def gradient(self, outputs: Tensor) -> Tensor:
-        """Return the derivative by the weights from that by the product [rows, outputs]."""
+        """Return the gradient of the weights from that of the product [rows, outputs]."""
         torch = require("torch", "neural")
         found: Tensor = torch.nn.functional.embedding_bag(self.rows, outputs, self.starts, mode="sum")
         return found
@@ -51,7 +51,7 @@ class Codes:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Rows of numbers [rows, numbers], in the type in which products are taken, and are."""
+    """Rows of numbers [rows, numbers], in the type used for products."""
 
     numbers: Tensor
 
@@ -60,12 +60,12 @@ class Numbers:
         return self.numbers @ weights.to(self.numbers.dtype)
 
     def gradient(self, outputs: Tensor) -> Tensor:
-        """Return the derivative by the weights from that by the product [rows, outputs]."""
+        """Return the gradient of the weights from that of the product [rows, outputs]."""
         return self.numbers.T @ outputs
 
 
 class Layers(Protocol):
-    """What a pass needs of a network; see `Network` for the meaning of each."""
+    """What a pass needs from a network; `Network` documents each attribute."""
 
     @property
     def sizes(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -92,11 +92,11 @@ class Layers(Protocol):
 
 
 class Pass:
-    """A network's distributions for one input after another, and the derivative of the last ones.
+    """Computes a network's distributions for successive inputs, and the gradient of the last ones.
 
-    It is written out: torch's would keep and copy every number in between, and visit the weights of the input row
-    by row. What is in between lies in the same place in every pass: memory that is given back and taken
-    anew costs more time than what is written to it.
+    The passes are written by hand: torch's autograd would keep and copy all intermediate values, and index the
+    weights of the input row by row. Intermediate values use the same memory in every pass, since allocating
+    it costs more time than writing to it.
     """
 
     def __init__(self, network: Layers) -> None:
@@ -128,13 +128,13 @@ class Pass:
         logits = self._logits
         self._sum(inputs[:, depth * units :], depth, logits.T)
         logits += network.bias[:, None]
-        # Code by code, sums over the codes of a column run along the rows.
+        # With codes along the first axis, sums over a column's codes run along the rows.
         self._table = torch.cat([part.softmax(dim=0) for part in logits.split(network.sizes)])
         table: Tensor = self._table.T
         return table
 
     def gradients(self, by_table: Tensor) -> list[Tensor]:
-        """Return the derivatives by all parameters of a network, in their order; the next call overwrites them."""
+        """Return the gradients of all parameters of a network, in their order; the next call overwrites them."""
         torch: Any = require("torch", "neural")
         units, depth, network = self._units, self._depth, self._network
         from_input, *others = self._gradients
@@ -145,7 +145,7 @@ class Pass:
         ):
             part.addcmul_(shares, part.sum(dim=0), value=-1.0)
         torch.sum(by_logits, dim=1, out=by_bias)
-        # By the input's share of every layer, side by side; the logits are the last.
+        # Gradients of the input's contribution to every layer, side by side; the logits are last.
         by_inputs = self._by_inputs
         by_rows = by_logits.T.contiguous()
         by_inputs[:, depth * units :] = by_rows
@@ -155,7 +155,7 @@ class Pass:
         for layer in reversed(range(depth)):
             standard, (scale, _) = self._numbers[layer], network.scales[layer]
             own = slice((depth - 1 - layer) * units, (depth - layer) * units)
-            # A rectified number is positive or 0, and its sign its derivative.
+            # The output of a rectifier is positive or 0, and its sign is the derivative.
             slope = self._work.copy_(self._blocks[:, own]).sign_().mul_(by_blocks[:, own])
             by_scale, by_shift = by_scales[layer]
             torch.sum(slope, dim=0, out=by_shift)
@@ -172,9 +172,9 @@ class Pass:
         return self._gradients
 
     def _make_room(self, inputs: Any) -> None:
-        """Take the memory for what is in between.
+        """Allocate memory for the intermediate values.
 
-        The newest block stands first, so that what a layer sees is the end of each row.
+        The newest block comes first, so that a layer's input is the end of each row.
         """
         rows, outputs = inputs.shape
         units, depth = self._units, self._depth
@@ -189,7 +189,7 @@ class Pass:
         self._spread: list[Any] = [None] * depth
 
     def _sum(self, inputs: Tensor, layer: int, out: Tensor) -> None:
-        """Write what a layer makes of the input and of the blocks before."""
+        """Write a layer's output from the input and the blocks before."""
         torch: Any = require("torch", "neural")
         if not layer:
             out.copy_(inputs)
@@ -200,7 +200,7 @@ class Pass:
             out += inputs
 
     def _block(self, layer: int) -> Tensor:
-        """Return the place of a block's output."""
+        """Return the memory of a block's output."""
         first = (self._depth - 1 - layer) * self._units
         block: Tensor = self._blocks[:, first : first + self._units]
         return block

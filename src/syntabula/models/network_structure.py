@@ -1,4 +1,4 @@
-"""Which columns are the parents of which, and the joint counts of each family, read off noisy marginals."""
+"""Derives a Bayesian network's parents, and the joint counts of each family, from noisy marginals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the measurements say of a clique.
+    """The estimate of a clique's counts from the measurements.
 
     Attributes:
         values: Estimated counts, one axis per column; they may be negative.
@@ -25,16 +25,16 @@ class Estimate:
 
 
 def estimate(domain: Domain, measurements: Sequence[Measurement], clique: Clique) -> Estimate:
-    """Return the best unbiased estimate of a clique's counts from all measurements that hold it.
+    """Return the best unbiased estimate of a clique's counts from all measurements that contain it.
 
-    Measurements of more columns are summed onto the clique; all are averaged with weights 1 / variance. Then
-    measurements of fewer columns, small ones first, correct its margins: the margin moves to the average of
-    both, and the difference is spread evenly over the cells behind it.
+    Measurements of more columns are summed onto the clique, and all are averaged with weights 1 / variance.
+    Then measurements of fewer columns, small ones first, correct its margins: each margin moves to the
+    average of both, and the difference is spread evenly over its cells.
 
     Args:
         domain: All columns.
-        measurements: At least one of them holds the clique.
-        clique: Columns, in the order that the axes shall have.
+        measurements: At least one of them contains the clique.
+        clique: Columns, in the order of the resulting axes.
     """
     weights, weighted = np.zeros(domain.shape(clique)), np.zeros(domain.shape(clique))
     for m in measurements:
@@ -55,18 +55,17 @@ def estimate(domain: Domain, measurements: Sequence[Measurement], clique: Clique
 def families(domain: Domain, measurements: Sequence[Measurement]) -> Iterator[Clique]:
     """Yield a family per column, parents first and the child last, each within a measured clique.
 
-    The columns of a clique that are all placed but one make a family of that one; among such cliques the one
-    whose new column depends most on the others comes first, beyond what noise explains. If there is none, the
-    first clique that lies in no other and has a new column gives a family of that column and those of its
-    columns that are placed. So a network whose families were measured, ancestors first, comes back as it is, a
-    tree comes back as that tree, and of all pairs comes the tree of Chow and Liu (1968). A column that no
-    clique holds has no parents.
+    A clique with exactly one column not yet placed makes a family with that column as the child. Among such
+    cliques the first is the one whose new column depends most on the others, beyond what noise explains. If
+    there is none, the first maximal clique with a new column makes a family of that column and its placed
+    columns. So a network whose families were measured, ancestors first, is recovered exactly, a tree yields
+    that tree, and all pairs yield the tree of Chow and Liu (1968). A column in no clique has no parents.
 
     The root is the first column of the first clique.
 
     Args:
         domain: All columns.
-        measurements: In the order in which they were made.
+        measurements: The measurements, in the order in which they were made.
     """
     cliques = [c for c in distinct(m.clique for m in measurements) if c]
     widest = maximal(cliques)
@@ -86,21 +85,21 @@ def families(domain: Domain, measurements: Sequence[Measurement]) -> Iterator[Cl
 
 
 def onto(table: FloatArray, columns: Clique, wanted: Clique) -> FloatArray:
-    """Sum a table over some columns onto fewer of them, axes in the wanted order."""
+    """Sum a table onto some of its columns, axes in the wanted order."""
     kept = tuple(c for c in columns if c in wanted)
     summed = table.sum(axis=tuple(i for i, c in enumerate(columns) if c not in wanted))
     return np.asarray(summed).transpose([kept.index(c) for c in wanted])
 
 
 def aligned(table: FloatArray, columns: Clique, clique: Clique) -> FloatArray:
-    """View a table over some columns, in any order, as one that broadcasts over a clique."""
+    """View a table over some columns, in any order, so that it broadcasts over a clique."""
     order = sorted(range(len(columns)), key=lambda i: clique.index(columns[i]))
     sizes = dict(zip(columns, table.shape, strict=True))
     return table.transpose(order).reshape([sizes.get(c, 1) for c in clique])
 
 
 def _dependence(domain: Domain, measurements: Sequence[Measurement], clique: Clique, child: str) -> float:
-    """Return the L1 distance of a clique's counts to independence of one column, less what noise adds."""
+    """Return the L1 distance of a clique's counts from independence of one column, less what noise adds."""
     known = estimate(domain, measurements, (*(c for c in clique if c != child), child))
     joint = known.values.reshape(-1, domain.size(child))
     total = max(1.0, float(joint.sum()))

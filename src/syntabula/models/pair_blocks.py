@@ -1,4 +1,4 @@
-"""Pairs of columns as goals of soft rows: few matrix products find all their marginals."""
+"""Pairs of columns as goals of soft rows, answered by few matrix products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CELLS_PER_BLOCK = 6000
 _CELLS_PER_CODE = 40
-"""What a block, and each code at its edges, takes beside the product itself: the time of so many cells."""
+"""Overhead of a block, and of each code at its edges, in the time of this many cells."""
 
 Pair = tuple[int, int]
 """Positions of two columns, the smaller first."""
@@ -26,20 +26,20 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """Goals that pair some columns side by side with others, or the same, side by side.
+    """Goals that pair adjacent columns with other adjacent columns, or with the same ones.
 
-    Soft rows answer a pair by the product of two columns' distributions, summed over rows: so one product of
-    matrices answers all pairs of such columns, wanted or not, and two more give the gradient.
+    The marginal of a pair is the product of two columns' distributions, summed over the soft rows. So one
+    matrix product answers all pairs of such columns, wanted or not, and two more give the gradient.
 
     Attributes:
-        head_codes: Where the codes of the one columns lie in a row.
-        tail_codes: Where the codes of the others lie.
-        wanted: Probabilities to reach [head codes, tail codes].
-        precision: One over the standard deviation of each; 0 where nothing was measured.
-        weight: What a squared difference counts.
+        head_codes: Positions of the first columns' codes in a row.
+        tail_codes: Positions of the second columns' codes in a row.
+        wanted: Target probabilities [head codes, tail codes].
+        precision: 1 / the standard deviation of each; 0 where nothing was measured.
+        weight: Weight of a squared difference.
         explained: Sum of squared standardised differences that noise explains [head columns, tail columns].
-        head_of: Number among the head columns of each head code.
-        tail_of: Number among the tail columns of each tail code.
+        head_of: Index of each head code's column among the head columns.
+        tail_of: Index of each tail code's column among the tail columns.
     """
 
     head_codes: slice
@@ -52,7 +52,7 @@ class PairBlock:
     tail_of: Tensor
 
     def difference(self, table: Tensor) -> Tensor:
-        """Return one product of matrices, less what is wanted; see `GoalGroup.difference`."""
+        """Return one matrix product less the targets; see `GoalGroup.difference`."""
         torch = require("torch", "neural")
         heads, tails = table[:, self.head_codes], table[:, self.tail_codes]
         difference: Tensor = torch.addmm(self.wanted, heads.T, tails, beta=-1.0, alpha=1.0 / len(table))
@@ -67,7 +67,7 @@ class PairBlock:
         return bool((sums <= self.explained).all())
 
     def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
-        """Give each side what the other side is multiplied by; see `GoalGroup.add_gradient`."""
+        """Add each side's gradient, a product with the other side; see `GoalGroup.add_gradient`."""
         gradient[:, self.tail_codes] += table[:, self.head_codes] @ slope
         gradient[:, self.head_codes] += table[:, self.tail_codes] @ slope.T
 
@@ -111,17 +111,17 @@ def make_pair_blocks(domain: Domain, goals: Sequence[Goal], device: Any) -> list
 
 
 def pair_numbers(sizes: Sequence[int], pairs: Collection[Pair]) -> int:
-    """Bound how many cells the blocks of some pairs have."""
-    # Whatever is measured: no arrangement is dearer than one block of everything, or than a block for each.
+    """Return an upper bound on the cells in the blocks of some pairs."""
+    # For any arrangement: none costs more than one block of everything, or than one block for each pair.
     width = sum(sizes)
     alone = sum(_cost(sizes[i], sizes[j]) for i, j in pairs)
     return min(alone, _cost(width, width))
 
 
 def _blocks(sizes: Sequence[int], pairs: Collection[Pair]) -> list[list[Pair]]:
-    """Divide pairs into blocks that are quick together.
+    """Divide pairs into blocks with a small total cost.
 
-    Heads are cut into runs, the best of all ways to do so, and in each run tails that lie far apart are parted.
+    Heads are divided optimally into runs, and within each run tails that are far apart are separated.
     """
     if not pairs:
         return []
@@ -156,7 +156,7 @@ def _blocks(sizes: Sequence[int], pairs: Collection[Pair]) -> list[list[Pair]]:
 
 
 def _parted(starts: np.ndarray, run: np.ndarray, pairs: Collection[Pair]) -> Iterator[list[Pair]]:
-    """Divide the pairs of some heads where a gap between two tails takes longer than a block of its own."""
+    """Split the pairs of some heads where a gap between two tails costs more than another block."""
     height = starts[run[-1] + 1] - starts[run[0]]
     part: list[Pair] = []
     for pair in sorted(pairs, key=lambda p: p[1]):

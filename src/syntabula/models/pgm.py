@@ -35,7 +35,7 @@ from syntabula.models.tables import aligned, arranged
 from syntabula.models.targets import Target, joined_targets
 
 _CHEAP_MB = 100.0
-"""A tree of this size is made within a second."""
+"""A tree of this size is computed within a second."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,19 +43,21 @@ class PGM(MarginalModel):
     """The maximum-entropy distribution nearest to noisy marginals, as factors on a junction tree.
 
     McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential privacy"
-    (Private-PGM). Measurements weigh by the inverse variance of their noise, as maximum likelihood asks;
-    early versions of the public code weighed by the inverse standard deviation. The number of records is the
-    inverse-variance weighted mean of the measurements' sums, at least 1: under noise that drowns everything it
-    may be 1. The papers take a fixed number of steps towards the optimum (AIM and tab_bench 1,000 a round, MST
-    10,000 at the end); here steps have momentum, and end as the options say.
+    (Private-PGM). Measurements are weighted by the inverse variance of their noise, as maximum likelihood
+    requires; early versions of the public code used the inverse standard deviation. The number of records is
+    the inverse-variance weighted mean of the measurements' sums, at least 1; if noise dominates it may be 1.
+    The papers take a fixed number of steps towards the optimum (AIM and tab_bench 1,000 per round, MST 10,000
+    at the end); here steps have momentum, and the options determine when they stop.
 
     Attributes:
-        iterations: At most so many steps of mirror descent in one fit.
-        tolerance: A fit stops when ten steps improve the loss by less than this part. Where a fit can stop at the
-            noise it hardly matters; with little noise a smaller one comes nearer and may take many times as long.
-        stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
-            Going on would fit the noise: the model gets worse, not better. False goes on to the optimum.
-        max_memory_mb: Neither the model nor a marginal may be larger; checked before anything is allocated.
+        iterations: Most steps of mirror descent in one fit.
+        tolerance: A fit stops when ten steps improve the loss by less than this fraction. It hardly matters if a
+            fit stops at the noise; with little noise a smaller tolerance is more accurate and may take many times
+            as long.
+        stop_at_noise: Stop a fit as soon as noise explains the distance of every marginal from its
+            measurement. Continuing would fit the noise and make the model worse. False continues to the
+            optimum.
+        max_memory_mb: Largest model or marginal; checked before anything is allocated.
     """
 
     kind: ClassVar[str] = "pgm"
@@ -90,18 +92,18 @@ class PGM(MarginalModel):
 
     @cached_property
     def _layout(self) -> Domain:
-        """The columns in the order of all tables within: large ones last, so that inner loops are long."""
+        """The columns in the order of all internal tables: large ones last, so that inner loops are long."""
         sizes = zip(self.domain.columns, self.domain.sizes, strict=True)
         return Domain.from_sizes(dict(sorted(sizes, key=lambda column: column[1])))
 
     @cached_property
     def _tree(self) -> JunctionTree:
-        """The tree that the last fit has made; anew for a model that was loaded."""
+        """The junction tree of the last fit; computed again for a loaded model."""
         return self._held or junction_tree(self._layout, self._potentials)
 
     @cached_property
     def _tables(self) -> list[FloatArray]:
-        """Probabilities of the tree's cliques: made when first asked for, as estimation does without them."""
+        """Probabilities of the tree's cliques, computed on first use, as estimation does not need them."""
         return clique_tables(self._tree, self._potentials, self._precision)
 
     def over(self, domain: Domain) -> Self:
@@ -111,7 +113,7 @@ class PGM(MarginalModel):
         )
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
-        """Return the size of the junction tree that holds some cliques, at 8 bytes a cell."""
+        """Return the size of the junction tree that contains some cliques, at 8 bytes a cell."""
         return junction_tree_memory_mb(self.domain, cliques)
 
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> list[float]:
@@ -119,7 +121,7 @@ class PGM(MarginalModel):
         return memory_with_each_mb(self.domain, cliques, candidates)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
-        """Return a model fitted to all given measurements, started from this one's potentials.
+        """Return a model fitted to all given measurements, starting from this one's potentials.
 
         Args:
             measurements: At least one; a clique may be measured more than once.
@@ -136,7 +138,7 @@ class PGM(MarginalModel):
         total = consistent_total(measurements)
         targets = joined_targets(self._layout, measurements)
         start = self._start(targets, total)
-        self.__dict__.pop("_tables", None)  # made anew if asked for; estimation needs the room
+        self.__dict__.pop("_tables", None)  # computed again on demand; estimation needs the memory
         potentials, precision = estimate(
             self._layout,
             order,
@@ -150,11 +152,11 @@ class PGM(MarginalModel):
         return replace(self, _total=total, _potentials=potentials, _precision=precision, _held=tree)
 
     def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
-        """Return log-potentials to start from: those known, and for a new clique what takes the model there.
+        """Return initial log-potentials: the known ones, and for a new clique a correction towards its measurement.
 
         With log(y / mu) as its potential a model with marginal mu gets the marginal y (one step of iterative
         proportional fitting), which is the solution where new cliques form a tree. Cells whose difference
-        noise explains are left as the model has them.
+        noise explains are left unchanged.
         """
         start = dict(self._potentials)
         new = [t for t in targets if t.clique not in start]
@@ -162,7 +164,7 @@ class PGM(MarginalModel):
             for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
                 start[target.clique] = target.correction(believed * (total / self._total))
             return start
-        # The first start: every column on its own, as its smallest measured clique has it.
+        # Initially every column is independent, with the margin of its smallest measured clique.
         for column in self.domain.columns:
             holding = [t for t in new if column in t.clique and t.weight.any()]
             if holding:
@@ -190,7 +192,7 @@ class PGM(MarginalModel):
         return [np.multiply(self._total, table, dtype=np.float64) for table in found]
 
     def _tree_for(self, wanted: Sequence[Clique]) -> JunctionTree:
-        """Return a tree that holds all wide marginals, if making it is quicker than to find each across the tree."""
+        """Return a tree that contains all wide marginals, if that is faster than computing each across the tree."""
         across = [c for c in wanted if len(c) > 2 and self._tree.holder(c) is None]
         if not across:
             return self._tree
@@ -201,7 +203,7 @@ class PGM(MarginalModel):
         return junction_tree(self._layout, held)
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows by rounding; with `given`, draw the other columns exactly conditionally.
+        """Draw n rows by rounding; with `given`, draw the other columns from their exact conditional distribution.
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
@@ -221,7 +223,7 @@ class PGM(MarginalModel):
         return EncodedTable(self.domain, tuple(rows.column(c) for c in self.domain.columns))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: options, domain and tree as facts, log-potentials as arrays."""
+        """Return options, domain and tree as facts and log-potentials as arrays, for a file."""
         cliques = [self.domain.canonical(c) for c in self._potentials]
         facts = {
             **stored_facts(self),
@@ -236,7 +238,8 @@ class PGM(MarginalModel):
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
-        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        """Return the most bytes of each array for these stored facts; raises ReleaseFileError if they are
+        malformed."""
         with whole_model():
             domain, _, _ = read_facts(cls, facts)
             return {f"potential/{i}": 8 * domain.cells(c) for i, c in enumerate(facts["cliques"])}
@@ -264,7 +267,7 @@ class PGM(MarginalModel):
                 {"float32": np.float32, "float64": np.float64}[facts.get("precision", "float64")]
             )
             model = replace(model, _total=total, _potentials=potentials, _precision=precision)
-            # What the file says may be more than this machine has.
+            # The limit in the file may exceed this machine's memory.
             available = available_bytes()
             machine_mb = math.inf if available is None else available / 2**20
             check_memory(model._tree, min(model.max_memory_mb, machine_mb))

@@ -21,22 +21,22 @@ from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.tables import round_rows
 
 _NUMBERS_AT_ONCE = 8_000_000
-"""Work space of a product of columns (32 MB of float32)."""
+"""Work space for a product of columns (32 MB of float32)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProductMixture:
     """Equally likely rows, each a product of one distribution per column.
 
-    All two-way marginals together are one Gram matrix of `probabilities`; a wider marginal is a product of
-    the columns' blocks, row by row.
+    All two-way marginals together are one Gram matrix of `probabilities`; a wider marginal sums row-wise
+    products of the columns' blocks.
 
     Attributes:
         domain: Columns and sizes.
         probabilities: float32 [rows, sum of sizes]; the block of each column sums to 1 in each row.
 
     Raises:
-        ArgumentError: If the array has another shape, or a block does not sum to 1.
+        ArgumentError: If the array has the wrong shape, or a block does not sum to 1.
     """
 
     domain: Domain
@@ -46,7 +46,7 @@ class ProductMixture:
         array = np.ascontiguousarray(self.probabilities, dtype=np.float32)
         object.__setattr__(self, "probabilities", array)
         if array.ndim != 2 or not len(array) or array.shape[1] != sum(self.domain.sizes):
-            raise ArgumentError("soft rows have one number per row and code, in at least one row")
+            raise ArgumentError("soft rows must have one number per row and code, in at least one row")
         sums = np.add.reduceat(array, self._starts[:-1], axis=1, dtype=np.float64)
         if not (array >= 0).all() or not np.allclose(sums, 1.0, rtol=0, atol=1e-4):
             raise ArgumentError("the distribution of a column in a soft row must be positive and sum to 1")
@@ -58,7 +58,7 @@ class ProductMixture:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """First position of each column's block, and the end of the last."""
+        """Start of each column's block, and the end of the last."""
         return [0, *np.cumsum(self.domain.sizes).tolist()]
 
     def block(self, column: str) -> NDArray[np.float32]:
@@ -77,7 +77,7 @@ class ProductMixture:
         needed = table_mb(sum(self.domain.cells(c) for c in wanted))
         if needed > limit_mb:
             raise ResourceError(
-                f"{len(wanted)} marginals need {above_limit(needed, limit_mb)}; ask for fewer or narrower marginals, or "
+                f"{len(wanted)} marginals need {above_limit(needed, limit_mb)}; request fewer or narrower marginals, or "
                 "raise max_memory_mb"
             )
         pairs = self._pairs({c for c in wanted if len(c) == 2})
@@ -104,7 +104,7 @@ class ProductMixture:
         return found
 
     def _table(self, clique: Clique) -> NDArray[np.float32]:
-        """Return the table of any number of columns, up to a factor."""
+        """Return the table of any number of columns, up to a constant factor."""
         if len(clique) < 2:
             return self.block(clique[0]).sum(axis=0) if clique else np.ones((), dtype=np.float32)
         *heads, last = clique
@@ -121,8 +121,8 @@ class ProductMixture:
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n hard rows; with `given` (n rows over some columns), the other columns conditionally.
 
-        Every soft row is drawn floor(n / rows) or one more times, and the codes of its copies are drawn by
-        rounding, column by column: the same proportions as independent draws, with less variance.
+        Every soft row is drawn floor(n / rows) times or once more, and the codes of its copies are drawn by
+        rounding, column by column: the same expected counts as independent draws, with less variance.
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, or differs from the number of given rows.
@@ -137,7 +137,7 @@ class ProductMixture:
         return self._sample_copies(copies, rng)
 
     def _sample_copies(self, copies: NDArray[np.integer], rng: np.random.Generator) -> EncodedTable:
-        """Draw as many hard rows out of each soft one as said."""
+        """Draw the given number of hard rows from each soft row."""
         n = int(copies.sum())
         group = np.repeat(np.arange(len(copies)), copies)
         order = rng.permutation(n)
@@ -147,12 +147,12 @@ class ProductMixture:
             shares *= copies[:, None] / shares.sum(axis=1, keepdims=True)
             counts = round_rows(shares, copies, rng)
             codes = np.repeat(np.tile(np.arange(size, dtype=code_dtype(size)), len(copies)), counts.ravel())
-            # The codes of a group in random order: sorting by group + uniform shuffles within groups alone.
+            # The codes of a group in random order: sorting by group + uniform shuffles only within groups.
             columns.append(codes[np.argsort(group + rng.random(n))][order])
         return EncodedTable(self.domain, tuple(columns))
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the mixture times one weight per code of some columns: again a mixture, of unequal parts."""
+        """Return the mixture times one weight per code of some columns, which is a mixture with unequal weights."""
         likelihood = np.ones(len(self.probabilities))
         probabilities = self.probabilities.copy()
         for column, weight in weights.items():
@@ -182,7 +182,7 @@ class ProductMixture:
                 continue
             cumulative = np.cumsum(self.block(column), axis=1, dtype=np.float64)
             cumulative /= cumulative[:, -1:]
-            # Row r's steps lie in (r, r + 1], so one search serves all rows.
+            # The cumulative sums of row r are in (r, r + 1], so that one search serves all rows.
             steps = (cumulative + np.arange(len(cumulative))[:, None]).ravel()
             size = self.domain.size(column)
             codes = np.searchsorted(steps, chosen + rng.random(n), side="right") - chosen * size
@@ -190,7 +190,7 @@ class ProductMixture:
         return EncodedTable(self.domain, tuple(columns))
 
     def _rows_given(self, n: int, rng: np.random.Generator, given: EncodedTable) -> NDArray[np.intp]:
-        """Draw the soft row that each given row comes from, by its likelihood."""
+        """Draw the soft row of each given row, by its likelihood."""
         chosen = np.zeros(n, dtype=np.intp)
         logs = [np.log(np.maximum(self.block(c), 1e-30)).T for c in given.domain.columns]
         chunk = max(1, _NUMBERS_AT_ONCE // len(self.probabilities))
@@ -207,7 +207,7 @@ class ProductMixture:
             warn_caller(
                 ConditionWarning(
                     f"the values of {int(impossible.sum()):,} of {n:,} given rows are impossible together in this model; "
-                    "their other columns were drawn as if a part were not given"
+                    "their other columns were drawn with some of the given values ignored"
                 )
             )
         return chosen

@@ -1,4 +1,4 @@
-"""A model over merged codes that answers and samples in the codes of the original domain."""
+"""A model over merged codes that answers and samples in the original codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from syntabula.models.storage import model_array_bytes, model_from_state, model_
 
 
 class RecodedModel(MarginalModel):
-    """A fitted model seen through a recoding.
+    """Wraps a fitted model over merged codes.
 
     Args:
         inner: A model fitted over the recoding's target domain.
@@ -31,8 +31,8 @@ class RecodedModel(MarginalModel):
 
     def __init__(self, inner: Model, recoding: Recoding) -> None:
         if inner.domain != recoding.target:
-            raise ArgumentError("the model's domain is not the target of the recoding")
-        # A model that answers no marginals answers none here.
+            raise ArgumentError("the model's domain must be the target domain of the recoding")
+        # If the inner model has no `marginals`, neither has this one.
         self.inner = cast(MarginalModel, inner)
         self.recoding = recoding
 
@@ -59,7 +59,7 @@ class RecodedModel(MarginalModel):
         return self.inner.memory_with_each_mb(cliques, candidates)
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
-        """Say what the inner model says."""
+        """Return the inner model's cost."""
         return self.inner.fit_cost(fit, n_records)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
@@ -68,14 +68,14 @@ class RecodedModel(MarginalModel):
         return type(self)(self.inner.fit(merged), self.recoding)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
-        """Return expected counts over original codes; a merged cell is divided by the recoding's shares."""
+        """Return expected counts over the original codes; merged cells are divided by the recoding's shares."""
         inner = self.inner.marginals(cliques)
         return [self.recoding.expand_counts(c, m) for c, m in zip(cliques, inner, strict=True)]
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows and divide merged codes at random by the recoding's shares.
+        """Draw n rows and replace merged codes by original ones at random, by the recoding's shares.
 
-        With `given`, its columns come back exactly as given.
+        With `given`, its columns are returned exactly as given.
         """
         if given is None:
             return self.recoding.decode(self.inner.sample(n, rng), rng)
@@ -99,7 +99,7 @@ class RecodedModel(MarginalModel):
         return replace(inner, draw=lambda n, rng: kept.decode(inner.draw(n, rng), rng))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return the inner model's state and the recoding's, side by side."""
+        """Return the state of the inner model and of the recoding, side by side."""
         inner_facts, inner_arrays = model_state(self.inner)
         facts, arrays = self.recoding.state()
         return (

@@ -1,4 +1,4 @@
-"""Soft rows that are moved directly: the model of RAP and RAP++."""
+"""Soft rows that are optimised directly: the model of RAP and RAP++."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Projection = Literal["softmax", "sparsemax"]
-"""How free numbers become distributions: RAP's softmax, or RAP++'s nearest point of the simplex."""
+"""How free numbers become distributions: softmax (RAP), or projection onto the simplex (RAP++)."""
 
 _TEMPERATURES = tuple(2.0**k for k in range(1, 12))
 """Steepness of thresholds (tab_bench: 2 at first, then doubled ten times)."""
 
 
 class FreeRows:
-    """One free number per row and code, and thresholds over the distributions that they make.
+    """One free number per row and code, and thresholds over the resulting distributions.
 
-    Numbers lie code by code, so that sums over the codes of a column run along the rows.
+    The first axis of the numbers is the code, so that sums over a column's codes run along the rows.
 
     Args:
         sizes: Number of codes of each column.
         numbers: [rows, sum of sizes].
-        projection: Makes distributions of them.
-        thresholds: Questions about the rows, each a further column of two codes.
-        device: Of torch.
+        projection: How the numbers become distributions.
+        thresholds: Thresholds of the rows, each an additional column with two codes.
+        device: Torch device.
 
     Attributes:
-        steepness: How nearly a threshold is a step.
+        steepness: Steepness of the sigmoid that replaces a threshold's step.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class FreeRows:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """All that fitting changes: one tensor [codes, rows]."""
+        """The tensor that fitting changes [codes, rows]."""
         return [self._numbers]
 
     @property
@@ -89,7 +89,7 @@ class FreeRows:
         return table
 
     def backward(self, gradient: Tensor) -> None:
-        """Give the numbers their derivative, from that by the last table [rows, codes]."""
+        """Set the gradient of the numbers from that of the last table [rows, codes]."""
         self._numbers.grad = None
         if self._table is self._numbers:
             self._numbers.grad = gradient.T
@@ -97,9 +97,9 @@ class FreeRows:
             self._table.backward(gradient.T)
 
     def settle(self) -> None:
-        """Replace the numbers by the nearest distributions, if that is the projection.
+        """Replace the numbers by the nearest distributions, if the projection is sparsemax.
 
-        The step itself does not look at the projection: a code that is left out can come back.
+        The step itself ignores the projection, so a code with probability 0 can return.
         """
         if self._projection == "sparsemax":
             self._simplices.project(self._numbers)
@@ -111,17 +111,17 @@ class RelaxedProjection(SoftRowsModel):
 
     Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva (2021), "Differentially Private Query Release Through
     Adaptive Projection" (RAP), ICML; Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and
-    Marginal Queries" (RAP++), NeurIPS. Rows start at random. Squared differences, in parts of the whole, weigh
-    by one over the standard deviation of their noise; in the papers, where all noise is alike, they weigh alike.
-    The number of steps and their size are ours (tab_bench, table 13: 100 to 420 of 0.005), and a fit ends as
-    soon as noise explains what is left.
+    Marginal Queries" (RAP++), NeurIPS. Rows start at random. Squared differences, in fractions of all records,
+    are weighted by 1 / the standard deviation of their noise; in the papers all noise and all weights are equal.
+    The number of steps and the learning rate are ours (tab_bench, table 13: 100 to 420 steps of 0.005), and a
+    fit ends as soon as noise explains the remaining error.
 
     Marginals that involve linear thresholds of ordered columns can be fitted too (RAP++'s random features): a
     step has no gradient, so it is a sigmoid whose steepness doubles ten times within a fit.
 
     Attributes:
-        projection: "softmax" of each column's numbers (RAP), or "sparsemax": the numbers are distributions, and
-            after each step the nearest ones (RAP++).
+        projection: "softmax" of each column's numbers (RAP), or "sparsemax": after each step the numbers are
+            replaced by the nearest distributions (RAP++).
     """
 
     kind: ClassVar[str] = "relaxed_projection"
@@ -144,8 +144,8 @@ class RelaxedProjection(SoftRowsModel):
         """Return the same model, able to fit and answer marginals that involve some thresholds.
 
         Args:
-            thresholds: By the name of their column in such marginals, over columns of the domain. A release
-                does not hold them.
+            thresholds: Thresholds over columns of the domain, by the name of their column in such
+                marginals. A release does not store them.
 
         Raises:
             SchemaError: If a threshold is over an unknown column, or has the name of one.
@@ -156,7 +156,7 @@ class RelaxedProjection(SoftRowsModel):
         return replace(self, _thresholds=dict(thresholds))
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
-        """Return a model fitted to all given measurements, from where this one's rows are.
+        """Return a model fitted to all given measurements, starting from this one's rows.
 
         Args:
             measurements: At least one; a clique may be measured more than once, and may name thresholds.
@@ -164,10 +164,10 @@ class RelaxedProjection(SoftRowsModel):
         Raises:
             ArgumentError: If there is none, or values do not have the shape of their clique.
             SchemaError: If a clique names an unknown column.
-            ResourceError: If a fit would take too much memory; nothing was allocated.
+            ResourceError: If a fit would need too much memory; nothing was allocated.
         """
-        # Thresholds of which nothing was measured are left out of the fit.
-        # Those that were measured with the same column lie side by side, so that one product finds them.
+        # Thresholds without measurements are left out of the fit.
+        # Those measured with the same column are adjacent, so that one product answers them.
         named = {c: m.clique for m in measurements for c in m.clique if c in self._thresholds}
         asked = {name: self._thresholds[name] for name in sorted(named, key=lambda n: named[n][::-1])}
         fitted = super(RelaxedProjection, replace(self, _thresholds=asked)).fit(measurements)
@@ -221,7 +221,7 @@ class RelaxedProjection(SoftRowsModel):
         return {"numbers": rows.numbers}
 
     def _row_operations(self) -> int:
-        return 40 * sum(self.domain.sizes)  # a projection is a dozen of passes over a row
+        return 40 * sum(self.domain.sizes)  # a projection takes a dozen passes over a row
 
     def _working_numbers(self) -> int:
         # Numbers, gradient and two moments; distributions with what their gradient needs, and soft rows.

@@ -14,7 +14,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 
 Weights = Mapping[str, FloatArray]
-"""For each column with a condition, the chance [codes] that a record with that code satisfies it, 0 .. 1."""
+"""For each column with a condition, the probability [codes] that a record with that code satisfies it, 0 .. 1."""
 
 _TRIED = 200_000
 _AT_ONCE = 250_000
@@ -23,13 +23,13 @@ _LEAST_ACCEPTED = 1e-4
 
 @dataclass(frozen=True)
 class Restricted:
-    """The records of a model that satisfy conditions.
+    """A model restricted to the records that satisfy conditions.
 
     Attributes:
-        probability: That a record of the model does.
-        draw: Draws n of them. Not to be called if none does.
-        records: Where the model is a set of records: how many of them may satisfy the conditions, of how many.
-        tried: Whether rows are drawn from the whole model and thrown away if they do not satisfy the conditions.
+        probability: Probability that a record of the model satisfies them.
+        draw: Draws n such records; must not be called if the probability is 0.
+        records: If the model is a set of records: the number that may satisfy the conditions, and the number of all.
+        tried: Whether this is rejection sampling: rows of the whole model are discarded if they fail the conditions.
     """
 
     probability: float
@@ -39,7 +39,7 @@ class Restricted:
 
 
 class Sampled(Protocol):
-    """What can be restricted by drawing from it."""
+    """A model that can be restricted by rejection sampling."""
 
     @property
     def domain(self) -> Domain:
@@ -52,9 +52,9 @@ class Sampled(Protocol):
 
 
 def by_trying(model: Sampled, weights: Weights) -> Restricted:
-    """Restrict a model by drawing rows of the whole and keeping those that satisfy the conditions.
+    """Restrict a model by rejection sampling: draw rows of the whole and keep those that satisfy the conditions.
 
-    The rows kept are exactly distributed; only the probability is estimated, on 200,000 rows.
+    The rows kept have the exact distribution; only the probability is estimated, from 200,000 rows.
 
     Raises:
         ResourceError: If fewer than one row in 10,000 would be kept.

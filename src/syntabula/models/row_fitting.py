@@ -1,4 +1,4 @@
-"""Fitting: move soft rows towards noisy marginals by gradient descent, on a device of torch."""
+"""Fits soft rows to noisy marginals by gradient descent, on a torch device."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 Loss = Literal["squared", "largest", "halved"]
-"""What is made small: all weighted squared differences, or the absolute ones that are largest, or these to half."""
+"""The loss: all weighted squared differences, or the largest absolute ones, or these until they are halved."""
 
 _CHECK_EVERY = 10
-"""Steps between two looks at whether noise explains the differences."""
+"""Steps between checks whether noise explains the differences."""
 
 _PATIENCE = 50
-"""Steps over which the loss is compared: Adam's steps are too uneven to compare one with the next."""
+"""Steps between comparisons of the loss: single steps of Adam are too uneven to compare."""
 
 _AMONG_LARGEST = 0.5
 
@@ -29,16 +29,16 @@ _FORGET = 0.5
 
 
 class SoftRows(Protocol):
-    """Makes one distribution per row and column out of parameters that can be moved."""
+    """Maps trainable parameters to one distribution per row and column."""
 
     @property
     def parameters(self) -> list[Tensor]:
-        """All that fitting changes, in place."""
+        """All tensors that fitting changes in place."""
         ...
 
     @property
     def fast(self) -> bool:
-        """Whether gradients are multiplied in bfloat16, which some processors do several times faster."""
+        """Whether gradients are multiplied in bfloat16, which is several times faster on some processors."""
         ...
 
     def table(self) -> Tensor:
@@ -46,29 +46,29 @@ class SoftRows(Protocol):
         ...
 
     def backward(self, gradient: Tensor) -> None:
-        """Give every parameter its derivative, from that by the last table [rows, codes]."""
+        """Set every parameter's gradient from that of the last table [rows, codes]."""
         ...
 
     def settle(self) -> None:
-        """Bring the parameters back to where they may be; called after each step."""
+        """Project the parameters back to their allowed set; called after each step."""
         ...
 
 
 class GoalGroup(Protocol):
-    """Some goals that few operations compare with the rows."""
+    """A group of goals that few operations compare with the rows."""
 
     @property
     def precision(self) -> Tensor:
-        """One over the standard deviation of each cell; 0 where nothing was measured."""
+        """1 / the standard deviation of each cell; 0 where nothing was measured."""
         ...
 
     @property
     def weight(self) -> Tensor:
-        """What a squared difference of each cell counts."""
+        """Weight of each cell's squared difference."""
         ...
 
     def difference(self, table: Tensor) -> Tensor:
-        """Return how far rows [rows, codes] are from what is wanted, one number for each cell."""
+        """Return the difference of rows [rows, codes] from the targets, one number for each cell."""
         ...
 
     def is_explained(self, difference: Tensor) -> bool:
@@ -76,12 +76,12 @@ class GoalGroup(Protocol):
         ...
 
     def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
-        """Add to a gradient by the table what a gradient by the differences gives, times the number of rows.
+        """Add to the table's gradient the contribution of the differences' gradient, times the number of rows.
 
         Args:
             gradient: [rows, codes]; changed in place.
-            table: The rows, in the type in which products are taken.
-            slope: The derivative by each of the differences, in the same type.
+            table: The rows, in the type used for products.
+            slope: Gradient of each difference, in the same type.
         """
         ...
 
@@ -96,19 +96,18 @@ def fit_rows(
     tolerance: float,
     stop_at_noise: bool,
 ) -> int:
-    """Move rows by Adam (Kingma and Ba 2015), made anew at each call; return the number of steps taken.
+    """Fit rows by Adam (Kingma and Ba 2015), with new state at each call; return the number of steps taken.
 
     Args:
         rows: Changed in place.
-        groups: What to reach.
+        groups: The goals.
         loss: "squared": the sum of weighted squared differences. "largest": the mean absolute difference of
-            those cells that are at least half as far off as the farthest one was of late (Liu, Vietri, Wu
-            2021, GEM, section 4). "halved": the same, until none is half as far off as the farthest was at
-            the start.
-        iterations: At most so many steps.
-        learning_rate: Of Adam.
-        tolerance: Stop when 50 steps improve the smallest loss by less than this part.
-        stop_at_noise: Stop when no goal is farther off than noise explains.
+            the cells whose error is at least half the recent largest (Liu, Vietri, Wu 2021, GEM, section
+            4). "halved": the same, until every error is below half the largest at the start.
+        iterations: Most steps.
+        learning_rate: Adam's learning rate.
+        tolerance: Stop when 50 steps improve the smallest loss by less than this fraction.
+        stop_at_noise: Stop when noise explains the error of every goal.
     """
     torch = require("torch", "neural")
     parameters = [p.requires_grad_() for p in rows.parameters]
@@ -144,15 +143,15 @@ def fit_rows(
 
 
 def _farthest(groups: Sequence[GoalGroup], differences: Sequence[Tensor]) -> float:
-    """Return how far off the farthest measured cell is."""
+    """Return the largest error of a measured cell."""
     pairs = zip(groups, differences, strict=True)
     return max(float((d.abs() * (group.precision > 0)).max()) for group, d in pairs)
 
 
 def _gradient(groups: Sequence[GoalGroup], table: Tensor, slopes: Sequence[Tensor], dtype: Any) -> Tensor:
-    """Return the derivative by the table [rows, codes] from that by the differences.
+    """Return the gradient of the table [rows, codes] from that of the differences.
 
-    Written out, as its products may be rounded where those of the differences may not.
+    Written by hand, as its products may be rounded while those of the differences may not.
     """
     torch = require("torch", "neural")
     gradient, rounded = torch.zeros_like(table), table.to(dtype)
@@ -163,7 +162,7 @@ def _gradient(groups: Sequence[GoalGroup], table: Tensor, slopes: Sequence[Tenso
 
 
 class _Adam:
-    """Adam with its usual constants, in place; the optimiser's class takes more than a second to import."""
+    """Adam with its usual constants, in place; torch's own class takes more than a second to import."""
 
     def __init__(self, parameters: Sequence[Tensor], learning_rate: float) -> None:
         torch = require("torch", "neural")
@@ -174,7 +173,7 @@ class _Adam:
         self._taken = [torch.zeros((), device=p.device) for p in parameters]
 
     def step(self) -> None:
-        """Move all parameters against their gradients."""
+        """Update all parameters from their gradients."""
         with require("torch", "neural").no_grad():
             require("torch.optim.adam", "neural").adam(
                 self._parameters,
@@ -195,7 +194,7 @@ class _Adam:
 
 
 class _Squared:
-    """The derivative of the weighted squared differences, and the smallest loss so far."""
+    """The gradient of the weighted squared differences, and the smallest loss so far."""
 
     def __init__(self, groups: Sequence[GoalGroup]) -> None:
         self._weights = [2.0 * group.weight for group in groups]
@@ -215,7 +214,7 @@ class _Squared:
 
 
 class _Largest:
-    """The derivative of the mean of the largest absolute differences of measured cells."""
+    """The gradient of the mean of the largest absolute differences of measured cells."""
 
     def __init__(self, groups: Sequence[GoalGroup]) -> None:
         self._measured = [group.precision > 0 for group in groups]
@@ -237,9 +236,9 @@ class _Largest:
 
 @contextmanager
 def training_threads(n: int) -> Iterator[None]:
-    """Let torch use so many threads of the processor, and as many as before afterwards.
+    """Let torch use this many processor threads, and restore the previous number afterwards.
 
-    Sums are split between threads, so another number of them gives another rounding, and another model.
+    Sums are split between threads, so a different number of threads rounds differently and gives a different model.
     """
     torch = require("torch", "neural")
     before = torch.get_num_threads()
@@ -251,7 +250,7 @@ def training_threads(n: int) -> Iterator[None]:
 
 
 def pick_device(name: str) -> Any:
-    """Return the device of a name; "auto" is the first CUDA device, or else the processor.
+    """Return the torch device with a name; "auto" is the first CUDA device, or else the processor.
 
     Raises:
         ArgumentError: If there is no such device.

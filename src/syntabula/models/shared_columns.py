@@ -1,4 +1,4 @@
-"""Goals of soft rows that share all columns but one: few matrix products find all their marginals."""
+"""Goals of soft rows that share all columns but one, answered by few matrix products."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SharedColumns:
-    """Goals that share all columns but one, with neighbours for that one: one matrix product finds them all.
+    """Goals that share all columns but one, with nearby columns for that one, answered by one matrix product.
 
-    One-way goals share no column; those of three and more columns share two and more.
+    One-way goals share no column; goals of three or more columns share two or more.
 
     Attributes:
         heads: Positions of the shared columns; none for one-way goals.
         tails: Position of the other column of each goal.
-        head_codes: Where the codes of each head lie in a row.
-        tail_codes: Where the codes of the tails, and of columns between them, lie in a row.
-        wanted: Probabilities to reach [cells of the heads, tail codes].
-        precision: One over the standard deviation of each; 0 where nothing was measured.
-        weight: What a squared difference counts.
-        explained: Sum of squared standardised differences that noise explains, of each goal.
-        tail_of: Position in `tails` of each tail code [tail codes]; any for those that are no tail's.
+        head_codes: Positions of each head's codes in a row.
+        tail_codes: Positions in a row of the codes of the tails and of the columns between them.
+        wanted: Target probabilities [cells of the heads, tail codes].
+        precision: 1 / the standard deviation of each; 0 where nothing was measured.
+        weight: Weight of a squared difference.
+        explained: Sum of squared standardised differences that noise explains, for each goal.
+        tail_of: Position in `tails` of each tail code [tail codes]; arbitrary for codes of columns in between.
     """
 
     heads: tuple[int, ...]
@@ -46,7 +46,7 @@ class SharedColumns:
     tail_of: Tensor
 
     def difference(self, table: Tensor) -> Tensor:
-        """Return one product of matrices, less what is wanted; see `GoalGroup.difference`."""
+        """Return one matrix product less the targets; see `GoalGroup.difference`."""
         torch = require("torch", "neural")
         cells, codes = self._cells(table), table[:, self.tail_codes]
         difference: Tensor = torch.addmm(self.wanted, cells.T, codes, beta=-1.0, alpha=1.0 / len(table))
@@ -59,7 +59,7 @@ class SharedColumns:
         return bool((sums <= self.explained).all())
 
     def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
-        """Give the tails what the heads are multiplied by, and each head in turn; see `GoalGroup.add_gradient`."""
+        """Add the gradient of the tails, then of each head; see `GoalGroup.add_gradient`."""
         codes = table[:, self.tail_codes]
         gradient[:, self.tail_codes] += self._cells(table) @ slope
         if not self.heads:
@@ -80,7 +80,7 @@ class SharedColumns:
 
 
 def _without_others(by_cell: Any, blocks: Sequence[Tensor], own: int) -> Any:
-    """Sum a gradient by the cells of some columns, times the other columns' distributions, to one of them."""
+    """Reduce a gradient over the cells of some columns to one of them, with the others' distributions as factors."""
     before, after = (math.prod(b.shape[1] for b in part) for part in (blocks[:own], blocks[own + 1 :]))
     found = by_cell.unflatten(1, (before, blocks[own].shape[1], after))
     for block in blocks[:own]:
@@ -132,10 +132,10 @@ def make_shared_columns(domain: Domain, goals: Sequence[Goal], device: Any) -> l
 
 
 def _cover(domain: Domain, goals: Sequence[Goal]) -> Iterator[tuple[Clique, list[int], list[Goal]]]:
-    """Group goals by all their columns but one: the choice that most goals have in common comes first.
+    """Group goals by all their columns but one, starting with the columns that most goals share.
 
     Yields:
-        The columns in common, positions of the others, side by side or nearly so, and the goals.
+        The shared columns, positions of the others (adjacent or nearly so), and the goals.
     """
     left = {g.clique: g for g in goals}
     by_heads: dict[Clique, list[tuple[int, Clique]]] = {}
@@ -152,7 +152,7 @@ def _cover(domain: Domain, goals: Sequence[Goal]) -> Iterator[tuple[Clique, list
 
 
 def _runs(domain: Domain, tails: Sequence[tuple[int, Clique]]) -> list[list[tuple[int, Clique]]]:
-    """Divide tails where the columns between two of them have more codes than the tails before."""
+    """Split tails where the columns between two of them have more codes than the tails before."""
     runs: list[list[tuple[int, Clique]]] = []
     spare = 0
     for tail in tails:

@@ -1,4 +1,4 @@
-"""Distributions of several columns at once: the nearest ones (sparsemax), and softmax."""
+"""Sparsemax and softmax of several columns at once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _EXACT = 1e-6
-"""Smallest step of an amount, relative to the largest, that counts as one."""
+"""Smallest relative step that still counts as a step."""
 
 
 class Simplices:
-    """The simplex of each column, for numbers that lie code by code [codes, rows].
+    """The probability simplex of each column, for numbers [codes, rows].
 
-    The distribution nearest to some numbers (Martins, Astudillo 2016, sparsemax) is what they are above a common
-    amount, cut off at 0. The sum of that falls with the amount and is convex in it, so Newton's steps find the
-    amount exactly in a few passes: the first step may lead anywhere below it, all others rise towards it. They
-    start from the amount of the last call, which is near where numbers move by small steps.
+    The distribution nearest to some numbers (Martins, Astudillo 2016, sparsemax) is the numbers less a common
+    amount, clipped at 0. Its sum is decreasing and convex in the amount, so Newton's method finds the amount
+    exactly in a few passes: the first step may lead anywhere below it, and all others rise towards it. The start
+    is the amount of the last call, which is close if numbers change by small steps.
 
     Args:
         sizes: Number of codes of each column.
         rows: Number of rows.
-        device: Of torch.
+        device: Torch device.
     """
 
     def __init__(self, sizes: Sequence[int], rows: int, device: Any) -> None:
@@ -50,7 +50,7 @@ class Simplices:
                 torch.sign(above, out=held)
                 total.zero_().index_add_(0, self._column, above)
                 count.zero_().index_add_(0, self._column, held)
-                # Above all numbers nothing is held, and a step of one leads down.
+                # If the amount is above all numbers, the sum is 0 and a step of one leads down.
                 step = total.sub_(1).div_(count.clamp_(min=1))
                 amount.add_(step)
                 moving = float(step.abs_().max()) > _EXACT * max(1.0, float(amount.abs().max()))
@@ -64,7 +64,7 @@ class Simplices:
         return found
 
     def _rise(self, numbers: Tensor, amount: Tensor, above: Tensor) -> None:
-        """Write what numbers are above the amount of their column into `above`."""
+        """Write the excess of numbers over their column's amount into `above`."""
         torch = require("torch", "neural")
         torch.index_select(amount, 0, self._column, out=above)
         torch.sub(numbers, above, out=above).relu_()

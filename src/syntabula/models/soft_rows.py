@@ -1,4 +1,4 @@
-"""What models that are soft rows share: how they are fitted, stored and sampled."""
+"""The base class of models that are soft rows: fitting, storage and sampling."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.targets import joined_targets, make_goals
 
 _USUAL_PART = 0.3
-"""Part of the steps that a fit usually takes before noise explains what is left."""
+"""Fraction of the steps that a fit usually takes before noise explains the remaining error."""
 _SECONDS_PER_OPERATION = 6e-12
 _SECONDS_PER_STEP = 2e-3
 
 Arrays = Mapping[str, np.ndarray]
-"""Parameters of soft rows by their names, as they are stored."""
+"""Parameters of soft rows by name, as stored."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SoftRowsModel(MarginalModel, ABC):
-    """A mixture of products that is fitted by gradient descent; what its parameters are is a subclass's matter.
+    """A mixture of products that is fitted by gradient descent; subclasses define its parameters.
 
     Attributes:
-        n_rows: Number of soft rows. A pair of columns with more codes each than that cannot be fitted exactly
-            (Chen, Gong, Wang, MargNet, theorem 3).
-        iterations: At most so many steps of Adam in one fit.
-        learning_rate: Of Adam.
-        tolerance: A fit stops when 50 steps improve the loss by less than this part.
-        stop_at_noise: A fit stops as soon as no marginal is farther from its measurement than noise explains.
-        threads: How many fit on a processor. The same table and seed give the same model for the same number.
-        device: "auto" (a GPU if there is one), or a device as torch names it.
-        seed: Of the first parameters. No privacy rests on it.
-        max_memory_mb: Neither a fit nor a marginal may take more; checked before anything is allocated.
+        n_rows: Number of soft rows. A pair of columns that both have more codes than that cannot be fitted
+            exactly (Chen, Gong, Wang, MargNet, theorem 3).
+        iterations: Most steps of Adam in one fit.
+        learning_rate: Adam's learning rate.
+        tolerance: A fit stops when 50 steps improve the loss by less than this fraction.
+        stop_at_noise: Stop a fit as soon as noise explains the distance of every marginal from its measurement.
+        threads: Processor threads of a fit. The same table, seed and number of threads give the same model.
+        device: "auto" (a GPU if there is one), or the torch name of a device.
+        seed: Seed of the initial parameters. Privacy does not depend on it.
+        max_memory_mb: Memory limit of a fit and of a marginal; checked before anything is allocated.
     """
 
     kind: ClassVar[str]
@@ -86,7 +86,7 @@ class SoftRowsModel(MarginalModel, ABC):
 
     @abstractmethod
     def _first_arrays(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return the parameters of a model that is not fitted."""
+        """Return the parameters of an unfitted model."""
 
     @abstractmethod
     def _shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -94,19 +94,19 @@ class SoftRowsModel(MarginalModel, ABC):
 
     @abstractmethod
     def _soft_rows(self, arrays: Arrays, device: Any, rng: np.random.Generator) -> SoftRows:
-        """Return rows made of copies of some parameters."""
+        """Return rows made from copies of some parameters."""
 
     @abstractmethod
     def _arrays_of(self, rows: SoftRows) -> dict[str, np.ndarray]:
-        """Return those parameters of fitted rows that a fit changes."""
+        """Return the parameters of fitted rows that a fit changes."""
 
     @abstractmethod
     def _working_numbers(self) -> int:
-        """Bound how many float32 numbers a fit takes beyond its targets."""
+        """Return an upper bound on the float32 numbers that a fit needs beyond its targets."""
 
     @abstractmethod
     def _row_operations(self) -> int:
-        """Say how many multiplications it takes to make one row, and as many again for a gradient, twice."""
+        """Return the number of multiplications that make one row; its gradient takes twice as many again."""
 
     @property
     def _loss(self) -> Loss:
@@ -114,7 +114,7 @@ class SoftRowsModel(MarginalModel, ABC):
 
     @property
     def _emphasis(self) -> float:
-        """How much more those marginals weigh that are new since the last fit."""
+        """Factor for the weight of marginals that are new since the last fit."""
         return 1.0
 
     @property
@@ -129,12 +129,12 @@ class SoftRowsModel(MarginalModel, ABC):
 
     @property
     def _measurable(self) -> Domain:
-        """The columns of which marginals may be fitted and asked for."""
+        """The columns whose marginals may be fitted and queried."""
         return self.domain
 
     @property
     def rows(self) -> ProductMixture:
-        """The soft rows; one even row for a model that is not fitted."""
+        """The soft rows; one uniform row for an unfitted model."""
         return even_rows(self.domain) if self._rows is None else self._rows
 
     def over(self, domain: Domain) -> Self:
@@ -142,7 +142,7 @@ class SoftRowsModel(MarginalModel, ABC):
 
         Raises:
             ArgumentError: If there is no such device.
-            MissingExtraError: If torch is not installed: here, so that nothing was spent yet.
+            MissingExtraError: If torch is not installed; raised here, before anything is spent.
         """
         pick_device(self.device)
         return replace(self, _domain=domain, _total=1.0, _rows=None, _arrays={}, _fitted={})
@@ -153,7 +153,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return (self.n_rows * sum(self.domain.sizes) * 4 + stored) / 2**20
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
-        """Say what a planned fit may take; its time is that of a processor."""
+        """Return the cost of a planned fit, with the time on a processor."""
         if not fit.cliques:
             return fit.cost
         products = self._row_operations() + sum(self._measurable.cells(c) for c in fit.usual or fit.cliques)
@@ -165,7 +165,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return numbers * 4 / 2**20
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
-        """Return a model fitted to all given measurements, from this one's parameters.
+        """Return a model fitted to all given measurements, starting from this one's parameters.
 
         Args:
             measurements: At least one; a clique may be measured more than once.
@@ -173,7 +173,7 @@ class SoftRowsModel(MarginalModel, ABC):
         Raises:
             ArgumentError: If there is none, or values do not have the shape of their clique.
             SchemaError: If a clique names an unknown column.
-            ResourceError: If a fit would take too much memory; nothing was allocated.
+            ResourceError: If a fit would need too much memory; nothing was allocated.
         """
         self._check(measurements)
         space = self._measurable
@@ -201,7 +201,7 @@ class SoftRowsModel(MarginalModel, ABC):
         )
 
     def _move(self, rows: SoftRows, groups: Sequence[GoalGroup]) -> None:
-        """Move rows towards what is wanted."""
+        """Move rows towards their goals."""
         fit_rows(
             rows,
             groups,
@@ -217,7 +217,7 @@ class SoftRowsModel(MarginalModel, ABC):
         return [self._total * t for t in self.rows.marginals(cliques, limit_mb=self.max_memory_mb)]
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows out of the soft ones; with `given`, draw the other columns conditionally."""
+        """Draw n rows from the soft rows; with `given`, draw the other columns conditionally."""
         return self.rows.sample(n, rng, given)
 
     def restricted(self, weights: Weights) -> Restricted:
@@ -225,14 +225,15 @@ class SoftRowsModel(MarginalModel, ABC):
         return self.rows.restricted(weights)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-        """Return all that a file needs: options and domain as facts, soft rows and parameters as arrays."""
+        """Return options and domain as facts and soft rows and parameters as arrays, for a file."""
         facts = {**stored_facts(self), "fitted": [[list(c), n] for c, n in self._fitted.items()]}
         arrays = {f"parameters/{name}": array for name, array in self._arrays.items()}
         return facts, arrays | ({} if self._rows is None else {"rows": self._rows.probabilities})
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
-        """Return the most bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        """Return the most bytes of each array for these stored facts; raises ReleaseFileError if they are
+        malformed."""
         with whole_model():
             domain, _, options = read_facts(cls, facts)
             model = replace(cls(**options), _domain=domain)
@@ -259,13 +260,13 @@ class SoftRowsModel(MarginalModel, ABC):
             return replace(model, _rows=rows, _arrays=stored)
 
     def _check_arrays(self, arrays: Arrays) -> None:
-        """Raise ValueError if stored parameters are not those of such a model."""
+        """Raise ValueError if stored parameters do not belong to such a model."""
         found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
         if found != self._shapes() or not all(np.isfinite(a).all() for a in arrays.values()):
             raise ValueError("parameters have other names, shapes or types, or are not finite")
 
     def _check(self, measurements: Sequence[Measurement]) -> None:
-        """Refuse measurements that do not fit the domain, or the memory that a fit to them may take."""
+        """Refuse measurements that do not match the domain, or whose fit would exceed the memory limit."""
         space = self._measurable
         check_measurements(space, measurements)
         cliques = {space.canonical(m.clique) for m in measurements}

@@ -1,4 +1,4 @@
-"""Linear thresholds of soft rows."""
+"""Probabilities that soft rows pass linear thresholds."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 STEEPEST = 2.0**11
-"""Steepness of a threshold that is asked for rather than fitted."""
+"""Steepness of a threshold that is queried rather than fitted."""
 _AT_ONCE = 64
 _PROBIT = 1.702
-"""The normal distribution function at z is near the logistic one at 1.702 z."""
+"""The normal distribution function at z is close to the logistic function at 1.702 z."""
 
 
 @dataclass(frozen=True, eq=False)
 class SoftThresholds:
-    """How likely each soft row passes each of some thresholds.
+    """The probability that each soft row passes each of some thresholds.
 
-    RAP++ (Vietri et al. 2022) has rows of plain numbers, where a threshold h.x > b becomes a sigmoid of
-    t (h.x - b) with a steepness t. Here a column of a row is a distribution: h.x is a sum of independent parts
-    with some mean and variance, and if taken for normal it exceeds b with about the sigmoid of
-    (mean - b) / sqrt(1 / t^2 + variance / 1.702^2). Where rows are single codes both say the same.
+    RAP++ (Vietri et al. 2022) has rows of plain numbers, where a threshold h.x > b becomes a sigmoid of t (h.x
+    - b) with a steepness t. Here a column of a row is a distribution: h.x is a sum of independent terms with
+    some mean and variance, and under a normal approximation it exceeds b with probability about the sigmoid of
+    (mean - b) / sqrt(1 / t^2 + variance / 1.702^2). If rows are single codes, both are the same.
 
     Attributes:
-        codes: Positions of the codes of all columns that are in a sum.
-        moments: What each of these codes adds to the mean place, and to the mean squared place, of each such
-            column [2 * columns, codes].
+        codes: Positions of the codes of all columns that occur in a threshold.
+        moments: What each of these codes adds to the mean position, and to the mean squared position, of
+            each such column [2 * columns, codes].
         weights: Weight of each column in each sum [thresholds, columns].
-        offsets: What each sum has to exceed [thresholds, 1].
+        offsets: Value that each sum has to exceed [thresholds, 1].
     """
 
     codes: Any
@@ -73,13 +73,13 @@ class SoftThresholds:
         )
 
     def on(self, device: Any) -> SoftThresholds:
-        """Return the same on a device of torch."""
+        """Return the same on a torch device."""
         torch = require("torch", "neural")
         arrays = (self.codes, self.moments, self.weights, self.offsets)
         return SoftThresholds(*(torch.tensor(a, device=device) for a in arrays))
 
     def beside(self, rows: Tensor, steepness: float) -> Tensor:
-        """Return distributions of rows [codes, rows] and below them those over no and yes of all thresholds."""
+        """Return the distributions of rows [codes, rows], followed by those over no and yes of all thresholds."""
         torch = require("torch", "neural")
         if not len(self.offsets):
             return rows
@@ -88,36 +88,37 @@ class SoftThresholds:
         return table
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """Return how likely rows [rows, codes] of numpy answer no and yes to each of the steepest thresholds."""
+        """Return the probabilities of no and yes for each threshold, at full steepness, of numpy rows [rows,
+        codes]."""
         margin = self._margin(rows.T[self.codes], STEEPEST)
         passed = 1 / (1 + np.exp(-np.clip(margin, -60, 60)))
         return np.stack([1 - passed, passed], axis=1).reshape(-1, len(rows)).T.astype(np.float32)
 
     def _margin(self, codes: Any, steepness: float) -> Any:
-        """Return how far the mean of each sum is beyond its offset, in units of its spread; numpy or torch."""
+        """Return the distance of each sum's mean beyond its offset, in units of its spread; numpy or torch."""
         mean, variance = self._mean_and_variance(codes)
         spread = (self.weights**2) @ variance / _PROBIT**2 + steepness**-2
         return (self.weights @ mean - self.offsets) * spread**-0.5
 
     def _mean_and_variance(self, codes: Any) -> tuple[Any, Any]:
-        """Return those of the place in each column [columns, rows]; numpy or torch."""
+        """Return the mean and variance of the position in each column [columns, rows]; numpy or torch."""
         moments = self.moments @ codes
         mean, square = moments[: len(moments) // 2], moments[len(moments) // 2 :]
         return mean, (square - mean**2).clip(min=0)
 
 
 def crossed_parts(domain: Domain, thresholds: CrossedThresholds, rows: np.ndarray) -> FloatArray:
-    """Return what part of soft rows passes each threshold and has each code of its other column.
+    """Return the fraction of soft rows that pass each threshold and have each code of its other column.
 
     Args:
-        domain: Of the rows.
-        thresholds: Asked for.
+        domain: Domain of the rows.
+        thresholds: The thresholds to evaluate.
         rows: Distributions [rows, codes], float32.
 
     Returns:
-        Parts of the whole [thresholds, codes of the widest other column].
+        Fractions [thresholds, codes of the widest other column].
     """
-    # Moments of all rows are found once, so that a threshold takes few passes.
+    # Moments of all rows are computed once, so that a threshold takes few passes.
     soft = SoftThresholds.of(domain, thresholds.columns, thresholds.weights, thresholds.offsets)
     mean, variance = soft._mean_and_variance(rows.T[soft.codes])
     ends = np.cumsum([0, *domain.sizes])
@@ -135,7 +136,7 @@ def crossed_parts(domain: Domain, thresholds: CrossedThresholds, rows: np.ndarra
             passed = weights @ mean
             passed -= soft.offsets[part]
             passed /= np.sqrt(spread, out=spread)
-            # The logistic function at x is half of one and the hyperbolic tangent at x / 2.
+            # The logistic function at x is (1 + tanh(x / 2)) / 2.
             passed *= 0.5
             found[part, : having.shape[1]] = 0.5 * (np.tanh(passed, out=passed) @ having + whole)
     return found / len(rows)

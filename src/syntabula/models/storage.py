@@ -1,4 +1,4 @@
-"""How a model is stored: what all models store alike, and the name by which a file finds the class again."""
+"""Storage of models: the facts that all models store, and the key by which a file names the class."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel, Model
 
-# Made by a run, around the model that was asked for, so that nobody names it.
+# A run makes it around the requested model, so it has no registered key.
 _RECODED = Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel")
 
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 
 _SHOWN = 200
-"""Most characters of what a file says of a plug-in that a message repeats."""
+"""Most characters of a file's plug-in name that a message repeats."""
 
 _MOST_RECORDS = 1e18
 
 
 def check_storable(model: object) -> None:
-    """Refuse a model that no release file could hold, before anything is spent on it.
+    """Refuse a model that no release file could store, before anything is spent on it.
 
     Raises:
-        ArgumentError: If its class is not the one that its `kind` stands for; says how to register it.
+        ArgumentError: If its class is not the one registered for its `kind`; says how to register it.
     """
     kind, name = getattr(type(model), "kind", None), type(model).__name__
     known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
@@ -55,21 +55,21 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     plug_in = None if model.kind == _RECODED.key else package_of("model", model.kind)
     if plug_in is None:
         return {"model": model.kind, **facts}, dict(arrays)
-    # Apart, so that the facts of others may have any names.
+    # Kept apart, so that the facts of plug-ins may have any names.
     return {"model": model.kind, "plug_in": plug_in, "state": dict(facts)}, dict(arrays)
 
 
 def model_from_state(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """Rebuild a model; raises ReleaseFileError for a kind that is not here, or parts that do not fit together.
+    """Rebuild a model; raises ReleaseFileError if its kind is not installed or the parts do not fit together.
 
-    A file names its model by a kind, never by an import path: loading runs no code but that of registered parts.
+    A file names its model by a kind, never by an import path: loading runs only the code of registered parts.
     """
     kind, plug_in = facts.get("model"), facts.get("plug_in")
     return model_class(kind, plug_in).from_state(facts if plug_in is None else facts["state"], arrays)
 
 
 def model_array_bytes(facts: Mapping[str, Any]) -> dict[str, int] | None:
-    """Return the most bytes of each array of a stored model, None if its kind does not say.
+    """Return the most bytes of each array of a stored model; None if its kind sets no limits.
 
     Raises:
         ReleaseFileError: If there is no such kind, or the facts are malformed.
@@ -82,17 +82,17 @@ def model_array_bytes(facts: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def model_class(kind: object, plug_in: object = None) -> type[Any]:
-    """Return the class that a release file means by a kind.
+    """Return the class for a kind in a release file.
 
     Args:
-        kind: As the file has it.
-        plug_in: What the file says of its origin. It is only shown, and not imported.
+        kind: The kind in the file.
+        plug_in: The origin in the file. It is only shown, never imported.
 
     Raises:
-        ReleaseFileError: If no class of that kind is here; names the plug-in.
+        ReleaseFileError: If no class of that kind is installed; names the plug-in.
     """
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise ReleaseFileError("this file names no kind of model")
+        raise ReleaseFileError("this file does not name the kind of its model")
     known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
     if kind in known:
         return _class_of(known[kind])
@@ -115,7 +115,7 @@ def _class_of(entry: Entry) -> type[Any]:
 
 
 def stored_facts(model: MarginalModel) -> dict[str, Any]:
-    """Return the domain, the estimated number of records and the options of a dataclass of a model."""
+    """Return the domain, the estimated number of records and the options of a model."""
     return {
         "columns": list(model.domain.columns),
         "sizes": list(model.domain.sizes),
@@ -125,7 +125,7 @@ def stored_facts(model: MarginalModel) -> dict[str, Any]:
 
 
 def read_facts(kind: type, facts: Mapping[str, Any]) -> tuple[Domain, float, dict[str, Any]]:
-    """Return the same of facts that were read from a file.
+    """Return the same from facts that were read from a file.
 
     Raises:
         KeyError, TypeError, ValueError: If some are missing or wrong.
@@ -138,7 +138,7 @@ def read_facts(kind: type, facts: Mapping[str, Any]) -> tuple[Domain, float, dic
 
 @contextmanager
 def whole_model() -> Iterator[None]:
-    """Raise ReleaseFileError, which tells nothing of the contents, where parts of a stored model do not fit together."""
+    """Raise ReleaseFileError, without any contents, if parts of a stored model do not fit together."""
     try:
         yield
     except (KeyError, TypeError, ValueError):
@@ -146,5 +146,5 @@ def whole_model() -> Iterator[None]:
 
 
 def _options(kind: type) -> list[str]:
-    """Return the names of a model's public fields: all others are its state."""
+    """Return the names of a model's public fields, which are its options."""
     return [field.name for field in fields(kind) if not field.name.startswith("_")]

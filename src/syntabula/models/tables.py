@@ -1,4 +1,4 @@
-"""Small operations on tables whose axes are named by columns."""
+"""Operations on tables whose axes are named by columns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def axes_outside(clique: Clique, kept: Clique) -> tuple[int, ...]:
 def sum_over(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
     """Sum a table over some axes.
 
-    Products with vectors of ones read memory two to ten times faster than numpy's own sums, which are slow
-    where few numbers lie side by side.
+    Products with vectors of ones are two to ten times faster than numpy's own sums, which are slow if the
+    summed runs of memory are short.
     """
     if not axes:
         return table
@@ -48,7 +48,7 @@ def sum_over(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
 def _runs(
     shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[int, ...]]:
-    """Return the cells before, in and after each run of axes that are summed, one run after the other, and what stays.
+    """Return the cells before, in and after each run of summed axes, run by run, and the axes that remain.
 
     The run that shrinks the table most comes first.
     """
@@ -81,7 +81,7 @@ def _ones(n: int, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def aligned(table: FloatArray, columns: Clique, clique: Clique) -> FloatArray:
-    """View a table over some columns, in the clique's order, as one that broadcasts over the clique."""
+    """View a table over some columns, in the clique's order, so that it broadcasts over the clique."""
     sizes = dict(zip(columns, table.shape, strict=True))
     return table.reshape([sizes.get(c, 1) for c in clique])
 
@@ -96,12 +96,12 @@ def round_rows(
 ) -> NDArray[np.int64]:
     """Round each row of expected counts to integers with the given sum.
 
-    Every count is rounded down; what is left of a row goes to distinct cells, drawn without replacement in
+    Every count is rounded down; the remainder of a row goes to distinct cells, drawn without replacement in
     proportion to their fractional parts.
 
     Args:
-        expected: Expected counts [rows, codes], not negative.
-        sums: What each row must sum to [rows]; the sum of its expected counts, up to rounding.
+        expected: Non-negative expected counts [rows, codes].
+        sums: Sum that each row must have [rows]; the sum of its expected counts, up to rounding.
         rng: Source of randomness.
     """
     counts = np.floor(expected + 1e-9).astype(np.int64)

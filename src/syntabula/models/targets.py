@@ -1,4 +1,4 @@
-"""What a model is fitted to: the measurements of each clique, joined; and the same as goals for soft rows."""
+"""Targets of a fit: the joined measurements of each clique, and the same as goals for soft rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Numbers = NDArray[np.float32]
 
 _LEAST_PROBABILITY = 1e-9
 _SIGNIFICANT = 3.0
-"""Standard deviations beyond which a difference of one cell is taken for more than noise."""
+"""Standard deviations beyond which the difference of one cell counts as more than noise."""
 _UNKNOWN = 1e-6
-"""Cells whose precision is below this part of their table's largest one were not measured."""
+"""Cells whose precision is below this fraction of their table's largest count as not measured."""
 _UNKNOWN_WEIGHT = 1e-12
-"""The same of the square of the precision."""
+"""The same for the square of the precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Target:
         clique: Columns in the order of the domain.
         mean: Weighted mean of the measured counts.
         weight: Inverse variance of the mean, for each cell; 0 where nothing was measured.
-        noise: Loss that the true table is expected to have here: half for each cell with noise.
+        noise: Expected loss of the true table here: half for each cell with noise.
     """
 
     clique: Clique
@@ -44,31 +44,31 @@ class Target:
 
     @property
     def explained(self) -> float:
-        """Loss that noise still explains: two standard deviations above what it gives the true table, and 4.
+        """Largest loss that noise explains: two standard deviations above the true table's expected loss, plus 4.
 
         Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
-        loss has a long tail: 3 for two cells would be passed by one true table in twenty, and trying to fit
-        that one costs hundreds of steps in vain.
+        loss has a long tail: one true table with two cells in twenty would exceed 3, and trying to fit it
+        wastes hundreds of steps.
         """
         return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
 
     def curvature(self, total: float) -> float:
-        """Return how much a cell's gradient changes with its log-potential, at most: its weight times its count.
+        """Return a bound on the change of a cell's gradient with its log-potential: its weight times its count.
 
-        A count is taken for as large as its standard deviation if it was measured smaller.
+        A count below its standard deviation is replaced by the standard deviation.
         """
         sigma = np.sqrt(np.divide(1.0, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
         counts = np.minimum(np.maximum(self.mean, sigma), total)
         return float((self.weight * counts).max())
 
     def margin(self, column: str, total: float) -> FloatArray:
-        """Return the probabilities of one column that are nearest to the measured counts, none quite zero."""
+        """Return the probabilities of one column nearest to the measured counts, all above zero."""
         counts = project_simplex(sum_over(self.mean, axes_outside(self.clique, (column,))), total)
         above: FloatArray = np.maximum(counts, _LEAST_PROBABILITY * total)
         return above / total
 
     def correction(self, believed: FloatArray) -> FloatArray:
-        """Return the log-ratio of measured to believed counts, 0 where noise explains the difference."""
+        """Return the log-ratio of measured counts to the model's, 0 where noise explains the difference."""
         if not self.weight.any():
             return np.zeros(self.weight.shape)
         sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
@@ -81,7 +81,7 @@ class Target:
 
 
 def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
-    """Join measurements of the same columns, so that each clique is looked at once a step.
+    """Join measurements of the same columns, so that each clique is used once per step.
 
     Columns in several cliques that were not measured alone get a target of weight 0.
     """
@@ -98,7 +98,7 @@ def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[
         noisy[clique] = noisy.get(clique, True) and bool(np.all(m.sigma))
     targets = []
     for clique, (weighted, weight) in sums.items():
-        # A cell that was not measured has a standard deviation beyond any count: no noise to explain.
+        # A cell that was not measured has a standard deviation larger than any count, and no noise to explain.
         cells = np.count_nonzero(weight > _UNKNOWN_WEIGHT * weight.max()) if noisy[clique] else 0
         targets.append(Target(clique, weighted / weight, weight, cells / 2))
     # Columns that several cliques share need a table of their own, see _settled.
@@ -112,13 +112,13 @@ def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What rows should have of one marginal, one number for each cell.
+    """The target of soft rows for one marginal, one number for each cell.
 
     Attributes:
         clique: Columns in the order of the domain.
-        wanted: Probability of each cell.
-        precision: One over its standard deviation; 0 where nothing was measured.
-        weight: What a squared difference counts.
+        wanted: Target probability of each cell.
+        precision: 1 / its standard deviation; 0 where nothing was measured.
+        weight: Weight of a squared difference.
         explained: Sum of squared standardised differences that noise explains: two deviations above its mean.
     """
 
@@ -134,14 +134,14 @@ def make_goals(
 ) -> list[Goal]:
     """Return a goal for each target.
 
-    A squared difference counts in proportion to one over the standard deviation of its noise, and more for the
-    newest targets: equation 6 of Chen, Gong, Wang, MargNet.
+    A squared difference is weighted by 1 / the standard deviation of its noise, and more for the newest
+    targets: equation 6 of Chen, Gong, Wang, MargNet.
 
     Args:
         targets: Counts to reach, with cliques in the order of the domain.
         total: Number of records.
-        newest: Cliques that weigh more than others.
-        emphasis: How much more.
+        newest: Cliques with more weight than the others.
+        emphasis: Factor for their weight.
     """
     largest = max(float(np.sqrt(t.weight.max())) for t in targets)
     goals = []

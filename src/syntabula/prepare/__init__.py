@@ -1,1 +1,1 @@
-"""Everything that spends budget on raw columns before codes are counted."""
+"""The steps that spend budget on raw columns before codes are counted."""

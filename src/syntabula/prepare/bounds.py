@@ -35,7 +35,7 @@ class FoundBounds:
     Attributes:
         lower: Lower bound, an integer for integer columns; part of the domain.
         upper: Upper bound, at least `lower`; part of the domain.
-        has_missing: Whether clearly more values are missing than noise explains.
+        has_missing: Whether clearly more values are missing than noise could explain.
     """
 
     lower: int | float
@@ -43,46 +43,45 @@ class FoundBounds:
     has_missing: bool
 
     def within(self, least: int, most: int) -> tuple[int, int]:
-        """Return both bounds as whole numbers in a range that a column can declare."""
+        """Return both bounds as integers, clipped to a range that a column can declare."""
         return min(max(int(self.lower), least), most), min(max(int(self.upper), least), most)
 
 
 def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine: bool = True) -> FoundBounds:
-    """Find bounds that hold nearly all values: a noisy histogram over powers of two, then a finer one.
+    """Find bounds around nearly all values: a noisy histogram over powers of two, then a finer one.
 
     Desfontaines' algorithm as in Ganev et al., "The Importance of Being Discrete", section 4, and
-    SmartNoise's approx_bounds: count the values between adjacent powers of two; a cell is occupied if its
-    noisy count exceeds what noise alone does in any cell with probability 1e-8. While no cell is, that
-    probability is raised tenfold, up to 1 over twice the number of cells. Then the method has failed, which
-    needs more budget or more records; the paper leaves this case open, and here it is an error.
+    SmartNoise's approx_bounds: count the values between adjacent powers of two. A cell is occupied if its noisy
+    count exceeds a threshold that noise alone exceeds in any cell with probability 1e-8. While no cell is occupied,
+    that probability is raised tenfold, up to 1 over twice the number of cells. If still none is, the method has
+    failed: it needs more budget or more records. The paper leaves this case open; here it is an error.
 
-    Departures in the first count: two or four adjacent cells may pass the threshold together, with sqrt(2) or
-    2 times the noise, as a heavy tail spreads over many powers and would be cut off else; and a cell next to
-    an occupied one needs only 1.5 standard deviations, as values seldom end at a power of two. The powers
-    reach from 2^-32 (2^0 for integers) to 2^62, not 2^0 to 2^31, as columns come in any unit; a cell more
-    costs only its logarithm. A lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored
-    below 0): ever smaller powers hold ever fewer of the values near 0, and reaching it widens the domain by
-    3 % at most.
+    Departures in the first count: two or four adjacent cells may pass the threshold together, with sqrt(2) or 2 times
+    the noise, because a heavy tail spreads over many powers and would otherwise be cut off. A cell next to an occupied
+    one needs only 1.5 standard deviations, because values seldom end at a power of two. The powers reach from 2^-32
+    (2^0 for integers) to 2^62, not 2^0 to 2^31, because columns come in any unit; more cells cost only the logarithm
+    of their number. A lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): smaller
+    and smaller powers hold fewer and fewer values near 0, and including 0 widens the domain by 3 % at most.
 
-    The other half of the budget is ours: bounds from powers of two waste bins. Years span 1024 to 2048, and
-    a density between 0.99 and 1.04 spans 0.5 to 2. Where the range is one to three powers on one side of 0, an
-    eighth of that half draws a window in it that holds nine tenths of the values (`find_window`; a quarter,
-    if that takes two draws), and the rest counts again in and around the window, in cells that are the wider
-    the farther off. Elsewhere, or if the window is hardly narrower than the range, all of it counts again
-    inside the two outermost cells on either side, in 8 equal parts each. Of all bounds at the edges of these
-    cells, those are taken for which this sum is least: the logarithm of the width; 30 times the part of the
-    records that seems cut off at an end, plus 0.3 standard deviations of the noise on it; and z^2 / 4 at
-    each end, where what seems cut off there is z such standard deviations above nothing. So a percent of the
-    records is worth a third more width, records that are clearly there are kept, and empty cells go.
+    The other half of the budget goes to a refinement that is not in the paper, because bounds from powers of two
+    waste bins: years would span 1024 to 2048, and a density between 0.99 and 1.04 would span 0.5 to 2. If the range
+    is one to three powers on one side of 0, an eighth of that half draws a window in it that holds nine tenths of
+    the values (`find_window`; a quarter, if that takes two draws). The rest counts again in and around the window,
+    in cells that widen with the distance from it. Otherwise, or if the window is hardly narrower than the range, all
+    of that half counts again inside the two outermost cells on either side, in 8 equal parts each. Among all
+    bounds at the edges of these cells, the chosen ones minimise this sum: the logarithm of the width; 30 times the
+    fraction of the records that seems cut off at an end, plus 0.3 standard deviations of the noise on it; and z^2 / 4
+    at each end, if the count cut off there is z such standard deviations above 0. So one percent of the records is
+    worth a third more width, clearly visible records are kept, and empty cells are dropped.
 
     Args:
         column: The values.
-        share: Part of the whole budget for all of it.
-        step: What the ledger calls the spends.
-        refine: Whether to spend half of it on what follows the first count.
+        share: Fraction of the whole budget for all of this.
+        step: Name of the spends in the ledger.
+        refine: Whether to spend half of the share on the refinement.
 
     Returns:
-        The bounds. A few records may lie outside; they count as the nearest bound.
+        The bounds. A few records may lie outside and are clipped to the nearest bound.
 
     Raises:
         PrivateDomainError: If noise hides every cell. The budget is spent.
@@ -118,17 +117,17 @@ def power_edges(*, integer: bool) -> list[int | float]:
 
 
 def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which cells stand out of the noise, alone or as the end of a window that does together."""
+    """Return which cells exceed the noise, alone or as the ends of a window of cells that exceeds it in sum."""
     failure = LEAST_FAILURE
     while failure <= 1 / (2 * counts.size):
         height = answer.above_noise(failure / (counts.size * len(WINDOWS)))
         found = np.zeros(counts.size, dtype=np.bool_)
         for window in WINDOWS:
-            # What stands out in a shorter window would lift any noise next to it.
+            # Cells found in shorter windows are left out, or they would lift the noise next to them.
             rest = np.where(found, 0.0, counts)
             together = np.convolve(rest, np.ones(window), mode="valid")
             for start in np.flatnonzero(together > height * np.sqrt(window)):
-                # Only the cells of the window that count towards it; the others would widen the bounds.
+                # Only the cells that contribute to the window; the others would widen the bounds.
                 inside = rest[start : start + window] > 2 * answer.sigma
                 found[start : start + window] |= inside
         if found.any():
@@ -138,7 +137,7 @@ def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bo
 
 
 def _extended(found: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Add the cells next to the outermost found ones as long as they are likely to hold something."""
+    """Add the cells next to the outermost found ones as long as they probably hold values."""
     low, high = np.flatnonzero(found)[[0, -1]]
     while low > 0 and likely[low - 1]:
         low -= 1
@@ -168,7 +167,7 @@ def _refined(
     share: Fraction,
     step: str,
 ) -> tuple[int | float, int | float]:
-    """Count again where the ends must lie, and cut off what is not worth its width."""
+    """Count again where the ends must lie, and cut off cells that are not worth their width."""
     lower, upper = edges[low_cell], edges[high_cell + 1]
     window, spent = None, Fraction(0)
     if _may_be_narrow(edges, low_cell, high_cell, integer=column.integer):
@@ -184,9 +183,9 @@ def _refined(
 
 
 def _may_be_narrow(edges: Sequence[int | float], low_cell: int, high_cell: int, *, integer: bool) -> bool:
-    """Whether the range is so far from 0, for its width, that the values may well span a small part of it."""
+    """Return whether the range is so far from 0, relative to its width, that the values may span a small part of it."""
     lower, upper = edges[low_cell], edges[high_cell + 1]
-    # A few whole numbers are told apart by the usual parts.
+    # The usual parts separate a few integers well enough.
     few = integer and upper - lower <= 2 * REFINING_CELLS
     return (lower > 0 or upper < 0) and high_cell - low_cell < NARROW_CELLS and not few
 
@@ -194,13 +193,13 @@ def _may_be_narrow(edges: Sequence[int | float], low_cell: int, high_cell: int, 
 def _outer_cells(
     edges: Sequence[int | float], low_cell: int, high_cell: int, *, integer: bool
 ) -> tuple[list[int | float], int, int]:
-    """Return edges that divide the two outermost cells on either side, and how many cells each side then has."""
+    """Return edges that divide the two outermost cells on either side, and the number of cells on each side."""
     low_cells = range(low_cell, min(low_cell + 2, high_cell + 1))
     high_cells = range(max(high_cell - 1, low_cell), high_cell + 1)
     parts = REFINING_CELLS * (2 if low_cell == high_cell else 1)
     fine: list[int | float] = []
     for cell in sorted({*low_cells, *high_cells}):
-        # What lies between the two sides is one cell of its own, if anything does.
+        # The range between the two sides, if any, is one cell.
         inner = _parts(edges[cell], edges[cell + 1], parts, integer=integer)
         fine += inner[1:] if fine and fine[-1] == inner[0] else inner
     n_low = fine.index(edges[low_cells[-1] + 1])
@@ -211,7 +210,7 @@ def _outer_cells(
 def _cut(
     answer: NoisyVector, edges: Sequence[int | float], n_low: int, n_high: int
 ) -> tuple[int | float, int | float]:
-    """Return the ends between which the width is worth what is cut off; see `extract_bounds`."""
+    """Return the ends that balance the width against the records cut off; see `extract_bounds`."""
     ends = np.array([float(e - edges[0]) for e in edges])
     costs = [_costs(answer, answer.values[:n_low]), _costs(answer, answer.values[::-1][:n_high])]
     widths = ends[::-1][None, : n_high + 1] - ends[: n_low + 1, None]
@@ -222,12 +221,12 @@ def _cut(
 
 
 def _costs(answer: NoisyVector, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return [k + 1] what it costs to cut off the first 0 to k of these cells."""
+    """Return the costs [k + 1] of cutting off the first 0 to k of these cells."""
     n_estimated = max(float(answer.values.sum()), 1.0)
     together = np.maximum(np.cumsum(values), 0.0)
     noise = answer.sigma * np.sqrt(np.arange(1, values.size + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Without noise, records are cut off at no price.
+        # Without noise the division gives infinity: no record is cut off.
         evidence = np.where(together > 0, together / noise, 0.0) ** 2 / 4
     return np.concatenate([[0.0], CUT_WEIGHT * (together + UNSEEN * noise) / n_estimated + evidence])
 

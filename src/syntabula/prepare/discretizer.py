@@ -1,4 +1,4 @@
-"""Bins fitted to a column, and how values lie within them: the interface of discretisers that spend budget."""
+"""The interface of discretizers that spend budget, and the fit of how values lie within bins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 
 @runtime_checkable
 class FittedDiscretizer(Protocol):
-    """A way to choose bins by the data, under differential privacy.
+    """Chooses bins by the data, under differential privacy.
 
     `key` and `needs_count` may be class attributes.
 
@@ -47,22 +47,22 @@ class FittedDiscretizer(Protocol):
         """Return at most `count` bins that cover exactly [lower, upper].
 
         Args:
-            column: The values; those outside the bounds count as the nearest one.
+            column: The values; those outside the bounds are clipped to the nearest one.
             lower: Lower bound, an integer for an integer column.
             upper: Upper bound, part of the domain.
             count: Largest number of bins, at least 1.
             n_estimated: Released or public estimate of the number of records.
-            share: Part of the whole budget that may be spent. What is not spent goes to the model.
-            step: What the ledger calls the spends.
+            share: Fraction of the whole budget that may be spent. The rest of it goes to the model.
+            step: Name of the spends in the ledger.
 
         Returns:
-            The bins; `bins_through` makes them of cuts in any order.
+            The bins; `bins_through` makes them from cuts in any order.
         """
         ...
 
 
 def is_worth_fitting(lower: float, upper: float, *, integer: bool, count: int) -> bool:
-    """Whether a domain has more values than bins; else each value has its own bin, free of budget."""
+    """Return whether a domain has more values than bins; otherwise each value gets its own bin at no cost."""
     return lower < upper and count > 1 and not (integer and int(upper) - int(lower) + 1 <= count)
 
 
@@ -88,15 +88,15 @@ def bins_through(cuts: list[int] | list[float], lower: float, upper: float, *, i
 def fit_spread(column: ColumnCurator, bins: Bins, *, share: Fraction, step: str) -> Spread:
     """Estimate the mean and deviation within each bin ("mixture" sampling, Ganev et al., section 4).
 
-    The paper names no mechanism. Here each bin's records, the sum of their places in the bin and the sum of
-    their squares get a third of the budget each; a record is in one bin, so all bins share it. Bins with a
-    noisy count below 10 keep even values; deviations are held between 0.01 and 1 widths.
+    The paper names no mechanism. Here the number of records, the sum of their places in the bin and the sum of
+    the squared places get a third of the budget each; all bins share it, because a record is in only one bin. Bins
+    with a noisy count below 10 keep uniform values; deviations are clipped to 0.01 to 1 widths.
 
     Args:
         column: The values.
         bins: Bins that are public or released.
-        share: Part of the whole budget.
-        step: What the ledger calls the spends.
+        share: Fraction of the whole budget.
+        step: Name of the spends in the ledger.
     """
     counts = column.histogram(bins.edges, share=share / 3, step=step).values
     first = column.sums(bins.edges, power=1, of="cell", share=share / 3, step=step).values

@@ -1,4 +1,4 @@
-"""The columns that no schema declares: their types and domains are found, and warnings name those that noise hides."""
+"""Find the types and domains of columns that no schema declares, and warn of those that noise hides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, N
 from syntabula.table.schema.schema import listed
 
 TYPE_SHARE = Fraction(1, 8)
-"""Part of a column's preprocessing budget that finds its type, where none is stored."""
+"""Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 
 TEXT = PhysicalType("text", "VARCHAR")
 _FLAG = PhysicalType("boolean", "BOOLEAN")
@@ -52,14 +52,14 @@ def find_types(
     noise: NoiseSource,
     progress: Progress,
 ) -> dict[str, PhysicalType]:
-    """Find the types of columns of a delimited file, and warn of those that noise hides, which count as text.
+    """Find the types of columns of a delimited file; those that noise hides become text, with a warning.
 
     Args:
         file: The cells.
-        shares: Part of the whole budget of each column to be found.
-        ledger: Pays.
+        shares: Fraction of the whole budget for each column to be found.
+        ledger: Pays for the spends.
         noise: Draws the noise.
-        progress: Called with the name of a step and the part that is done.
+        progress: Called with the name of a step and the fraction that is done.
     """
     found = {
         name: find_type(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
@@ -67,37 +67,37 @@ def find_types(
     }
     warn_of_hidden(
         [name for name, physical in found.items() if physical is None],
-        "it is empty, or at this budget noise hides what kind of values it holds, so it counts as text; state the column "
-        "in a schema, or raise epsilon",
+        "it is empty, or at this budget noise hides what kind of values it holds, so it is treated as text; declare the "
+        "column in a schema, or raise epsilon",
     )
     return {name: physical or TEXT for name, physical in found.items()}
 
 
 def type_step(name: str) -> str:
-    """Return what the ledger calls the search for a column's type."""
+    """Return the ledger's name for the search for a column's type."""
     return f"find the type of {name!r}"
 
 
 def find_type(
     name: str, kinds: NDArray[np.int64], *, share: Fraction, ledger: Ledger, noise: NoiseSource
 ) -> PhysicalType | None:
-    """Find the narrowest type that reads all cells of a column but so few that noise hides them.
+    """Find the narrowest type that reads all cells of a column, except so few that noise hides them.
 
-    Each record counts for the one kind that its cell is, if it has one: a histogram of sensitivity one. The type
-    belongs to the family of kinds (flags, numbers, days and times, zoned times) with the largest noisy count,
-    if that stands out of the noise and no kind outside the family does; else the column is text. Within a
-    family the wider type is taken if cells that need it stand out: numbers that are not whole, times of a
-    day. Fractions cannot hold whole numbers of 16 digits; a column that clearly has both is text.
+    Each record counts for the one kind of its cell, if any: a histogram of sensitivity one. The type belongs to the
+    family of kinds (flags, numbers, days and times, zoned times) with the largest noisy count, if that exceeds the
+    noise and no kind outside the family does; else the column is text. Within a family the wider type is taken if the
+    cells that need it exceed the noise: numbers that are not whole, times of day. Floats cannot hold whole numbers of
+    16 digits; a column that clearly has both is text.
 
     Args:
         name: Name of the column.
-        kinds: Positions in `CELL_KINDS` [n].
-        share: Part of the whole budget.
-        ledger: Pays.
+        kinds: Kind of each cell, as a position in `CELL_KINDS` [n].
+        share: Fraction of the whole budget.
+        ledger: Pays for the spends.
         noise: Draws the noise.
 
     Returns:
-        A stored type, or None if noise hides everything. Cells that it does not read are missing, each on its own.
+        A stored type, or None if noise hides everything. Each cell that it cannot read becomes missing.
     """
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
@@ -138,13 +138,13 @@ def find_columns(
 
     Args:
         table: Table as read.
-        shares: Part of the whole budget of each column to be found; the others are declared.
-        ledger: Pays.
+        shares: Fraction of the whole budget for each column to be found; the others are declared.
+        ledger: Pays for the spends.
         noise: Draws the noise.
-        progress: Called with the name of a step and the part that is done.
+        progress: Called with the name of a step and the fraction that is done.
 
     Returns:
-        The columns in the order of the shares, of provenance `private`.
+        The columns in the order of the shares, with provenance `private`.
 
     Raises:
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
@@ -153,7 +153,7 @@ def find_columns(
     delta = ledger.failure_allowance / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
-    # What is declared is not hidden.
+    # Declared columns are not hidden.
     n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.columns.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
@@ -161,39 +161,40 @@ def find_columns(
             columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
         except PrivateDomainError:
             hidden.append(name)
-            # One or the other may be nearly empty; where most are hidden, the table or the budget is too small.
+            # A few may be nearly empty; if most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
                 raise PrivateDomainError(
-                    f"found no bounds of column {listed(hidden)}, most of those that have some: at this budget, noise "
-                    "hides where the values lie, or there are none. State bounds in a schema (`others: find` leaves "
-                    "the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
+                    f"found no bounds for column {listed(hidden)}, most of those that need bounds: at this budget, "
+                    "noise hides where the values lie, or there are none. State bounds in a schema (`others: find` "
+                    "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
+                    "records"
                 ) from None
     warn_of_hidden(
         [name for name, column in columns.items() if isinstance(column, Identifier)],
-        "no category is frequent enough to be found at this budget, so values are made anew as running numbers; to "
-        "learn them, state the categories in a schema (`others: find` leaves the other columns to be found), or raise "
+        "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
+        "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
         "epsilon or the share of preprocessing",
     )
     columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
     for value, of_numbers in (("0", True), ("1970-01-01", False)):
         warn_of_hidden(
             [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
-            f"at this budget, noise hides where values lie, if there are any, so that each of them counts as {value}; "
-            "state the bounds in a schema to learn them, or leave the column out",
+            f"at this budget, noise hides where values lie, if there are any, so each of them is replaced by {value}; "
+            "declare the bounds in a schema to learn the values, or leave the column out",
         )
     if len(columns) == len(table.columns) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
-            "no domain of any column was found: at this budget, noise hides what they hold. State the domains in "
+            "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains in "
             "a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
 
 
 def hidden_domain(physical: PhysicalType) -> Column:
-    """Return a domain that rests on nothing but the stored type: 0, or the first of January 1970, or missing.
+    """Return a domain that depends only on the stored type: 0, or 1 January 1970, or missing.
 
-    A column that is nearly empty has too few values to find their bounds, and must not stop the release of all
-    others. Which cells are missing is still learned.
+    A nearly empty column has too few values to find their bounds, and must not stop the release of the others. Which
+    cells are missing is still learned.
     """
     column: Column
     match physical.kind:
@@ -213,17 +214,17 @@ def hidden_domain(physical: PhysicalType) -> Column:
 def one_by_one(
     shares: Mapping[str, Fraction], step: str, progress: Progress
 ) -> Iterator[tuple[str, Fraction]]:
-    """Go through columns and their shares, and say before each what part of them is done."""
+    """Yield columns and their shares, and report before each the fraction of them that is done."""
     for position, item in enumerate(shares.items()):
         progress(step, position / len(shares))
         yield item
 
 
 def warn_of_hidden(names: Sequence[str], what: str) -> None:
-    """Warn once of all columns of which the same holds, however many there are."""
+    """Warn once about all columns with the same problem, however many there are."""
     if not names:
         return
     shown = ", ".join(map(repr, names[:_MOST_NAMES]))
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    columns = f"column {shown}" if len(names) == 1 else f"{len(names)} columns ({shown}{more}), of each"
+    columns = f"column {shown}" if len(names) == 1 else f"{len(names)} columns ({shown}{more}), each"
     warn_caller(DomainWarning(f"{columns}: {what}"))

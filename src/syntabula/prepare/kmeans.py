@@ -19,18 +19,18 @@ _LARGEST = 1e307
 
 @dataclass(frozen=True)
 class KMeansBins:
-    """Voronoi cells of Lloyd's algorithm with noisy counts and sums (Su et al., 2016, DPLloyd).
+    """Voronoi cells from Lloyd's algorithm with noisy counts and sums (Su et al., 2016, DPLloyd).
 
     Used by Ganev et al., "The Importance of Being Discrete", section 4, through diffprivlib. The number of
     rounds T, from 2 to 7, follows from the smallest budget that a round should have, sqrt(500 k^3 (1 + c)^3) /
-    n with c = cbrt(4 rho^2), rho = 0.225; a round gives the sums and the counts epsilon in the ratio 1 : c.
+    n with c = cbrt(4 rho^2), rho = 0.225; a round divides epsilon between the sums and the counts in the ratio 1 : c.
     Each centre is lower + width * noisy sum / noisy count of its cell, counts floored at 1.
 
-    Departures: starting centres are evenly spaced, not drawn at random with a least distance, of which
-    spacing evenly is the limit; sums are of distances from the lower bound, whose sensitivity is the width;
-    empty cells get noise too; diffprivlib swaps the two shares, which is not followed.
+    Departures: starting centres are evenly spaced instead of drawn at random with a minimum distance, of which even
+    spacing is the limit; sums are of distances from the lower bound, whose sensitivity is the width; empty cells get
+    noise too. diffprivlib swaps the two shares; this code does not.
 
-    Cost: 2 T noisy vectors, each a histogram or its sums. A cell that no centre claims is merged.
+    Cost: 2 T noisy vectors, each a histogram or its sums. A cell without a centre is merged.
     """
 
     key: str = "kmeans"
@@ -49,7 +49,7 @@ class KMeansBins:
     ) -> Bins:
         """Return the bins; see `FittedDiscretizer.fit`."""
         end = int(upper) + 1 if column.integer else float(upper)
-        # Sums of the largest floats would be infinite, a quarter of them is not.
+        # Sums of the largest floats would overflow; a quarter of them does not.
         scale = 1 if column.integer or abs(end) + abs(lower) < _LARGEST else 0.25
         width = float(end * scale - lower * scale)
         ratio = math.cbrt(4 * SPREAD**2)
@@ -62,7 +62,7 @@ class KMeansBins:
             sums = column.sums(edges, power=1, of="column", share=for_sums, step=step).values
             held = np.maximum(counts, 1.0)
             places = np.clip(sums / held, 0.0, 1.0)
-            # An empty cell keeps its middle as centre; without noise it is known to be empty.
+            # A cell with a count below 1 keeps its midpoint as centre; without noise it is empty.
             offsets = np.array([float(e * scale - edges[0] * scale) for e in edges])
             middles = (offsets[:-1] + offsets[1:]) / (2 * width)
             places = np.sort(np.where(counts < 1, middles, places))

@@ -1,4 +1,4 @@
-"""Where in a wide range nearly all values of a column lie, under differential privacy."""
+"""Find the part of a wide range that holds nearly all values of a column, under differential privacy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fractions import Fraction
 from syntabula.privacy.doors.columns import ColumnCurator
 
 HALVINGS = 8
-"""Windows are as wide as the range, half as wide, and so on up to this often halved."""
+"""Windows are as wide as the range, half as wide, and so on, up to this many halvings."""
 
 HELD = 0.9
-"""Part of the records that a window should hold."""
+"""Fraction of the records that a window should hold."""
 
 WORTH_OF_HALVING = 0.1
-"""Part of the records that a window may lack for being half as wide."""
+"""Fraction of the records that a window may lose in exchange for half the width."""
 
 LEAST_HALVINGS = 2
 MOST_DRAWS = 2
@@ -26,7 +26,7 @@ GROWTH = 4
 
 @dataclass(frozen=True)
 class Window:
-    """An interval, which holds its lower end and not its upper one, and how often the range was halved for it."""
+    """A half-open interval with its lower end, and how often the range was halved to get it."""
 
     lower: int | float
     upper: int | float
@@ -42,25 +42,25 @@ def find_window(
     draw_share: Fraction,
     step: str,
 ) -> tuple[Window | None, Fraction]:
-    """Find the narrowest window that holds nine tenths of the values, by one choice among all widths.
+    """Find the narrowest window that holds nine tenths of the values, by one selection among all widths.
 
-    The candidates are the range [lower, upper), its halves, quarters and so on, which overlap by half. What a
-    window lacks of nine tenths of the records counts against it, and for each halving it may lack a tenth of
-    them; all widths have the same weight, shared by the places of their windows. So unlike a histogram fine
-    enough for the narrowest window, the choice sees all records of a window at once, and where noise is
-    large it leaves the range as it is. If one of the two finest widths comes out, the same follows once more
-    inside that window and half a width to either side.
+    The candidates are the range [lower, upper), its halves, quarters and so on, which overlap by half. The score of
+    a window falls by the records that it lacks of nine tenths of all, but it may lack a tenth of them for each
+    halving. All widths have the same weight, divided among their windows. Unlike a histogram fine enough for the
+    narrowest window, this selection sees all records of a window at once, and with large noise it keeps the range
+    as it is. If it selects one of the two finest widths, it runs once more inside that window and half a width to
+    either side.
 
     Args:
         column: The values.
         lower: Start of the range; public or released.
         upper: End of the range, excluded.
         n_estimated: Released number of records in the range.
-        draw_share: Part of the whole budget for each draw.
-        step: What the ledger calls the spends.
+        draw_share: Fraction of the whole budget for each draw.
+        step: Name of the spends in the ledger.
 
     Returns:
-        The window, None if it is hardly narrower than the range; and the share that was spent.
+        The window, or None if it is hardly narrower than the range; and the share that was spent.
     """
     low, high, halvings, spent = lower, upper, 0, Fraction(0)
     window: Window | None = None
@@ -89,7 +89,7 @@ def find_window(
 def cells_around(
     window: Window, lower: int | float, upper: int | float, *, integer: bool
 ) -> list[int | float]:
-    """Return the edges of twelve cells in a window and ever wider ones out to both ends of the range."""
+    """Return the edges of twelve cells in a window, and of wider and wider ones out to both ends of the range."""
     width = window.upper - window.lower
     step: int | float = width / WINDOW_CELLS
     inner: list[int | float]
@@ -105,7 +105,7 @@ def cells_around(
 
 
 def _outwards(start: int | float, end: int | float, step: int | float) -> list[int | float]:
-    """Return edges from start, excluded, to end: three steps, then steps that grow fourfold."""
+    """Return edges from start (excluded) to end: three equal steps, then steps that grow fourfold."""
     edges: list[int | float] = []
     place, size = start, step
     while place != end:
@@ -125,7 +125,7 @@ def _windows(lower: int | float, upper: int | float, *, integer: bool) -> list[W
         places = 2 ** (halvings + 1) - 1
         for place in range(places):
             if integer:
-                # Quotients of whole numbers, so that all windows together leave nothing out.
+                # Quotients of integers, so that the windows together cover the whole range.
                 parts = 2 ** (halvings + 1)
                 low, high = (int(lower) + i * int(width) // parts for i in (place, place + 2))
                 windows.append(Window(low, high, halvings))

@@ -1,4 +1,4 @@
-"""How raw columns become codes: what each column's preprocessing may spend, and the spending of it."""
+"""Divides the preprocessing budget among columns and spends it."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _CELLS_PER_COLUMN = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What each column's preprocessing may spend, decided by names, types and declared domains alone.
+    """The preprocessing budget of each column, which depends only on names, types and declared domains.
 
     Attributes:
         settings: The options.
         bins: Largest number of bins of a column, or "auto" for the rule of `budget_rice`.
         count: Share for counting the records; 0 if their number is not needed.
-        types: Share of each column whose type has to be found.
-        domains: Share of each column whose domain has to be found.
-        refinements: Share of each ordered column for its bins and the values within.
+        types: Share of each column whose type must be found.
+        domains: Share of each column whose domain must be found.
+        refinements: Share of each ordered column for its bins and the distribution within them.
         large: Declared columns whose rare categories are merged.
-        merging: How they are merged, and at which share; None if there is no large column.
-        finds_labels: Whether categories have to be found.
+        merging: How they are merged, and with which share; None if there is no large column.
+        finds_labels: Whether categories must be found.
     """
 
     settings: Preprocessing
@@ -63,22 +63,22 @@ class Preparation:
 
     @property
     def share(self) -> Fraction:
-        """Part of the whole budget that all of it may spend."""
+        """Fraction of the whole budget for all preprocessing."""
         columns = (self.types, self.domains, self.refinements)
         merging = self.merging.share if self.merging else Fraction(0)
         return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
 
     def budget(self, budget: Budget) -> Budget:
-        """Return a budget with part of its delta set aside if categories have to be found."""
+        """Return the budget, with part of its delta reserved if categories must be found."""
         if not self.finds_labels:
             return budget
         return budget.with_failure_delta(self.settings.delta_share * Fraction(budget.delta))
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
-        """Return all steps with their shares, in order, and the domain that is left when rare codes are merged.
+        """Return all steps with their shares, in order, and the domain after rare codes are merged.
 
         Args:
-            domain: Of the codec, as it is or as it is guessed.
+            domain: Domain of the codec, known or guessed.
         """
         steps = [(step, step.share) for step in self._column_steps()]
         if self.merging is None:
@@ -86,7 +86,7 @@ class Preparation:
         cells = sum(domain.size(c) for c in self.large)
         share = self.merging.share
         merging = PlannedStep(name=self.merging.step, share=share, cells=cells, noisy_cells=cells)
-        # A code survives only with at least theta of the records, so at most 1 / theta codes survive.
+        # A kept code holds at least theta of the records, so at most 1 / theta codes are kept.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
         return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered)
@@ -100,7 +100,7 @@ class Preparation:
         steps += [(_COUNT_STEP, self.count)] if self.count else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
         steps += [(_bins_step(name), share) for name, share in self.refinements.items()]
-        # Counting one column is a small part of a pass over the table, which the first step stands for.
+        # Counting one column is a small part of a pass over the table, which is charged to the first step.
         return [
             PlannedStep(
                 name=step,
@@ -112,7 +112,7 @@ class Preparation:
         ]
 
     def most_bins(self, budget: Budget, n_rows: float) -> int:
-        """Return the number of bins of columns that do not state their own."""
+        """Return the number of bins for columns that do not set their own."""
         return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
 
     def typed(
@@ -124,7 +124,7 @@ class Preparation:
         *,
         progress: Progress,
     ) -> RawTable:
-        """Find the types of a text file's columns that are not declared, and return the table that all types read."""
+        """Find the types of a text file's undeclared columns, and return the table read with all types."""
         found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
         return file.typed(found, schema)
 
@@ -137,14 +137,14 @@ class Preparation:
         *,
         progress: Progress,
     ) -> Codec:
-        """Find the domains that are not declared, then the bins, and return the codec.
+        """Find the undeclared domains, then the bins, and return the codec.
 
         Raises:
-            PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
+            PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
         """
         n_estimated = 0.0
         if self.count:
-            # Every record counts once, whatever it holds.
+            # Every record counts once, whatever its cells.
             everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
@@ -211,17 +211,17 @@ def prepare(
     *,
     types_found: bool = False,
 ) -> Preparation:
-    """Divide the budget of preprocessing among the columns that need some, by what is public of them.
+    """Divide the preprocessing budget among the columns that need it, by public facts alone.
 
     Args:
         settings: The options.
         bins: Number of bins, or "auto".
-        rare: How rare categories of large columns are merged, and its share if nothing else needs budget; None for
-            not at all.
-        schema: Declares all columns, or some, or is None. Wide columns of numbers and times get bins.
-        found: Stored type of each other column, or the type that was found for it.
-        types_found: Whether the types of these have to be found, as none are stored. The shares for that follow
-            from names alone.
+        rare: How rare categories of large columns are merged, and the share for it if nothing else needs budget;
+            None not to merge them.
+        schema: Declares all columns or some, or is None. Wide columns of numbers and times get bins.
+        found: Stored or found type of each undeclared column.
+        types_found: Whether the types of these must be found because none are stored. The shares for that depend
+            only on names.
 
     Raises:
         SchemaError: If a stored type has no domain to find.
@@ -264,15 +264,14 @@ def prepare(
 
 
 def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
-    """Return the categorical columns whose rare categories are merged, by the declared domain alone.
+    """Return the categorical columns whose rare categories are merged, decided by the declared domain alone.
 
-    Categories that were found privately are frequent already.
+    Categories that were found privately are already frequent.
     """
     return tuple(
         name
         for name, column in schema.columns.items()
         if isinstance(column, Categorical)
-        and name != schema.label
         and column.provenance != "private"
         and len(column.categories) + column.open + column.nullable >= rare.least_categories
     )
@@ -286,7 +285,7 @@ def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
 def _is_worth(column: Ordered, bins: BinCount) -> bool:
     lower, upper, integer = column.span()
     stated = column.bins if column.bins is not None else bins
-    # A rule's number is not known yet, but its least is.
+    # The rule's number is not known yet, but its minimum is.
     count = LEAST_BINS if stated == "auto" else stated
     return is_worth_fitting(lower, upper, integer=integer, count=count)
 

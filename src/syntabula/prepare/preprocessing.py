@@ -1,4 +1,4 @@
-"""Options of how raw columns become codes: which discretiser, which rare categories merge, and what it may cost."""
+"""Options of preprocessing: the discretizer, the merging of rare categories, and their shares of the budget."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.privacy.doors.tables import Curator
 
 EVEN = "uniform"
-"""Name of the bins that look at no data."""
+"""Name of the bins that do not depend on data."""
 BinCount = int | Literal["auto"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """What happens to raw columns before anything is learned, and its part of the budget.
+    """How raw columns are prepared before a model is learned, and the share of the budget for it.
 
-    The share is divided equally among the columns that need some (tab_bench; Ganev et al., "The Importance of
-    Being Discrete", section 3.5), after a twentieth of it that counts the records where a rule needs their
-    number. A column whose domain is not declared spends half on the domain and half on its bins, or all on
-    the domain where bins are uniform; before that an eighth on its type, where a text file stores none. If no
-    column needs any, nothing is withheld from the model.
+    The share is divided equally among the columns that need it (tab_bench; Ganev et al., "The Importance of Being
+    Discrete", section 3.5). If a rule needs the number of records, a twentieth of the share counts them first. A
+    column with an undeclared domain spends half on the domain and half on its bins, or all on the domain if bins are
+    uniform; before that it spends an eighth on its type, if it comes from a text file, which stores none. If no
+    column needs any, the model gets the whole budget.
 
     Attributes:
-        discretizer: "privtree", best on average in the paper and, at epsilon 1, here (at 10 even bins are:
-            benchmarks/results), "quantile" and "kmeans" look at the column privately; "uniform" costs nothing.
-            Or the name of a plug-in's, or an object of your own; see `FittedDiscretizer`.
-        within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which
-            takes half of what the bins would cost.
-        share: Part of the whole budget, if any is needed.
-        delta_share: Part of delta that is set aside for finding categories, if any have to be found.
+        discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
+            uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. Or the
+            name of a plug-in's discretizer, or your own object; see `FittedDiscretizer`.
+        within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which takes
+            half of the budget for the bins.
+        share: Fraction of the whole budget, if any is needed.
+        delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
     Raises:
         ArgumentError: If an argument is outside its range.
@@ -55,7 +55,7 @@ class Preprocessing:
 
     @property
     def fitted(self) -> FittedDiscretizer | None:
-        """The discretiser that looks at the data, or None if bins are uniform."""
+        """The discretizer that depends on the data, or None if bins are uniform."""
         if not isinstance(self.discretizer, str):
             return self.discretizer
         if self.discretizer == EVEN:
@@ -65,7 +65,7 @@ class Preprocessing:
 
     @property
     def costs_bins(self) -> bool:
-        """Whether bins, or values within them, cost budget."""
+        """Whether bins, or the distribution within them, cost budget."""
         return self.fitted is not None or self.within == "normal"
 
 
@@ -74,15 +74,15 @@ class RareCategories:
     """Merge categories with few records into one code (Chen et al., tab_bench, Algorithm 1).
 
     Each of the K large columns is counted with Gaussian noise of variance K / (2 rho_2), where rho_2 is this
-    step's share of the budget; a category stays if its noisy count reaches max(theta * noisy total,
-    3 standard deviations). The rest becomes one code, which is decoded at random in proportion to the noisy
-    counts. Which columns are large is decided from the declared number of categories, not from the data as
-    the public code does.
+    step's share of the budget. A category is kept if its noisy count reaches max(theta * noisy total,
+    3 standard deviations). The others become one code, which is decoded at random in proportion to the noisy
+    counts. Whether a column is large depends on its declared number of categories, not on the data as in the
+    public code.
 
     Attributes:
-        share: Part of the whole budget; spent only if there is a large column.
-        theta: Least part of the records that a category must hold, 0 .. 1.
-        least_categories: A column is large if its declared domain has at least so many codes.
+        share: Fraction of the whole budget; spent only if there is a large column.
+        theta: Smallest fraction of the records that a kept category holds, 0 .. 1.
+        least_categories: A column is large if its declared domain has at least this many codes.
     """
 
     share: Fraction = Fraction(1, 10)
@@ -99,16 +99,16 @@ class RareCategories:
 
     @property
     def step(self) -> str:
-        """What the ledger calls this spend."""
+        """Name of this spend in the ledger."""
         return "merge rare categories"
 
     @property
     def most_kept(self) -> int:
-        """How many categories can reach theta of the records, when noise is small; no bound if theta is 0."""
+        """How many categories can reach theta of the records if noise is small; no bound if theta is 0."""
         return math.ceil(2 / self.theta) if self.theta else 2**62
 
     def fit(self, curator: Curator, columns: Sequence[str]) -> Recoding | None:
-        """Count the columns noisily and say which codes merge; None if there is no column."""
+        """Count the columns noisily and return which codes merge; None if there is no column."""
         if not columns:
             return None
         measured = curator.measure([(c,) for c in columns], share=self.share, step=self.step)

@@ -1,4 +1,4 @@
-"""The domain of a raw column, found under differential privacy from its stored type alone."""
+"""Find the domain of a raw column under differential privacy; only its stored type is public."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from syntabula.table.schema.columns import (
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
-"""Part of a column's domain budget that finds its decimals or its resolution, where it needs one."""
+"""Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
 _RESOLUTIONS = list(MICROSECONDS)
 _UINT64_END = 2**64 - 1
@@ -45,7 +45,7 @@ _INT64_END = 2**63 - 1
 
 
 def check_extractable(name: str, physical: PhysicalType) -> None:
-    """Refuse a column whose stored type has no domain to find; looks at the type alone.
+    """Refuse a column whose stored type has no domain to find; depends only on the type.
 
     Raises:
         SchemaError: If the column holds durations or mixed or nested values.
@@ -59,24 +59,24 @@ def extract_column(
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
-    Taken as public are the column's name and stored type; of a type that holds categories, such as `category` of
-    pandas, that it does and the kind of its labels, but not which labels there are. Whole numbers, numbers, dates
-    and points in time get bounds; text gets the categories that enough records share, and "other"; text without any
-    such category becomes an identifier, whose values are made anew where they are not missing. Numbers that pandas
-    holds as categories are treated as text is, but that rare ones count as missing. The number of decimals of
-    floats, and the resolution of points in time, are found too. A column is nullable if clearly more cells are
-    missing than noise explains; otherwise records with a missing cell are left out, each on its own.
+    The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
+    of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
+    categories that enough records share, and "other". Text without any such category becomes an identifier, whose
+    values are generated anew where they are not missing. Numbers that pandas holds as categories are treated like
+    text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
+    too. A column is nullable if clearly more cells are missing than noise could explain; otherwise each record with a
+    missing cell is left out.
 
     Args:
         name: Name of the column.
         raw: The column as read.
-        share: Part of the whole budget.
-        delta: Part of the budget's delta, for labels only.
-        ledger: Pays.
+        share: Fraction of the whole budget.
+        delta: Fraction of the budget's delta, for labels only.
+        ledger: Pays for the spends.
         noise: Draws the noise.
 
     Returns:
-        The declared column, of provenance `private`.
+        The declared column, with provenance `private`.
 
     Raises:
         PrivateDomainError: If noise hides all bounds.
@@ -103,7 +103,7 @@ class FoundCategories:
     """Released categories of a column.
 
     Attributes:
-        labels: Categories in alphabetical order; none if every one is rare.
+        labels: Categories in alphabetical order; empty if all are rare.
         has_missing: Whether missing values are frequent.
     """
 
@@ -117,15 +117,15 @@ def extract_categories(
     """Find the categories that enough records share.
 
     Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count
-    reaches 1 + sigma sqrt(2 ln(1 / delta)). Rarer labels are gathered in one category "other", which is always
-    there, whether needed or not. None of the papers has a method for categories; this one is standard
+    reaches 1 + sigma sqrt(2 ln(1 / delta)). Rarer labels go to the category "other", which exists whether it is
+    needed or not. None of the papers has a method for categories; this one is standard
     (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
 
     Args:
         column: The labels.
-        share: Part of the whole budget, which must have a delta.
-        delta: Probability, at most, with which a label of a single record comes out.
-        step: What the ledger calls this spend.
+        share: Fraction of the whole budget, which must have a delta.
+        delta: Upper bound on the probability of releasing a label that only one record has.
+        step: Name of this spend in the ledger.
 
     Returns:
         The categories.
@@ -135,20 +135,20 @@ def extract_categories(
 
 
 def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
-    """Find the coarsest level that suits all but so few values that noise hides them.
+    """Find the coarsest level that represents all values, except so few that noise hides them.
 
-    Each record needs one level, so that the counts of levels are a histogram of sensitivity one. Where noise
-    could hide half of the records, half of them are enough to ask for a level: one too coarse turns numbers
-    from 0 to 1 into zeros and ones, and one too fine is a small loss.
+    Each record needs one level, so the counts of levels are a histogram of sensitivity one. If noise could hide half
+    of the records, half of them suffice to require a level: a level that is too coarse turns numbers from 0 to 1
+    into zeros and ones, while one that is too fine loses little.
 
     Args:
         levels: For each value the coarsest level that represents it, 0 (coarsest) to n_levels - 1.
         n_levels: Number of levels.
-        share: Part of the whole budget.
-        step: What the ledger calls this spend.
+        share: Fraction of the whole budget.
+        step: Name of this spend in the ledger.
 
     Returns:
-        A level. Values that need a finer one are rounded to it, each on its own.
+        A level. Each value that needs a finer one is rounded to it.
     """
     answer = levels.histogram(range(n_levels + 1), share=share, step=step)
     finer = np.cumsum(answer.values[::-1])[::-1]
@@ -158,7 +158,7 @@ def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step
 
 
 class _Search:
-    """One column and what its search may spend."""
+    """The search for one column's domain, and its share of the budget."""
 
     def __init__(
         self, name: str, raw: RawColumn, share: Fraction, ledger: Ledger, noise: NoiseSource
@@ -190,7 +190,7 @@ class _Search:
         )
 
     def codes(self, delta: Fraction) -> Column:
-        # There is no number that could stand for all others.
+        # No number can represent all the others.
         found = self._categories([repr(x + 0) if math.isfinite(x) else None for x in self._present()], delta)
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
@@ -255,7 +255,7 @@ class _Search:
         level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _RESOLUTIONS[level]
         zone = self.raw.physical.timezone
-        # A day inside the ends of the calendar, so that any zone can write the bounds.
+        # One day inside the limits of the calendar, so that the bounds exist in every time zone.
         ends = [
             d.replace(tzinfo=None if zone is None else dt.UTC)
             for d in (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
@@ -292,7 +292,7 @@ def _is_unicode(label: Label) -> bool:
 
 
 def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:
-    """Return for each value how many decimals it needs, 0 to 6, or 7 for more."""
+    """Return the number of decimals that each value needs, 0 to 6, or 7 for more."""
     values = raw.values[~raw.missing].astype(np.float64)
     values = values[np.isfinite(values)]
     levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Bins of a private tree: narrow where records are many."""
+"""Bins from a private tree: narrow where there are many records."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class PrivTreeBins:
     """Halve the domain where a noisy, depth-corrected count passes a threshold (Zhang, Xiao and Xie, 2016).
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
-    dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 a level, whatever the depth.
+    dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 per level, at any depth.
     The proof is with the mechanism, `syntabula.privacy.mechanisms.split_tree`; it holds for any threshold of at least 0
-    that rests on public or released numbers alone.
+    that depends only on public or released numbers.
 
-    The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the
-    records, b being the most leaves, which leaves wide bins in the tails: with the controlled distributions of
-    that study 0 is as good at a budget of 0.1 and better from 1 on. But where noise is small, 0 splits
-    until no leaf is left, level by level, and a point mass lies deep: at epsilon 5 the zeros of capital-gain,
-    92 % of adult, came out spread over 0 to 97. So the threshold is half of the paper's, 1 / (2 b), if that is
-    more than the scale of the noise, and 0 otherwise. tab_bench's code has 0 too, but multiplies noise and decay
-    by the number of columns twice, which is not followed.
+    The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the records,
+    where b is the largest number of leaves. That leaves wide bins in the tails: on the controlled distributions of
+    their study, 0 is as good at a budget of 0.1 and better from 1 on. But if noise is small, 0 splits level by level
+    until no leaf is left, and a point mass lies deep: at epsilon 5 the zeros of capital-gain, 92 % of adult, came out
+    spread over 0 to 97. So the threshold is half of theirs, 1 / (2 b) of the records, if that exceeds the scale of
+    the noise, and 0 otherwise. tab_bench's code also uses 0, but multiplies noise and decay by the number of columns
+    twice; this code does not.
 
     Attributes:
-        threshold: "adaptive" as said, "zero" as in the original paper, "fraction" for n / b as in Ganev et al.
+        threshold: "adaptive" as above, "zero" as in the original paper, or "fraction" for n / b as in Ganev et al.
     """
 
     threshold: Literal["adaptive", "zero", "fraction"] = "adaptive"
@@ -43,7 +43,7 @@ class PrivTreeBins:
 
     @property
     def needs_count(self) -> bool:
-        """Whether the threshold is a part of the number of records."""
+        """Whether the threshold depends on the number of records."""
         return self.threshold != "zero"
 
     def fit(

@@ -1,4 +1,4 @@
-"""Bins that hold about equally many records, under differential privacy."""
+"""Bins that hold about equal numbers of records, under differential privacy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CANDIDATES = 512
 class QuantileBins:
     """Edges at private quantiles (Ganev et al., "The Importance of Being Discrete", section 4; Smith, 2011).
 
-    Each of the b - 1 inner edges is a draw of the exponential mechanism, at an equal part of the budget. The
-    paper gives each a b-th, which leaves one unspent, and prints weights without the factor 1/2 that the
-    mechanism needs; here it is. Smith draws from the
-    gaps between adjacent values, whose number is private; here candidates are cells of a public grid, even
-    over the domain and finer towards 0 (or the bound next to it), weighted by their width, and the edge is the
-    lower end of the cell that is drawn. Equal edges merge, so that columns with ties have fewer bins.
+    Each of the b - 1 inner edges is a draw of the exponential mechanism, with an equal share of the budget. The paper
+    gives each 1 / b of it, which leaves one share unspent, and prints weights without the factor 1/2 that the
+    mechanism needs; this code includes it. Smith draws from the gaps between adjacent values, whose number is
+    private. Here the candidates are cells of a public grid, uniform over the domain and finer towards 0 (or the bound
+    next to it), weighted by their width, and the edge is the lower end of the cell drawn. Equal edges merge, so
+    columns with ties have fewer bins.
 
     Cost: b - 1 exponential mechanisms. Time: b draws among some 1,000 cells.
     """
@@ -53,14 +53,14 @@ class QuantileBins:
 def candidate_edges(lower: float, upper: float, *, integer: bool) -> list[int] | list[float]:
     """Return ascending edges of the candidate cells, from the domain alone.
 
-    An integer domain of at most 1,024 values has a cell for each. Others have 512 equal cells, cut further
-    at 512 points whose distances from 0, or from the bound next to 0, grow from 2^-32 to half of the width by
-    a constant factor.
+    An integer domain of at most 1,024 values has one cell per value. Others have 512 equal cells, cut further
+    at 512 points whose distances from 0, or from the bound next to 0, grow by a constant factor from 2^-32 to half
+    of the width.
     """
     if integer and int(upper) - int(lower) < 2 * CANDIDATES:
         return list(range(int(lower), int(upper) + 2))
     low, high = float(lower), float(upper)
-    # A weighted mean and half of the width, as the whole may overflow.
+    # A weighted mean and half of the width, because the full width may overflow.
     half = high / 2 - low / 2
     share = np.arange(1, CANDIDATES) / CANDIDATES
     even = low * (1 - share) + high * share

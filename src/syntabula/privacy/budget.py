@@ -1,4 +1,4 @@
-"""The privacy budget: what a release may cost in all."""
+"""The privacy budget: the largest total cost of a release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CURRENCIES: dict[str, Currency] = {"gdp": "mu_squared", "zcdp": "rho"}
 _HIGH_EPSILON = 10.0
 _HIGH_DELTA = 1e-3
 _STORED_FAILURE_DELTA = "selection_delta"
-"""The name in files and statements, which is older than other draws with a chance to fail."""
+"""The name in files and statements, from when thresholds were the only draws that may fail."""
 _DELTA_ALLOWED = "a number between 0 and 1, both excluded, best below one over the number of records"
 _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.none() (--epsilon inf)"
 
@@ -33,20 +33,19 @@ _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.n
 class Budget:
     """A total that a ledger enforces, for adding or removing one record.
 
-    `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is kept in Gaussian differential
-    privacy, whose conversion is exact, or by `accounting="zcdp"` in zCDP, as most papers do; the same promise
-    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that
-    are no floats are rounded down, so no more is ever allowed than was asked for.
+    `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is accounted in Gaussian differential
+    privacy, whose conversion is exact, or with `accounting="zcdp"` in zCDP, as in most papers; the same guarantee
+    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that are
+    not floats are rounded down, so the budget never exceeds the request.
 
     Attributes:
         epsilon: Epsilon to report; infinite without privacy.
         delta: Delta to report; 0 for pure privacy and without privacy.
         kind: "approximate", "zcdp", "pure" or "none".
-        currency: In which unit spends are counted: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon"
-            (pure), or "none".
-        total: What may be spent in that unit, exact; None without privacy.
-        failure_delta: Part of delta, exact, that is set aside for draws with a chance to fail, such as the
-            release of categories above a threshold; their chances add up. The rest serves the conversion.
+        currency: Unit of spends: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon" (pure), or "none".
+        total: Largest sum of spends in that unit, exact; None without privacy.
+        failure_delta: Part of delta, exact, that is reserved for draws that may fail, such as the release of categories
+            above a threshold; failure probabilities add up. The rest is used for the conversion.
 
     Examples:
         >>> Budget(epsilon=1.0, delta=1e-5).currency
@@ -57,7 +56,7 @@ class Budget:
     delta: float
     kind: Kind
     currency: Currency
-    # Exact, and for that too long to be read.
+    # Exact, and therefore too long to read.
     total: Fraction | None = field(repr=False)
     failure_delta: Fraction = field(repr=False)
 
@@ -69,14 +68,14 @@ class Budget:
         Args:
             epsilon: Above 0; int, float, Fraction, Decimal or a numpy number.
             delta: Between 0 and 1, both excluded.
-            accounting: How spends are added up: "gdp" or "zcdp".
+            accounting: How spends are composed: "gdp" or "zcdp".
 
         Raises:
             BudgetError: If an argument is missing, outside its range, or no number.
             PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
         """
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
-            raise BudgetError(f"accounting is {shown(accounting)}; it must be gdp or zcdp")
+            raise BudgetError(f"accounting must be 'gdp' or 'zcdp'; got {shown(accounting)}")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
             if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
@@ -91,7 +90,7 @@ class Budget:
 
     @classmethod
     def zcdp(cls, rho: Number, delta: Number) -> Budget:
-        """Make a budget stated in zCDP; delta only serves to report an epsilon.
+        """Make a budget stated in zCDP; delta is only used to report an epsilon.
 
         Args:
             rho: Finite, above 0.
@@ -123,35 +122,35 @@ class Budget:
 
     @classmethod
     def none(cls) -> Budget:
-        """Switch privacy off: exact answers are allowed, and nothing is promised."""
+        """Switch privacy off: exact answers are allowed, and there is no guarantee."""
         return cls._of(math.inf, 0.0, "none", "none", None)
 
     @property
     def conversion_delta(self) -> float:
-        """What is left of delta for the conversion from zCDP or Gaussian privacy, rounded down."""
+        """The part of delta that is left for the conversion from zCDP or Gaussian privacy, rounded down."""
         return float_below(Fraction(self.delta) - self.failure_delta)
 
     def with_failure_delta(self, failure_delta: Fraction | float) -> Budget:
-        """Return the same promise with part of its delta set aside for draws with a chance to fail.
+        """Return the same guarantee with part of its delta reserved for draws that may fail.
 
-        Chances to fail add up, and both parts of delta add (for approximate zCDP: Bun and Steinke, 2016, section 8).
-        Less of it is left for the conversion, so that the total shrinks a little, or epsilon grows for a budget that
-        is stated in zCDP.
+        Failure probabilities add up, and both parts of delta add (for approximate zCDP: Bun and Steinke, 2016,
+        section 8). Less delta is left for the conversion, so the total shrinks slightly, or epsilon grows for a
+        budget stated in zCDP.
 
         Args:
             failure_delta: Above 0 and below delta.
 
         Raises:
-            BudgetError: If the budget has no delta to set aside, or less than that.
+            BudgetError: If the budget has no delta, or too little, to reserve.
         """
         if self.kind == "none":
             return self
-        # A float, so that files keep it exactly.
+        # A float, so that files store it exactly.
         part = Fraction(number_below("failure_delta", failure_delta, "a number above 0, below delta"))
         if not 0 < part < Fraction(self.delta):
             raise BudgetError(
-                "releasing the categories of a column needs a part of delta, and this budget has none to spare; "
-                "state the categories in a schema, or use a budget with a delta"
+                "releasing the categories of a column needs part of delta, but this budget has none to spare; "
+                "declare the categories in a schema, or use a budget with a delta"
             )
         budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
         object.__setattr__(budget, "failure_delta", part)
@@ -164,7 +163,7 @@ class Budget:
         return budget
 
     def describe(self) -> str:
-        """Say in one plain sentence what is promised."""
+        """Return the guarantee in one plain sentence."""
         relation = "for adding or removing one record"
         match self.kind:
             case "approximate":
@@ -181,7 +180,7 @@ class Budget:
         return "No differential privacy: exact answers were used and nothing is promised about any record."
 
     def composition(self) -> str:
-        """Say how the costs of steps are added up, to follow "Steps add up"."""
+        """Return how the costs of steps add up, in words that follow "Steps add up"."""
         match self.currency:
             case "mu_squared":
                 return (
@@ -191,7 +190,7 @@ class Budget:
                 return "in zero-concentrated differential privacy, by their rho (Bun and Steinke, 2016)"
             case "epsilon":
                 return "in pure differential privacy, by their epsilon"
-        return "to nothing, as nothing is promised"
+        return "to nothing, because nothing is promised"
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as values that JSON can hold."""
@@ -212,23 +211,23 @@ class Budget:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Budget:
-        """Rebuild a budget from what `to_json` returned; derived numbers are computed anew, not believed.
+        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted.
 
         Raises:
             BudgetError: If the kind is unknown, or a number is missing or outside its range.
         """
         if not isinstance(record, Mapping):
-            raise BudgetError(f"a budget is rebuilt from a dictionary, not from {shown(record)}")
+            raise BudgetError(f"a stored budget must be a dictionary; got {shown(record)}")
         kind = record.get("kind")
         with warnings.catch_warnings():
             # The warning was given when the budget was chosen.
             warnings.simplefilter("ignore", PrivacyWarning)
             match kind:
                 case "approximate":
-                    # Files from before there was a choice have rho.
+                    # Older files, from before this choice existed, have rho.
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
-                    # JSON reads a number that no float holds as infinity; a budget without privacy is of kind none.
+                    # JSON reads a number that exceeds floats as infinity; a budget without privacy has the kind none.
                     _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
                     return whole._read_failure(record)
                 case "zcdp":
@@ -238,7 +237,7 @@ class Budget:
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
-        raise BudgetError(f"budget kind is {shown(kind)}; it must be approximate, zcdp, pure or none")
+        raise BudgetError(f"budget kind must be approximate, zcdp, pure or none; got {shown(kind)}")
 
     def _read_failure(self, record: Mapping[str, Any]) -> Budget:
         part = record.get(_STORED_FAILURE_DELTA)
@@ -268,7 +267,7 @@ class Budget:
             warn_caller(PrivacyWarning(text))
         if self.delta > _HIGH_DELTA:
             text = (
-                f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: best is below one over the number of "
+                f"delta {shown_above(self.delta)} is above {_HIGH_DELTA:g}: choose one below one over the number of "
                 "records"
             )
             warn_caller(PrivacyWarning(text))
@@ -278,7 +277,7 @@ NO_PRIVACY = Budget.none()
 
 
 def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
-    """Return the largest total that keeps a promise, rounded down."""
+    """Return the largest total that keeps a guarantee, rounded down."""
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2

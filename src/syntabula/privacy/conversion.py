@@ -1,4 +1,4 @@
-"""What totals promise: conversion of zCDP and of Gaussian privacy to (epsilon, delta), rounded to the safe side.
+"""Conversion of zCDP and Gaussian privacy to (epsilon, delta), rounded to the safe side.
 
 **zCDP.** A rho-zCDP mechanism is (epsilon, delta)-DP for every order alpha > 1 with
 
@@ -6,9 +6,9 @@
 
 which is delta = exp((alpha - 1)(alpha rho - epsilon) + alpha ln(1 - 1/alpha)) / (alpha - 1) solved for
 epsilon (Bun and Steinke 2016; Canonne, Kamath and Steinke 2020, Proposition 7 and Corollary 13). With t =
-alpha - 1 the best order solves rho t^2 + ln(1 + t) = ln(1/delta), whose left side only grows. Each order
-gives a sound epsilon, so a slightly wrong root costs tightness and never soundness; what is left is the
-rounding of the formula itself, which is bounded and added.
+alpha - 1 the best order solves rho t^2 + ln(1 + t) = ln(1/delta), whose left side increases. Each order gives a sound
+epsilon, so a slightly wrong root only costs tightness, never soundness. The rounding error of the formula itself is
+bounded and added.
 
 **Gaussian privacy.** The Gaussian with sensitivity Delta and standard deviation sigma has mu = Delta / sigma,
 composition adds mu^2, and delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018,
@@ -18,7 +18,7 @@ normal density it equals
     delta = phi(a) * integral over s > 0 of exp(-a s - s^2/2) (1 - exp(-mu s)) ds,
 
 whose terms are all positive, so it keeps its digits for every epsilon and mu, and its logarithm never underflows.
-What discrete noise and other events cost in Gaussian privacy is worked out in `privacy.gdp`.
+`privacy.gdp` derives the cost of discrete noise and other events in Gaussian privacy.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from syntabula.privacy.rounding import float_above
 _LARGEST_ORDER = 1e300
 _ROUNDING_OF_ORDERS = (
     16 * 2.0**-53
-)  # each term is right to a few units in the last place; sixteen cover them all
+)  # each term is accurate to a few units in the last place; sixteen cover them all
 
 # Trapezoid in ln(s): the integrand is analytic in a strip of half-width pi/4, so the error is about
 # exp(-pi^2 / (2 step)).
 _STEP = 0.0625
 _NODES = np.exp(np.arange(-43.0, 4.0, _STEP))
-# 752 positive terms, each right to some units in the last place: below 2e-13 in whatever order they are added.
+# 752 positive terms, each accurate to some units in the last place: below 2e-13 in any order of addition.
 _ROUNDING_OF_CURVE = 1e-12
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -74,7 +74,7 @@ def epsilon_from_rho(rho: float | Fraction, delta: float) -> float:
 
 
 def rho_from_epsilon(epsilon: float, delta: float) -> float:
-    """Convert a promised (epsilon, delta) to the largest zCDP cost that keeps it, rounded down.
+    """Convert an (epsilon, delta) guarantee to the largest zCDP cost that keeps it, rounded down.
 
     Args:
         epsilon: Finite and above 0.
@@ -105,7 +105,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         step = min(2 * step, 0.5)
     if not (math.isfinite(rho) and rho > 0):
         raise BudgetError(
-            f"epsilon {epsilon!r} with delta {delta!r} is out of the range that can be converted"
+            f"epsilon {epsilon!r} with delta {delta!r} is outside the range that can be converted"
         )
     return rho
 
@@ -119,7 +119,7 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
             squares.
 
     Returns:
-        delta, right to about 1e-12 relative; 0.0 where it is below the smallest float.
+        delta, with a relative error of about 1e-12; 0.0 if it is below the smallest float.
 
     Raises:
         BudgetError: If an argument is outside its range.
@@ -190,12 +190,12 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
 
 
 def _order_at_zero_rho(log_inverse: float) -> float:
-    """Largest useful alpha - 1, reached when rho goes to 0."""
+    """Return the largest useful alpha - 1, which is reached as rho goes to 0."""
     return math.expm1(log_inverse) if log_inverse < math.log(_LARGEST_ORDER) else _LARGEST_ORDER
 
 
 def _epsilon_at(t: float, rho: float, log_inverse: float) -> tuple[float, float]:
-    """Epsilon at order 1 + t, and a bound on the rounding error made in computing it."""
+    """Return epsilon at order 1 + t, and a bound on its rounding error."""
     terms = ((1 + t) * rho, math.log1p(1 / t), log_inverse / t, math.log1p(t) / t)
     value = terms[0] - terms[1] + (log_inverse - math.log1p(t)) / t
     return value, _ROUNDING_OF_ORDERS * sum(terms)
@@ -228,14 +228,14 @@ def _require_mu(mu: float) -> None:
 
 
 def _holds(epsilon: float, mu: float, delta: float) -> bool:
-    """Whether delta is certainly enough, rounding included."""
+    """Return whether delta is certainly enough, rounding included."""
     log_delta, error = _log_delta(epsilon, mu)
     return log_delta + error <= math.log(delta)
 
 
 def _log_delta(epsilon: float, mu: float) -> tuple[float, float]:
-    """Natural logarithm of delta, and a bound on its rounding error."""
-    # a is a difference of nearly equal numbers where epsilon is about mu^2/2: exact until its one rounding.
+    """Return the natural logarithm of delta, and a bound on its rounding error."""
+    # If epsilon is about mu^2/2, a is a difference of nearly equal numbers: computed exactly and rounded once.
     exact_mu = Fraction(mu)
     a = _nearest_float((2 * Fraction(epsilon) - exact_mu * exact_mu) / (2 * exact_mu))
     if a < -1:

@@ -1,7 +1,7 @@
-"""Events: facts about what was drawn, in the mechanism's own parameters.
+"""Events: which mechanism was drawn, with its own parameters.
 
-An event says nothing about budgets; what it costs in a currency is worked out in `privacy.rules`.
-The relation is always: add or remove one record.
+An event says nothing about budgets; `privacy.rules` computes its cost in each currency.
+The neighbouring relation is always: add or remove one record.
 
 A new mechanism is one dataclass here, one rule in `privacy.rules` and one draw in `privacy.mechanisms`.
 """
@@ -19,16 +19,16 @@ from syntabula.errors import BudgetError
 
 
 class Event:
-    """What was drawn; a frozen dataclass of the mechanism's parameters.
+    """A draw of a mechanism; a frozen dataclass of its parameters.
 
     Attributes:
-        kind: The name by which files and statements know it.
+        kind: Its name in files and statements.
     """
 
     kind: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind and parameters as values that JSON can hold; a Fraction becomes an int or a text."""
+        """Return the kind and parameters as JSON values; a Fraction becomes an int or text."""
         record: dict[str, Any] = {"kind": self.kind}
         for parameter in fields(self):  # type: ignore[arg-type]
             value = getattr(self, parameter.name)
@@ -70,7 +70,7 @@ class GaussianEvent(Event):
 
     @classmethod
     def of(cls, parameters: dict[str, Any]) -> Event:
-        """Rebuild an event; its sensitivity may be the text of a fraction."""
+        """Rebuild an event; its sensitivity may be a fraction written as text."""
         squared = Fraction(parameters["l2_sensitivity_squared"])
         exact = int(squared) if squared.denominator == 1 else squared
         return cls(**(parameters | {"l2_sensitivity_squared": exact}))
@@ -81,7 +81,7 @@ class LaplaceEvent(Event):
     """Discrete Laplace noise added to a vector of integers.
 
     Attributes:
-        scale: Scale b of the noise, above 0; its mass falls as exp(-|x| / b).
+        scale: Scale b of the noise, above 0; its probability falls as exp(-|x| / b).
         l1_sensitivity: L1 sensitivity of the vector, at least 1.
         cells: Length of the vector.
 
@@ -123,13 +123,13 @@ class ExponentialEvent(Event):
 
 @dataclass(frozen=True)
 class TreeEvent(Event):
-    """All decisions of one PrivTree that splits in halves (Zhang, Xiao and Xie, 2016).
+    """All decisions of one PrivTree with binary splits (Zhang, Xiao and Xie, 2016).
 
     All of its decisions together cost a pure epsilon of `sensitivity` / scale; `privacy.mechanisms.split_tree` proves it.
 
     Attributes:
-        scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by
-            `decay` a level.
+        scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
+            level.
         sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
 
     Raises:
@@ -145,7 +145,7 @@ class TreeEvent(Event):
 
     @property
     def decay(self) -> float:
-        """What a level takes off a count, in records: scale * ln 2."""
+        """Amount by which each level lowers a count, in records: scale * ln 2."""
         return self.scale * math.log(2)
 
 
@@ -153,12 +153,12 @@ class TreeEvent(Event):
 class ThresholdEvent(Event):
     """Release of the categories whose count, with discrete Gaussian noise, reaches a threshold.
 
-    One record holds one category. If others hold it too, the noise protects it; if none does, it comes out
-    with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), as the noise is sub-Gaussian.
+    One record has one category. If others have it too, the noise protects it. If none has, the category is released
+    with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), because the noise is sub-Gaussian.
 
     Attributes:
         sigma: Scale of the noise, above 0.
-        threshold: Least noisy count of a released category, above 1.
+        threshold: Smallest noisy count of a released category, above 1.
 
     Raises:
         BudgetError: If a parameter is outside its range.
@@ -176,7 +176,7 @@ class ThresholdEvent(Event):
 
     @property
     def delta(self) -> float:
-        """Probability that a category of a single record comes out, rounded up."""
+        """Probability of releasing a category that only one record has, rounded up."""
         exponent = ((self.threshold - 1) / self.sigma) ** 2 / 2
         return math.exp(-exponent) * (1 + 1e-9)
 
@@ -227,13 +227,13 @@ class TrainingEvent(Event):
 
 @dataclass(frozen=True)
 class ExactEvent(Event):
-    """An exact answer, without noise; only allowed where privacy was switched off.
+    """An exact answer, without noise; only allowed if privacy is switched off.
 
     Attributes:
-        what: What was answered, in a few words, without any value of the data.
+        what: A few words about the answer, without any value of the data.
 
     Raises:
-        BudgetError: If `what` is not a text, or empty.
+        BudgetError: If `what` is not text, or is empty.
     """
 
     kind = "exact"
@@ -241,11 +241,11 @@ class ExactEvent(Event):
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, str) or not self.what:
-            raise BudgetError("what must be a text that says what was answered exactly")
+            raise BudgetError("what must be text that says what was answered exactly")
 
 
 def event_class(kind: object) -> type[Event]:
-    """Return the class of events that are recorded under a kind; raises BudgetError if there is none."""
+    """Return the class of events of a kind; raises BudgetError if there is none."""
     found = (
         {known.kind: known for known in Event.__subclasses__()}.get(kind) if isinstance(kind, str) else None
     )
@@ -274,7 +274,7 @@ def _positive_float(name: str, value: object) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    # An int beyond 2^53 would change silently, and the event would not be what was drawn.
+    # An int beyond 2^53 would change silently, and the event would differ from the draw.
     if not (math.isfinite(number) and number > 0 and number == value):
         raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
     return number

@@ -1,39 +1,40 @@
-"""Exact samplers with cryptographic randomness over arrays of numpy: OpenDP's, and our own for choices among many.
+"""Exact samplers with cryptographic randomness over numpy arrays: OpenDP's, and our own for choices among many.
 
-**OpenDP.** Only its feature flag `contrib` is set, without which the library makes no measurement at all: it
-says that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
-`idealized-numerics`) are not: counts are int64, and scores and scales are taken as exact rationals.
+**OpenDP.** Only its feature flag `contrib` is set, without which the library makes no measurement at all; it means
+that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
+`idealized-numerics`) are not set: counts are int64, and scores and scales are taken as exact rationals.
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
-OpenDP adds in exact arithmetic and ends at the range of i64. A vector call costs about 10 (Gaussian) or 6 (Laplace)
-microseconds a cell on one core; a call per cell costs 60 to 70. A choice is `make_noisy_max` under zero-concentrated
-divergence, which is the exponential mechanism (a candidate is drawn evenly and kept with probability exp((score -
-largest score) / scale), exactly); under max divergence it would be permute-and-flip, which has another distribution.
+OpenDP adds in exact arithmetic and saturates at the range of i64. A vector call costs about 10 (Gaussian) or 6
+(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. A choice is `make_noisy_max` under
+zero-concentrated divergence, which is the exponential mechanism (a candidate is drawn uniformly and kept with
+probability exp((score - largest score) / scale), exactly); under max divergence it would be permute-and-flip, which
+has another distribution.
 
-**Choices among many.** Where a few scores are far above all others, OpenDP takes a trial for each candidate, of
-3 microseconds. Above a thousand candidates (their number is public; each spend states it) `choose_among_many` takes over,
-with about one trial in all. Candidate i is to have a probability proportional to p_i = 2^32 exp(-d_i), with
+**Choices among many.** If a few scores are far above all others, OpenDP needs a trial of 3 microseconds for each
+candidate. Above a thousand candidates (their number is public; each spend states it) `choose_among_many` takes over,
+with about one trial in total. Candidate i must have a probability proportional to p_i = 2^32 exp(-d_i), with
 d_i = (largest score - score i) / scale a rational number, as floats are (McSherry and Talwar, 2007). Von Neumann's
 rejection (1951):
 
-1. Candidate i gets a line of w_i units, a whole number of at least p_i. All lines lie end to end.
-2. A unit is drawn evenly from all of them: unit u = 0 .. w_i - 1 of candidate i.
-3. A point is drawn evenly in that unit, u + V. If it is below p_i, candidate i is chosen; else begin anew at 2.
+1. Candidate i gets a segment of w_i units, an integer of at least p_i. All segments lie end to end.
+2. Draw a unit uniformly from all of them: unit u = 0 .. w_i - 1 of candidate i.
+3. Draw a point uniformly in that unit, u + V. If it is below p_i, choose candidate i; otherwise repeat from 2.
 
-A trial chooses i with probability p_i / (w_1 + ... + w_n), so that what is chosen first has probability
-p_i / (p_1 + ... + p_n): exactly, however far w_i is above p_i. That would cost trials only, and costs three in a hundred
-here. No probability is rounded, as rounded ones tell neighbouring tables apart (Mironov, 2012; Ilvento, 2020).
+A trial chooses i with probability p_i / (w_1 + ... + w_n), so the result is i with probability p_i / (p_1 + ... + p_n),
+exactly, however far w_i exceeds p_i. An excess only costs trials, here three in a hundred. No probability is rounded,
+because rounded ones can distinguish neighbouring tables (Mironov, 2012; Ilvento, 2020).
 
-Where arithmetic could do harm, it is exact or bounded:
+Arithmetic that could do harm is exact or bounded:
 
-- w_i >= p_i. Float64 only finds in which step of 1/64 d_i lies; w_i is the power of a whole step below, and comes from a
-  table whose entries are bounded in decimal arithmetic. Up to 23, where the table ends, a difference and a quotient that
-  IEEE 754 rounds are off by 2^-47 at most; a difference beyond float64 counts as its largest number, which is less.
-- w_1 + ... + w_n <= 2^62 is a sum of int64, as 2^30 candidates of 2^32 units are the most.
-- u + V < p_i is decided with as many binary digits of V as it takes, against bounds of p_i whose quotient is rounded
+- w_i >= p_i. Float64 only finds the step of 1/64 in which d_i lies; w_i is the power of the step below it, from a
+  table whose entries are bounded in decimal arithmetic. Up to 23, where the table ends, IEEE 754 rounds a difference
+  and a quotient by at most 2^-47; a difference beyond float64 counts as its largest number, which is less.
+- w_1 + ... + w_n <= 2^62 fits int64, because there are at most 2^30 candidates of 2^32 units.
+- u + V < p_i is decided with as many binary digits of V as necessary, against bounds of p_i whose quotient is rounded
   outwards and whose exponential, which `decimal` rounds correctly, is moved outwards by a unit in its last place.
 
-Units and digits of V come from `secrets`, which is the operating system's generator.
+Units and digits of V come from `secrets`, that is, from the operating system's generator.
 """
 
 from __future__ import annotations
@@ -54,21 +55,21 @@ from syntabula.errors import ArgumentError
 Counts = NDArray[np.int64]
 
 _CELLS_PER_CALL = 1 << 20
-"""OpenDP returns a list of Python integers: longer arrays are drawn in parts, which bounds that list."""
+"""Longer arrays are drawn in parts, because OpenDP returns a list of Python integers."""
 
 _MEASUREMENTS_KEPT = 64
 
 _MOST_BY_OPENDP = 1000
-"""Candidates of a choice that OpenDP makes, in 0.06 to 3 milliseconds; the library's sampler is kept where it will do."""
+"""Largest choice made by OpenDP, in 0.06 to 3 milliseconds; the library's sampler is preferred where it suffices."""
 
 MOST_CANDIDATES = 1 << 30
-"""So many scores fill 8 GB."""
+"""This many scores fill 8 GB."""
 
 _UNIT_BITS = 32
-"""A candidate of the largest score has 2^32 units: then even 10^6 candidates of one unit cost hardly a trial."""
+"""The candidate with the largest score has 2^32 units, so even 10^6 candidates of one unit hardly cost a trial."""
 
 _STEPS = 64
-"""Steps of the table for each unit of d. The power of two makes a multiplication by it exact."""
+"""Steps of the table for each unit of d. It is a power of two, so multiplying by it is exact."""
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -91,7 +92,7 @@ def choice(scores: NDArray[np.float64], scale: float) -> int:
 
 
 def choose_among_many(scores: NDArray[np.float64], scale: float) -> int:
-    """Return what `choice` does, by our own sampler, whatever the number of candidates.
+    """Make the same draw as `choice` with our own sampler, for any number of candidates.
 
     Args:
         scores: Exact scores [candidates], float64, finite, at least one.
@@ -115,7 +116,7 @@ def choose_among_many(scores: NDArray[np.float64], scale: float) -> int:
             return chosen
 
 
-# Modules one by one: opendp.prelude loads scikit-learn and polars where they are installed.
+# Single modules, because opendp.prelude loads scikit-learn and polars if they are installed.
 
 
 @lru_cache(maxsize=_MEASUREMENTS_KEPT)
@@ -149,7 +150,7 @@ def _noisy_max_measurement(scale: float) -> Any:
 
 
 def _allow_contributions() -> None:
-    """Allow OpenDP's samplers, which it counts among its contributions."""
+    """Allow OpenDP's samplers, which it classifies as contributions."""
     from opendp import mod
 
     mod.enable_features("contrib")
@@ -159,7 +160,7 @@ def _invoke(measurement: Callable[[Any], Any], statistic: NDArray[Any]) -> Any:
     try:
         return measurement(statistic)
     except Exception as error:
-        # A message of OpenDP may show its argument, which is exact.
+        # OpenDP's message may show its argument, which is exact.
         raise ArgumentError(f"OpenDP refused a draw ({type(error).__name__})") from None
 
 
@@ -175,7 +176,7 @@ def _draw_in_parts(measurement: Callable[[Any], Any], counts: Counts) -> Counts:
 def _steps_down(
     scores: NDArray[np.float64], largest: np.float64, scale: float, last: int
 ) -> NDArray[np.intp]:
-    """Return the whole steps in (largest - score) / scale, at most `last`; less than one step too many."""
+    """Return the whole steps in (largest - score) / scale, at most `last`; the error is less than one step too many."""
     with np.errstate(over="ignore", under="ignore"):
         distances = largest - scores
         np.minimum(distances, _LARGEST, out=distances)
@@ -187,7 +188,7 @@ def _steps_down(
 
 @lru_cache(maxsize=8)
 def _units_by_step(unit_bits: int) -> NDArray[np.int64]:
-    """Return the units [steps] of a candidate that is so many steps down, taken a step less; the last is 1."""
+    """Return the units [steps] of a candidate this many steps down, computed for one step less; the last is 1."""
     units = [1 << unit_bits]
     while units[-1] > 1:
         units.append(exponential_bounds(Fraction(len(units) - 1, _STEPS), unit_bits)[1])
@@ -197,11 +198,11 @@ def _units_by_step(unit_bits: int) -> NDArray[np.int64]:
 
 
 def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
-    """Draw V evenly from 0 .. 1 and return whether unit + V < 2^unit_bits exp(-exponent)."""
+    """Draw V uniformly from 0 .. 1 and return whether unit + V < 2^unit_bits exp(-exponent)."""
     drawn, bits = unit, unit_bits
     while True:
-        # By now unit + V is known to lie from drawn to drawn + 1, in parts of 2^(unit_bits - bits).
-        low, high = exponential_bounds(exponent, bits)
+        # Here unit + V is known to lie between drawn and drawn + 1, in multiples of 2^(unit_bits - bits).
+        low, high = _bounds(exponent, bits)
         if drawn + 1 <= low:
             return True
         if drawn >= high:
@@ -209,16 +210,16 @@ def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
         drawn, bits = (drawn << unit_bits) + secrets.randbits(unit_bits), bits + unit_bits
 
 
-def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return whole numbers that 2^bits exp(-exponent) lies between, for an exponent of at least 0.
+def _bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers around 2^bits exp(-exponent), for an exponent of at least 0.
 
-    They are equal for 0, and else two apart or less.
+    They are equal for exponent 0, and otherwise at most two apart.
     """
     if exponent == 0:
         return 1 << bits, 1 << bits
     if exponent > bits:
         return 0, 1
-    # 10^(bits / 3) > 2^bits, and the other digits are for the exponent's own size.
+    # 10^(bits / 3) > 2^bits; the other digits are for the size of the exponent.
     digits = bits // 3 + len(str(bits)) + 5
     lower, upper = (_decimals(digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
     parts = Decimal(exponent.numerator), Decimal(exponent.denominator)
@@ -228,5 +229,5 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _decimals(digits: int, rounding: str) -> Context:
-    """Return arithmetic of so many digits, in which nothing is raised and nothing comes near over- or underflow."""
+    """Return arithmetic with this many digits that raises nothing and comes nowhere near over- or underflow."""
     return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[], flags=[])

@@ -1,30 +1,30 @@
-"""What events cost in Gaussian differential privacy (GDP), in units of mu^2, with proofs.
+"""Costs of events in Gaussian differential privacy (GDP), in units of mu^2, with proofs.
 
-**The promise.** P and Q are what a release does on neighbours, in either order, and L = dQ/dP. It is mu-GDP if for
-all g >= 0, with E under P, E (L - g)+ is at most C_V(g), V = mu^2: what it is for N(0, 1) and N(mu, 1), where ln L
-~ N(-V/2, V) (Dong, Roth and Su, 2022; this says the same as their trade-off curves).
+**The guarantee.** P and Q are the distributions of a release on two neighbours, in either order, and L = dQ/dP. It is
+mu-GDP if for all g >= 0, with E under P, E (L - g)+ is at most C_V(g), V = mu^2: its value for N(0, 1) and N(mu, 1),
+where ln L ~ N(-V/2, V) (Dong, Roth and Su, 2022; this is equivalent to their trade-off curves).
 
 **The filter.** A total V is fixed. Before each draw an event, chosen after seeing all earlier answers, is charged m,
 and refused if less is left. Claim: a run that has V left is sqrt(V)-GDP, whatever follows. By induction over its
 draws: let the first have outcomes o, l(o) their ratio, and V' = V - m be left after it. Then E (L - g)+ =
 sum P(o) l(o) E_o (L_o - g / l(o))+ <= sum P(o) l(o) C_V'(g / l(o)), which is E (L - g)+ for the event next to an
-independent Gaussian of mu^2 = V'. So all that an event has to prove is
+independent Gaussian of mu^2 = V'. So an event only has to satisfy
 
     (*)  together with an independent Gaussian of mu^2 = V', it is GDP with mu^2 = V' + m.
 
-An event that is sqrt(m)-GDP on its own does so (Smith and Thakurta, 2022, and Koskela, Tobaben and Honkela, 2022,
-prove the filter for these; for other curves than Gaussian ones the like may fail). A chance to fail outright, as
-a threshold has, adds to delta in the same induction.
+An event that is sqrt(m)-GDP on its own does (Smith and Thakurta, 2022, and Koskela, Tobaben and Honkela, 2022,
+prove the filter for these; for curves other than Gaussian ones it may fail). The failure probability of a threshold
+adds to delta in the same induction.
 
 **Discrete Gaussian noise**, one count moved by 1, t = 1/sigma^2. Let T(k) = P[X >= k] = Phi(-R(k)). The best tests
-have error T(k + 1) and power T(k), and the Gaussian's curve is convex, so that mu-GDP needs R(k + 1) - R(k) <= mu
-for all k, and no more. Fix k, and cut the normal into cells [c + j mu, c + (j + 1) mu) with c such that
-Phi(-c - k mu) = T(k); q_j is the mass of cell j, and p_j that of X = j. Suppose that ln(p_j / q_j) is convex in j.
-If R(k + 1) - R(k) > mu, then p_k > q_k, and so p > q at all j >= k or at all j <= k; either sum contradicts the
-choice of c. It is convex: the second difference of ln p is -t, and that of ln q is -mu^2 + D, with D the second
-difference, in steps of mu, of K(s) = ln E exp(s v), v a standard normal held to +-mu/2. K'' is the variance of a
-log-concave density on an interval of length mu, so at most mu^2/12 (a log-affine density of the same mean crosses
-it twice, so has the larger variance, and (1/h^2 - 1/(4 sinh(h/2)^2)) mu^2 <= mu^2/12). So it is enough that
+have error T(k + 1) and power T(k), and the Gaussian's curve is convex, so mu-GDP is equivalent to R(k + 1) - R(k) <=
+mu for all k. Fix k, and cut the normal into cells [c + j mu, c + (j + 1) mu) with c such that Phi(-c - k mu) = T(k);
+q_j is the mass of cell j, and p_j that of X = j. Suppose that ln(p_j / q_j) is convex in j. If R(k + 1) - R(k) > mu,
+then p_k > q_k, and so p > q at all j >= k or at all j <= k; either sum contradicts the choice of c. It is convex: the
+second difference of ln p is -t, and that of ln q is -mu^2 + D, with D the second difference, in steps of mu, of K(s)
+= ln E exp(s v), v a standard normal held to +-mu/2. K'' is the variance of a log-concave density on an interval of
+length mu, so at most mu^2/12 (a log-affine density of the same mean crosses it twice, so has the larger variance, and
+(1/h^2 - 1/(4 sinh(h/2)^2)) mu^2 <= mu^2/12). So it is enough that
 
     mu^2 (1 - mu^2/12) >= t,   which a mu^2 of at most 6 solves while t <= 3.
 
@@ -65,9 +65,9 @@ _WIDEST_FINE = Fraction(6)  # mu^2 where the two bounds for discrete Gaussian no
 
 
 def gaussian_cost(sigma: float) -> Fraction:
-    """Return mu^2, rounded up, of discrete Gaussian noise on one count that a record moves by 1.
+    """Return mu^2, rounded up, of discrete Gaussian noise on one count that a record changes by 1.
 
-    It is 1/sigma^2 + 1/(12 sigma^4) + ..., so little above that of continuous noise unless sigma is small.
+    It is 1/sigma^2 + 1/(12 sigma^4) + ..., slightly above that of continuous noise unless sigma is small.
 
     Args:
         sigma: Scale of the noise, above 0.
@@ -79,7 +79,7 @@ def gaussian_cost(sigma: float) -> Fraction:
 
 
 def gaussian_precision(cost: Fraction) -> Fraction:
-    """Return the largest 1/sigma^2 of which `gaussian_cost` is at most `cost`, exact."""
+    """Return the largest 1/sigma^2 whose `gaussian_cost` is at most `cost`, exactly."""
     return cost - cost**2 / 12 if cost <= _WIDEST_FINE else (cost + _WIDEST_FINE) / 4
 
 
@@ -88,10 +88,10 @@ def ranged_cost(width: Fraction, left: Fraction) -> Fraction:
 
     Args:
         width: Length r of the interval, above 0.
-        left: What of the total is left before this event, at least 0.
+        left: Rest of the total before this event, at least 0.
 
     Returns:
-        A cost that falls as more is left; above `left` where too little is.
+        A cost that falls as more is left; above `left` if too little is.
     """
     quarter = width**2 / 4
     alone = _alone(width)
@@ -99,7 +99,7 @@ def ranged_cost(width: Fraction, left: Fraction) -> Fraction:
 
 
 def ranged_cost_before(width: Fraction, after: Fraction) -> Fraction:
-    """Return the same cost from what is left after the event, at least 0."""
+    """Return the same cost from the rest of the total after the event, at least 0."""
     quarter = width**2 / 4
     alone = _alone(width)
     if after <= quarter:
@@ -108,11 +108,11 @@ def ranged_cost_before(width: Fraction, after: Fraction) -> Fraction:
 
 
 def range_bought(cost: Fraction, left: Fraction) -> Fraction:
-    """Return the square of the widest range r that `ranged_cost` sells for `cost`.
+    """Return the square of the widest range r whose `ranged_cost` is `cost`.
 
     Args:
-        cost: What may be spent, above 0.
-        left: What of the total is left before.
+        cost: Cost, above 0.
+        left: Rest of the total before the event.
     """
     quarter = cost / _HALF_PI
     if 2 * cost <= left:
@@ -125,8 +125,8 @@ def _alone(width: Fraction) -> Fraction:
 
 
 def _least_root(value: Fraction, limit: Fraction) -> Fraction:
-    """Return the least m with m (1 - m / limit) >= value, rounded up; 4 value is at most limit."""
-    # m = 2 value / (1 + sqrt(1 - 4 value / limit)), the form that does not cancel; the root is rounded down.
+    """Return the smallest m with m (1 - m / limit) >= value, rounded up; 4 value is at most limit."""
+    # m = 2 value / (1 + sqrt(1 - 4 value / limit)), the form without cancellation; the root is rounded down.
     inside = 1 - 4 * value / limit
     root = Fraction(math.isqrt((inside.numerator << 2 * _BITS) // inside.denominator), 1 << _BITS)
     return _rounded_up(2 * value / (1 + root))

@@ -1,24 +1,20 @@
-"""The journal: what was spent, on disk before the noise is drawn, and what came of it.
+"""The journal: spends, on disk before their noise is drawn, and their answers.
 
-A file of lines. A run line begins a run. A spend line is written and forced to disk before its token exists, an
-outcome line before the noisy answer is handed on. After a crash a spend without an outcome stays spent, and an
-answered one is read back and never drawn again: two draws under one charge could be averaged. All values are noisy,
-so the file tells no more than the release does; it is readable by its owner only all the same. Where privacy was
-switched off the values are exact, and the file is as sensitive as the table.
+The file consists of lines. A run line begins a run. A spend line is written and forced to disk before its token
+exists, an outcome line before the noisy answer is returned. After a crash a spend without an outcome stays spent, and
+an answered one is read back and never drawn again: two draws for one charge could be averaged. All values are noisy,
+so the file reveals no more than the release does; still, only its owner can read it. If privacy was switched off, the
+values are exact, and the file is as sensitive as the table.
 
-A spend without an outcome was never answered, and its one draw may still be made (`privacy.resume`). That rests on
-this: whether an outcome can be written does not depend on it. A draw that is repeated until its answer fits on
-the disk would be another mechanism than the one that was paid for. The event fixes the length of most answers. Those
-of a tree or of categories have none, and are written together with padding, up to the longest answer that there
-could have been: they fit where that one would. The end of the line is written when all of this lies on the disk, and
-then the padding is cut off.
+A spend without an outcome was never answered, and its one draw may still be made (`privacy.resume`). This requires
+that an outcome does not influence whether it can be written: a draw that is repeated until its answer fits on the
+disk would be another mechanism than the one paid for. The event fixes the length of most answers. Answers of trees
+and of categories vary in length, so they are written with padding up to the longest possible answer: they fit only if
+that one would. The end of the line is written when all of this is on disk, and then the padding is cut off.
 
-Training answers once a step, and each answer depends on the one before. What it has learned by some step is written in
-a checkpoint line; the last one counts.
-
-Lines are JSON, each with a hash of itself and of the line before it. A line that was changed, taken out or put
-elsewhere does not fit the hashes, so that spends are not left out of a sum by accident. It is no defence against
-somebody who computes the hashes anew.
+Lines are JSON, each with a hash of itself and of the line before it. A line that was changed, removed or moved does
+not match the hashes, so spends cannot be left out by accident. This does not protect against somebody who recomputes
+the hashes.
 """
 
 from __future__ import annotations
@@ -43,25 +39,25 @@ _LENGTH = 32
 _MARK = b', "chain": "'
 _BEGINNINGS = (b'{"run": {', b'{"spend": "')
 _AROUND_AN_ANSWER = 512
-"""Bytes of an outcome line beside its answer, at most: names, a number, a type, a shape and the hash."""
+"""Largest size of an outcome line without its answer: names, a number, a type, a shape and the hash."""
 
 _START = hashlib.sha256(b"syntabula journal 2").hexdigest()[:_LENGTH]
-"""What the first line takes for the hash before it; it names the format."""
+"""The hash before the first line; it names the format."""
 
 
 class Journal(MemoryJournal):
-    """A journal in a file that grows, locked while it is open: two runs at once could overspend together.
+    """A journal in a growing file, locked while it is open: two runs at once could overspend together.
 
-    Opening an existing file reads it back, drops a last line that was cut short, and goes on after it.
+    Opening an existing file reads it, drops a truncated last line, and continues after it.
 
     Args:
-        path: File to append to; made with mode 0600 if it does not exist. It may not be a symbolic link, which
-            would let one journal go by two names.
-        must_exist: Whether a missing file is refused instead.
+        path: File to append to; created with mode 0600 if it does not exist. It must not be a symbolic link, which
+            would give one journal two names.
+        must_exist: Whether to refuse a missing file instead.
 
     Raises:
-        ReleaseFileError: If the file cannot be opened, another run holds it, or it is no journal or a damaged one;
-            later, if it cannot be written.
+        ReleaseFileError: If the file cannot be opened, another run holds it, or it is not a journal or damaged; later,
+            if it cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
@@ -88,7 +84,7 @@ class Journal(MemoryJournal):
         """Read a file without opening it for writing.
 
         Raises:
-            ReleaseFileError: If it is no journal or a damaged one.
+            ReleaseFileError: If it is not a journal or is damaged.
         """
         memory = MemoryJournal()
         _read_into(memory, Path(path).read_bytes(), Path(path))
@@ -111,12 +107,12 @@ class Journal(MemoryJournal):
         """Write what was drawn for a spend and force it to disk.
 
         Args:
-            number: Of the spend.
+            number: Number of the spend.
             values: The answer.
-            longest: Bytes of the longest answer that there could have been; None where all have one length.
+            longest: Size in bytes of the longest possible answer; None if all have the same length.
 
         Raises:
-            ArgumentError: If there is no such spend, it already has an outcome, or the values are no plain
+            ArgumentError: If there is no such spend, it already has an outcome, or the values are not plain
                 finite numbers.
         """
         with self._lock:
@@ -144,7 +140,7 @@ class Journal(MemoryJournal):
             super().record_file(identity)
 
     def close(self) -> None:
-        """Close the file; a closed journal refuses to be written."""
+        """Close the file; a closed journal refuses writes."""
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -157,9 +153,9 @@ class Journal(MemoryJournal):
         self.close()
 
     def _append(self, line: dict[str, Any], *, room: int | None = None) -> None:
-        """Write a line and force it to disk; with room, where so many bytes fit and only there."""
+        """Write a line and force it to disk; with `room`, only if this many bytes fit."""
         if self._descriptor < 0:
-            raise ArgumentError("the journal is closed; open it again to go on")
+            raise ArgumentError("the journal is closed; open it again to continue")
         text, last = _written(line, self._last)
         end = self._end + len(text)
         try:
@@ -167,18 +163,18 @@ class Journal(MemoryJournal):
                 self._write(text, self._end)
             else:
                 if len(text) > room:
-                    raise ArgumentError("an answer is longer than the longest that there could have been")
-                # Random, as some file systems compress; without a line end, as this is no whole line yet.
+                    raise ArgumentError("values are longer than `longest` allows")
+                # Random, because some file systems compress; without a line end, because the line is not complete yet.
                 padding = os.urandom(room - len(text) + 1).replace(b"\n", b"\0")
                 self._write(text[:-1] + padding, self._end)
                 self._write(b"\n", end - 1)
                 os.ftruncate(self._descriptor, end)
         except OSError as error:
-            # Half a line in the middle would make the file unreadable; the caller counts the spend anyway.
+            # A partial line in the middle would make the file unreadable; the caller counts the spend anyway.
             os.ftruncate(self._descriptor, self._end)
             raise ReleaseFileError(
-                f"the journal {str(self.path)!r} cannot be written: {error.strerror}; what it holds counts. Make room "
-                "for some megabytes beside it, and go on with resume"
+                f"the journal {str(self.path)!r} cannot be written: {error.strerror}; the spends in it count. Free some "
+                "megabytes on its disk, and continue with resume"
             ) from None
         self._end, self._last = end, last
 
@@ -191,11 +187,11 @@ class Journal(MemoryJournal):
 
 
 def _opened(path: Path, must_exist: bool) -> int:
-    """Return the descriptor of a file that is open for reading and writing; anything else is refused."""
+    """Open a regular file for reading and writing and return its descriptor; anything else is refused."""
     flags = os.O_RDWR | (0 if must_exist else os.O_CREAT)
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        # Opening some pipes and devices would wait, or do something.
+        # Opening some pipes and devices would block, or have side effects.
         if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
             raise ReleaseFileError(
                 f"the journal {str(path)!r} is a symbolic link, a folder, a pipe or a device; name the file itself"
@@ -211,19 +207,19 @@ def _opened(path: Path, must_exist: bool) -> int:
         ) from None
 
 
-def _answer_line(kind: str, number: int, values: NoisyArray) -> dict[str, Any]:
-    """Return the line of an answer, of numbers as `plain_numbers` returns them."""
+def _outcome_line(number: int, values: NoisyArray) -> dict[str, Any]:
+    """Return the line of an answer, given as numbers from `plain_numbers`."""
     encoded = base64.b64encode(values.tobytes()).decode("ascii")
     return {kind: encoded, "of": number, "dtype": values.dtype.str, "shape": list(values.shape)}
 
 
 def _longest_outcome_line(longest: int) -> int:
-    """Return what the line of an answer of at most so many bytes takes, at most."""
+    """Return the largest size of the line of an answer of at most this many bytes."""
     return 4 * -(-longest // 3) + _AROUND_AN_ANSWER
 
 
 def _written(line: dict[str, Any], last: str) -> tuple[bytes, str]:
-    """Return the text of a line, its end included, and its hash, which the next line is given as the last."""
+    """Return the text of a line, with its line end, and its hash, which goes into the next line."""
     body = json.dumps(line, ensure_ascii=True).encode("ascii")[:-1]
     here = _hash(body, last)
     return body + _MARK + here.encode("ascii") + b'"}\n', here
@@ -232,20 +228,26 @@ def _written(line: dict[str, Any], last: str) -> tuple[bytes, str]:
 def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, str]:
     """Read the content of a file into memory.
 
-    What follows the last line end is left out: the writer of a line without its end never returned, so that
-    nothing was drawn or released for it.
+    Text after the last line end is ignored: the writer of an incomplete line never returned, so nothing was drawn or
+    released for it.
+    More than one line cannot follow it, unless something changed the line ends.
 
     Returns:
-        Where the last line ends, and its hash.
+        The position after the last line, and its hash.
 
     Raises:
-        ReleaseFileError: If this is no journal, or it is damaged before its last line end.
+        ReleaseFileError: If this is not a journal, or it is damaged before its last line end.
     """
     useless = f"the journal {str(path)!r} cannot be used:"
     end = content.rfind(b"\n") + 1
     if not end and not any(content.startswith(text[: len(content)]) for text in _BEGINNINGS):
         raise ReleaseFileError(
-            f"{useless} it is not a journal; name another file, which is made if it does not exist"
+            f"{useless} it is not a journal; name another file, which is created if it does not exist"
+        )
+    if content.count(_MARK, end) > 1:
+        raise ReleaseFileError(
+            f"{useless} its lines do not end with LF, as those of a run do, so that what was spent cannot be known from "
+            "it; put back the file as the run left it"
         )
     last = _START
     for position, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
@@ -253,10 +255,10 @@ def _read_into(memory: MemoryJournal, content: bytes, path: Path) -> tuple[int, 
             last = _checked(line, last)
             _read_line(memory, json.loads(line))
         except Exception:
-            # Hostile text raises many kinds of error, and all mean the same here.
+            # Hostile text raises many kinds of errors, which all mean the same here.
             raise ReleaseFileError(
-                f"{useless} line {position} of the journal is damaged, not preceded by the line that it was written "
-                "after, or from another version; what was spent cannot be known from it. Put back the file as the run "
+                f"{useless} line {position} of the journal is damaged, does not follow the line that it was written "
+                "after, or is from another version; so the spends cannot be known. Put back the file as the run "
                 "left it"
             ) from None
     return end, last
@@ -267,7 +269,7 @@ def _hash(body: bytes, last: str) -> str:
 
 
 def _checked(line: bytes, last: str) -> str:
-    """Return the hash of a line; raises ValueError if it is not the one that is written at its end."""
+    """Return the hash of a line; raises ValueError if it differs from the one written at its end."""
     body, _, rest = line.rpartition(_MARK)
     here = _hash(body, last)
     if rest != here.encode("ascii") + b'"}':
@@ -276,7 +278,7 @@ def _checked(line: bytes, last: str) -> str:
 
 
 def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
-    # By the class that keeps them only: the lines of a file are not to be written again.
+    # Through the base class, which does not write: the lines are already in the file.
     if "run" in line:
         MemoryJournal.record_run(memory, {str(name): str(fact) for name, fact in line["run"].items()})
     elif "spend" in line:

@@ -1,4 +1,4 @@
-"""The ledger: refuses every spend that the budget does not cover, and gives a token for one draw for the others."""
+"""The ledger: refuses every spend that the budget does not cover; for the others it gives a token for one draw."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ class LedgerEntry:
 
 
 class Token:
-    """The right to one draw of one event; only a ledger makes it.
+    """The right to one draw of one event; only a ledger creates it.
 
     Attributes:
         step: Name of the step that spent.
         event: What may be drawn.
         number: Number of the spend in the journal, or in the ledger without one, counted from 0.
-        outcome: What an earlier run was answered for this spend; the token then pays for no draw.
-        checkpoint: What an earlier run had learned for this spend; the token then pays for the steps that are left.
+        outcome: An earlier run's answer for this spend; the token then pays for no draw.
     """
 
     __slots__ = ("_lock", "_used", "checkpoint", "event", "number", "outcome", "step")
@@ -63,16 +62,18 @@ class Token:
         self._lock = threading.Lock()
 
     def consume(self) -> Event:
-        """Use the token up, just before the draw.
+        """Use up the token, just before the draw.
 
         Returns:
             The event that was paid for.
 
         Raises:
-            BudgetError: If the token was used before, or an earlier run was answered with it.
+            BudgetError: If the token was used before, or it holds an earlier run's answer.
         """
         if self.outcome is not None:
-            raise BudgetError(f"the spend of step {self.step!r} has an answer; each spend pays for one draw")
+            raise BudgetError(
+                f"the spend of step {self.step!r} already has an answer; each spend pays for one draw"
+            )
         with self._lock:
             if self._used:
                 raise BudgetError(
@@ -87,18 +88,18 @@ class Token:
 
 
 class Ledger:
-    """Counts what is spent against a budget, exactly, by additive composition, which holds adaptively too.
+    """Counts spends against a budget, exactly, by additive composition, which also holds adaptively.
 
-    Composition of zCDP and of pure privacy is additive also where later events are chosen after seeing
-    earlier answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
+    Composition of zCDP and of pure privacy is additive even if later events are chosen after seeing earlier
+    answers, as long as the sum stays below a fixed total (Rogers, Roth, Ullman and Vadhan 2016;
     Feldman and Zrnic 2021; Whitehouse et al. 2023 for zCDP; Smith and Thakurta 2022 for Gaussian privacy, and
     `privacy.gdp` for what a choice costs there, which depends on what is left).
 
     Args:
-        budget: What may be spent in all.
-        journal: Where spends are written before their draw. Spends that it already holds are counted first.
-        replay_from: Number of the first spend of the journal that this run made before it broke off, and makes
-            again: from there on spends are answered from the journal, in order. None if it made none.
+        budget: The allowed total.
+        journal: Receives spends before their draw. Spends that it already holds are counted first.
+        replay_from: Number of this run's first spend in the journal, if it was interrupted: from there on, spends are
+            answered from the journal, in order. None if it made none.
 
     Raises:
         BudgetExceededError: If the journal already holds more than the budget allows.
@@ -127,20 +128,20 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """What may be spent in all."""
+        """The allowed total."""
         return self._budget
 
     def spend(self, event: Event, *, step: str, query: str | None = None) -> Token:
         """Charge one event before it is drawn.
 
         Args:
-            event: What is about to be drawn.
-            step: Name of the step, for the statement of what was spent.
-            query: What is asked (`privacy.resume.fingerprint`), to find its answer again.
+            event: The draw to pay for.
+            step: Name of the step, for the privacy statement.
+            query: Fingerprint of the query (`privacy.resume.fingerprint`), to recognise its recorded answer.
 
         Returns:
-            A token for one draw. With a journal the spend is on disk by then. Where the journal holds it from
-            before, nothing is written, and the token carries its answer if there was one.
+            A token for one draw. With a journal, the spend is on disk by then. If the journal already holds the spend,
+            nothing is written, and the token carries the recorded answer, if any.
 
         Raises:
             ArgumentError: If the event or the step is of the wrong type.
@@ -153,7 +154,7 @@ class Ledger:
                 f"event is a {type(event).__name__}; it must be an event of syntabula.privacy.events"
             )
         if not isinstance(step, str) or not step:
-            raise ArgumentError("step must be a text that names the step")
+            raise ArgumentError("step must be text that names the step")
         with self._lock:
             recorded = self._replay.take(event, step, query)
             self._add(self._priced(event, step))
@@ -161,17 +162,17 @@ class Ledger:
             if recorded is not None:
                 return Token(step, event, number, recorded.outcome, recorded.checkpoint)
             if self._journal is not None:
-                # Counted first: if the write fails, its line may be on disk all the same.
+                # Counted first: even if the write fails, its line may be on disk.
                 number = self._journal.record_spend(step, event, query)
             return Token(step, event, number)
 
     def record_outcome(self, token: Token, values: NoisyArray, *, longest: int | None = None) -> None:
-        """Write a noisy answer into the journal, if there is one, before it is handed on.
+        """Write a noisy answer to the journal, if there is one, before it is returned.
 
         Args:
-            token: Of the spend.
+            token: Token of the spend.
             values: The answer.
-            longest: Bytes of the longest answer that there could have been; None where all have one length.
+            longest: Size in bytes of the longest possible answer; None if all have the same length.
         """
         if self._journal is not None:
             self._journal.record_outcome(token.number, values, longest=longest)
@@ -183,11 +184,11 @@ class Ledger:
 
     @property
     def replayed(self) -> int:
-        """Number of answers that came from the journal, of a run that broke off."""
+        """Number of answers that came from the journal of an interrupted run."""
         return self._replay.answered
 
     def require_all_replayed(self) -> None:
-        """Refuse a release that leaves out spends of the run it resumes; see `Replay.require_all_taken`."""
+        """Refuse a release that leaves out spends of the resumed run; see `Replay.require_all_taken`."""
         self._replay.require_all_taken()
 
     @property
@@ -204,34 +205,34 @@ class Ledger:
 
     @property
     def remaining(self) -> Fraction | None:
-        """What may still be spent, exact; None without privacy."""
+        """Rest of the budget, exact; None without privacy."""
         return None if self._budget.total is None else self._budget.total - self.spent
 
     @property
     def allowance(self) -> Fraction | None:
-        """What this ledger may spend: the budget less what its journal held at first; None without privacy."""
+        """The whole budget minus the spends that the journal held at first; None without privacy."""
         return None if self._budget.total is None else self._budget.total - self._inherited
 
     @property
     def remaining_share(self) -> Fraction:
-        """What may still be spent, as a share of the allowance; 1 without privacy."""
+        """Rest of the budget, as a share of the allowance; 1 without privacy."""
         if self.remaining is None or self.allowance is None:
             return Fraction(1)
         return self.remaining / self.allowance if self.allowance else Fraction(0)
 
     @property
     def failure_allowance(self) -> Fraction:
-        """What the chances to fail may add up to: the part of delta set aside, less what the journal held at first."""
+        """Allowed sum of failure probabilities: the reserved delta minus what the journal held at first."""
         return self._budget.failure_delta - self._inherited_failure
 
     @property
     def failure_spent(self) -> Fraction:
-        """Exact sum of the chances to fail of all draws."""
+        """Exact sum of the failure probabilities of all draws."""
         with self._lock:
             return self._failure_spent
 
     def require_allowance(self) -> None:
-        """Refuse to begin where earlier spends of the journal leave next to nothing, before more is spent.
+        """Refuse to begin a run if earlier spends of the journal leave almost nothing.
 
         Raises:
             BudgetExceededError: If less than a hundredth is left, which would only buy noise.
@@ -242,7 +243,7 @@ class Ledger:
         ):
             if whole and left is not None and left < whole / 100:
                 raise BudgetExceededError(
-                    "the journal already holds spends of (nearly) the whole budget, and they count; nothing was "
+                    "the spends in the journal already use (nearly) the whole budget, and they count; nothing was "
                     "drawn. Raise the budget to pay for both runs, or name a new journal for another table"
                 )
 
@@ -257,10 +258,10 @@ class Ledger:
         if self._budget.currency == "rho":
             epsilon = epsilon_from_rho(self.spent, delta)
         else:
-            # What was left did its part in the costs, and may be gone by now: the events on their own.
+            # Costs depend on the budget that was left at the time, so the events are composed again on their own.
             together = mu_squared_together(entry.event for entry in self.entries)
             epsilon = epsilon_from_mu(root_above(together), delta) if together else 0.0
-        # The total is proven to keep the budget's epsilon, so rounding up need not go beyond it.
+        # The total provably keeps the budget's epsilon, so rounding up need not exceed it.
         return min(epsilon, self._budget.epsilon)
 
     def by_step(self) -> list[tuple[str, Fraction, float]]:
@@ -276,19 +277,19 @@ class Ledger:
         return [(step, cost, float(cost / total) if total else 0.0) for step, cost in sums.items()]
 
     def _priced(self, event: Event, step: str) -> LedgerEntry:
-        """Work out the cost, and refuse it if it does not fit."""
+        """Compute the cost, and refuse it if it does not fit."""
         total = self._budget.total
         cost = cost_of(event, self._budget.currency, (total or Fraction(0)) - self._spent)
         if total is not None and self._spent + cost > total:
             left = f"{_shown(total - self._spent)} of {_shown(total)} remains"
             raise BudgetExceededError(
                 f"step {step!r} costs {_shown(cost)} {self._budget.currency}, but {left}; "
-                "nothing was drawn or spent. Raise the budget, or measure less."
+                "nothing was drawn or spent. Raise the budget, or measure less"
             )
         if total is not None and self._failure_spent + failure_of(event) > self._budget.failure_delta:
             raise BudgetExceededError(
                 f"step {step!r} may fail with probability {float(failure_of(event)):.3g}, but only "
-                f"{float(self._budget.failure_delta - self._failure_spent):.3g} of delta is set aside for that; "
+                f"{float(self._budget.failure_delta - self._failure_spent):.3g} of delta is reserved for that; "
                 "nothing was drawn or spent"
             )
         return LedgerEntry(step, event, cost)
@@ -300,7 +301,7 @@ class Ledger:
 
 
 def _shown(value: Fraction) -> float:
-    """Cost as a float for messages."""
+    """Return a cost as a float for messages."""
     try:
         return float(value)
     except OverflowError:

@@ -1,7 +1,7 @@
 """Mechanisms: the only functions that turn an exact statistic into a released value.
 
-Each takes a one-time token of the ledger, so nothing is drawn that was not paid for and nothing is drawn
-twice. The token is used up before anything else is looked at: a call that then fails stays paid.
+Each takes a one-time token of the ledger, so nothing is drawn without payment and nothing is drawn twice. The token is
+used up before anything else is checked: if the call then fails, it stays paid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from syntabula.privacy.split_tree import STEPS, Node, grow
 
 
 def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Release counts with the noise that was paid for.
+    """Release counts with the noise that the token paid for.
 
     Args:
         token: From the ledger, for a Gaussian, Laplace or exact event.
@@ -65,8 +65,8 @@ def frequent(
     """Release which of the categories that occur are frequent, and their noisy counts.
 
     Partition selection by a noisy threshold (Korolova, Kenthapadi, Mishra and Ntoulas, 2009, with Laplace
-    noise; here Gaussian): see `ThresholdEvent` for the guarantee. Only counts above 0 may be given, and each
-    record may count towards one category alone.
+    noise; here Gaussian): see `ThresholdEvent` for the guarantee. Only counts above 0 may be given, and each record
+    may count towards only one category.
 
     Args:
         token: From the ledger, for a threshold or exact event.
@@ -74,8 +74,8 @@ def frequent(
         counts: Exact counts [categories that occur], int64, each at least 1.
 
     Returns:
-        Positions of the categories whose noisy count reaches the threshold, and those noisy counts. For an
-        exact event the threshold is 2: what a single record holds is no category.
+        Positions of the categories whose noisy count reaches the threshold, and those noisy counts. For an exact
+        event the threshold is 2, so a single record's value is not a category.
 
     Raises:
         ArgumentError: If the event is of another kind.
@@ -105,8 +105,8 @@ def choose(
         token: From the ledger, for an exponential or exact event.
         noise: Draws the choice.
         scores: Exact scores [candidates], float64, finite, as many as the event states.
-        score_sensitivity: The most that adding or removing one record changes any score; above 0. Rounding
-            of the scores themselves is not added here: it must be within this bound.
+        score_sensitivity: Largest change of any score when one record is added or removed; above 0. It must include
+            the rounding of the scores.
 
     Returns:
         The chosen position; the first of the largest for an exact event.
@@ -197,29 +197,29 @@ def split_tree(
     A node with count c and depth k splits if max(c - k delta, theta - delta) + Laplace(lambda) > theta, with
     lambda = 3 / epsilon and delta = lambda ln 2. No count is released.
 
-    Proof sketch, one record added. Only the nodes on the record's path change, each count by one. A node
-    whose biased count is at the floor theta - delta in both tables decides alike. For the others a decision to
-    split gets likelier by a factor of at most exp(1 / lambda), and of at most exp(exp((theta + 1 - b) / lambda)
-    / lambda) once b >= theta + 1, for then splitting was near certain already. Going up the path biased
-    counts grow by at least delta a level, so their logarithms sum to at most 1 + (1 + 1/2 + 1/4 + ...) = 3 over
-    lambda. A decision not to split occurs once on the path and gets less likely by at most exp(1 / lambda), in
-    the other direction. Depth does not enter. Here counts and noise are whole multiples of 1 / 1024 record
-    and delta is rounded up, which only speeds the decay; a test sums the exact probabilities of the
-    discrete noise over all alignments and finds the sum below 3 / lambda.
+    Proof sketch, one record added. Only the nodes on the record's path change, each count by one. A node whose biased
+    count is at the floor theta - delta in both tables decides alike. For the others, the probability to split grows
+    by a factor of at most exp(1 / lambda), and of at most exp(exp((theta + 1 - b) / lambda) / lambda) if b >= theta +
+    1, because splitting was nearly certain already. Up the path, biased counts grow by at least delta per level, so
+    their logarithms sum to at most 1 + (1 + 1/2 + 1/4 + ...) = 3 over lambda. A decision not to split occurs once on
+    the path, and its probability falls by a factor of at most exp(1 / lambda), in the other direction. Depth does not
+    matter. Here counts and noise are whole multiples of 1 / 1024 record and delta is rounded up, which only speeds
+    the decay; a test sums the exact probabilities of the discrete noise over all alignments and finds the sum below 3
+    / lambda.
 
-    Nodes are visited level by level, and all of a level are decided by one vectorised draw. Which nodes a level
-    has rests on released decisions and public widths alone (`leaves_of`).
+    Nodes are visited level by level, and one vectorised draw decides a whole level. The nodes of a level depend only on
+    released decisions and public widths (`leaves_of`).
 
     Args:
         token: Pays for the whole tree: a tree event or, without privacy, an exact one.
         noise: Draws the noise.
         root: The interval to divide; public or released.
-        counts_of: Exact number of values in each of some nodes.
+        counts_of: Returns the exact number of values in each of some nodes.
         threshold: Theta, in records, at least 0.
         most_leaves: At least 1.
 
     Returns:
-        All decisions, 1 to split and 0 not to, by level; `leaves_of` says what comes of them.
+        All decisions by level, 1 to split and 0 not to; `leaves_of` turns them into leaves.
     """
     event = token.consume()
     if not isinstance(event, TreeEvent | ExactEvent):
@@ -244,7 +244,7 @@ def split_tree(
 
 
 def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
-    """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than was paid."""
+    """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than paid."""
     exact = 2 * Fraction(score_sensitivity) / Fraction(epsilon)
     try:
         scale = float(exact)
@@ -267,7 +267,7 @@ def _revealed_scores(scores: object) -> NDArray[np.float64]:
     if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1 or not exact.size:
         raise ArgumentError("scores must be a Sensitive numpy array of float64 with one axis, not empty")
     if not np.isfinite(exact).all():
-        raise ArgumentError("scores must be finite; bound them before they are compared")
+        raise ArgumentError("scores must be finite; clip them first")
     return exact
 
 

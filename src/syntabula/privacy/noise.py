@@ -1,4 +1,4 @@
-"""Where privacy noise comes from: exact samplers, or a seeded stand-in for experiments."""
+"""Sources of privacy noise: exact samplers, or a seeded substitute for experiments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 LARGEST_SCALE = 2.0**40
-"""Scale of counting noise that is still drawn; float64 holds such noise exactly, and it drowns any table."""
+"""Largest scale of counting noise; float64 holds such noise exactly, and it hides any table."""
 
 
 @runtime_checkable
@@ -26,13 +26,13 @@ class NoiseSource(Protocol):
     """Draws the noise of every mechanism.
 
     Attributes:
-        name: What the privacy statement calls this source.
+        name: Name of this source in the privacy statement.
         is_private: Whether a release made with it is protected.
     """
 
     @property
     def name(self) -> str:
-        """What the privacy statement calls this source."""
+        """Name of this source in the privacy statement."""
         ...
 
     @property
@@ -41,10 +41,9 @@ class NoiseSource(Protocol):
         ...
 
     def begin_draw(self) -> None:
-        """Turn to the noise of the next spend, whether that is drawn or was drawn by an earlier run.
+        """Move on to the noise of the next spend, whether it will be drawn or was drawn by an earlier run.
 
-        A seeded source draws each spend from a stream of its own, so that leaving out some does not change
-        the others.
+        A seeded source draws each spend from its own stream, so that skipping some does not change the others.
         """
         ...
 
@@ -56,7 +55,7 @@ class NoiseSource(Protocol):
             sigma: Scale of the noise; 0 returns the exact counts.
 
         Returns:
-            Noisy counts of the same shape. A sum beyond the range of int64 stays at its end.
+            Noisy counts of the same shape. A sum beyond the range of int64 is clipped to it.
 
         Raises:
             ArgumentError: If counts are not an int64 array, or sigma is not a number in 0 .. LARGEST_SCALE.
@@ -118,8 +117,8 @@ class TrainingNoise(NoiseSource, Protocol):
 class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
-    `privacy.vector_samplers`. The time that a draw takes is not hidden.
+    They are OpenDP's, and our own for choices among many: see `privacy.exact_samplers`. The duration of a draw is not
+    hidden.
     """
 
     name = (
@@ -172,12 +171,12 @@ class SecureNoise:
 
 
 class SeededNoise:
-    """The same distributions from a seeded generator of numpy, to float64 accuracy; protects nobody.
+    """The same distributions from a seeded numpy generator, with float64 accuracy; protects nobody.
 
     Whoever knows or guesses the seed can subtract the noise. For tests and experiments.
 
     Args:
-        seed: An integer of at least 0. The same seed gives the same draws for the spend of the same number, in
+        seed: An integer of at least 0. The same seed gives the same draws for the spend with the same number, in
             the same order of calls.
 
     Raises:
@@ -193,7 +192,7 @@ class SeededNoise:
         self._generator = np.random.Generator(np.random.PCG64(self._seed))
 
     def begin_draw(self) -> None:
-        """Turn to the stream of the next spend; see `NoiseSource.begin_draw`."""
+        """Move on to the stream of the next spend; see `NoiseSource.begin_draw`."""
         self._spends += 1
         self._turn_to(self._spends)
 
@@ -222,8 +221,8 @@ class SeededNoise:
             return int(np.argmax(scores))
         with np.errstate(over="ignore"):
             relative = (scores - scores.max()) / scale
-        # The largest of independent Gumbel draws around the scores is where the exponential mechanism
-        # lands; minus the logarithm of an exponential draw is a Gumbel draw.
+        # The largest of independent Gumbel draws around the scores has the distribution of the exponential
+        # mechanism; minus the logarithm of an exponential draw is a Gumbel draw.
         gumbel = -np.log(self._generator.standard_exponential(scores.size))
         return int(np.argmax(relative + gumbel))
 
@@ -245,7 +244,7 @@ class SeededNoise:
 
     def _laplace_draws(self, n: int, scale: float) -> Counts:
         """Return n draws of probability proportional to exp(-|x| / scale): a difference of two geometrics."""
-        # The whole part of an exponential draw times scale is geometric: P(at least k) = exp(-k / scale).
+        # The integer part of an exponential draw times scale is geometric: P(at least k) = exp(-k / scale).
         one, other = np.floor(scale * self._generator.standard_exponential((2, n)))
         draws: Counts = (one - other).astype(np.int64)
         return draws
@@ -257,7 +256,7 @@ class SeededNoise:
         filled = 0
         while filled < n:
             proposals = self._laplace_draws(n - filled, float(whole))
-            # A sigma near 0 overflows the exponent to infinity, which rejects as it should.
+            # A sigma near 0 overflows the exponent to infinity, which rejects, as it should.
             with np.errstate(over="ignore"):
                 exponent = np.square((np.abs(proposals) - sigma * sigma / whole) / sigma) / 2
             kept = proposals[self._generator.standard_exponential(proposals.size) > exponent]
@@ -281,9 +280,9 @@ def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: vector_samp
 
 
 def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
-    """Return the sum, held at the ends of int64 where it would wrap.
+    """Return the sum, clipped to int64 where it would wrap.
 
-    Refusing would make an error depend on the records; holding is post-processing.
+    An error would depend on the records; clipping is post-processing.
     """
     ends = np.iinfo(np.int64)
     highest_count = ends.max - np.maximum(noise, 0)
@@ -305,19 +304,21 @@ def _require_scores(scores: object) -> None:
     if scores.ndim != 1 or scores.size == 0:
         raise ArgumentError(f"scores must have one axis and at least one candidate, not shape {scores.shape}")
     if not np.isfinite(scores).all():
-        raise ArgumentError("scores must be finite; bound them before they are compared")
+        raise ArgumentError("scores must be finite; clip them first")
 
 
 def _scale(name: str, scale: object) -> float:
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise ArgumentError(f"{name} must be a number, not {type(scale).__name__}")
     if not math.isfinite(scale) or scale < 0:
-        raise ArgumentError(f"{name} must be finite and at least 0; it is {scale!r}")
+        raise ArgumentError(f"{name} must be finite and at least 0; got {scale!r}")
     return float(scale)
 
 
 def _counting_scale(name: str, scale: object) -> float:
     number = _scale(name, scale)
     if number > LARGEST_SCALE:
-        raise ArgumentError(f"{name} is {number:g}; above {LARGEST_SCALE:g} the noise would drown any table")
+        raise ArgumentError(
+            f"{name} must be at most {LARGEST_SCALE:g}, or the noise would hide any table; got {number:g}"
+        )
     return number

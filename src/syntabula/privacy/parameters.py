@@ -1,6 +1,6 @@
 """The noise that a given cost buys: inverses of `privacy.rules`.
 
-Each returns a float next to the ideal parameter, whose exact cost is not above what was given.
+Each returns a float next to the ideal parameter, whose exact cost does not exceed the given one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def gaussian_sigma(
     """Find the smallest float sigma whose cost is at most `cost`.
 
     Args:
-        cost: What may be spent, above 0.
+        cost: Largest cost, above 0.
         l2_sensitivity_squared: Square of the L2 sensitivity, above 0.
         currency: "mu_squared" or "rho".
 
@@ -46,10 +46,10 @@ def gaussian_sigma(
 
 
 def laplace_epsilon(cost: Fraction | float, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
-    """Find the pure epsilon that a Laplace draw may have for this cost.
+    """Find the pure epsilon of a Laplace draw for this cost.
 
     In zCDP that is sqrt(2 rho), rounded down; in pure privacy the cost itself; in Gaussian privacy almost
-    sqrt(mu^2) where `left`, what of the total is left before, is much more.
+    sqrt(mu^2) if `left`, the rest of the total before the draw, is much larger.
 
     Raises:
         BudgetError: If the cost is not above 0, or the currency is "none".
@@ -86,10 +86,10 @@ def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fracti
     """Find the largest float parameter of the exponential mechanism whose cost is at most `cost`.
 
     Args:
-        cost: What may be spent, above 0.
-        currency: "mu_squared" gives almost sqrt(4 mu^2) where much is left, "rho" sqrt(8 rho), and "epsilon" the
+        cost: Largest cost, above 0.
+        currency: "mu_squared" gives almost sqrt(4 mu^2) if much is left, "rho" sqrt(8 rho), and "epsilon" the
             cost itself; all rounded down.
-        left: What of the total is left before; it only matters in mu^2.
+        left: Rest of the total before the draw; it only matters in mu^2.
 
     Raises:
         BudgetError: If the cost is not above 0, the currency is "none", or the parameter would be 0 as a
@@ -151,7 +151,7 @@ def training_noise(cost: Fraction, rate: float, steps: int, delta: float) -> flo
 
 
 def _widest(cost: Fraction, left: Fraction) -> float:
-    """Widest range of a privacy loss, as a float, whose cost in mu^2 is at most `cost`."""
+    """Return the widest range of a privacy loss, as a float, whose cost in mu^2 is at most `cost`."""
     width = root_below(range_bought(cost, left))
     while ranged_cost(Fraction(width), left) > cost:
         width = nonzero(math.nextafter(width, 0.0))

@@ -1,4 +1,4 @@
-"""The noise that a share of the budget buys: the one place where a share becomes an event."""
+"""The noise that a share of the budget buys: the only place where a share becomes an event."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ EventT = TypeVar("EventT", bound=Event)
 
 @dataclass(frozen=True, eq=False)
 class NoisyVector:
-    """Released numbers, and how far noise may have moved them.
+    """Released numbers, and the noise on them.
 
     Attributes:
-        values: [k] noisy counts, or noisy sums in the unit that was asked for.
+        values: [k] noisy counts, or noisy sums in the requested unit.
         event: The noise that was drawn.
         unit: Value of one integer step of the noise; 1 for counts.
     """
@@ -39,7 +39,7 @@ class NoisyVector:
         return standard_deviation(self.event) * self.unit
 
     def above_noise(self, tail: float) -> float:
-        """Return a height that noise alone passes with probability at most `tail` on one value; 0 without privacy."""
+        """Return a level that noise alone exceeds with probability at most `tail` on one value; 0 without privacy."""
         if not 0 < tail < 1:
             raise ArgumentError("tail must lie between 0 and 1")
         return RULES[type(self.event)].tail(self.event, tail) * self.unit
@@ -53,14 +53,14 @@ def standard_deviation(event: CountingEvent) -> float:
 def bought(
     ledger: Ledger, share: Fraction | float, kind: type[EventT], *, what: str, **query: Any
 ) -> EventT | ExactEvent:
-    """Return the event of a kind that a share buys; an exact answer without privacy.
+    """Return the event of a kind that a share buys; without privacy, an exact answer.
 
     Args:
-        ledger: Says the currency, and what is left.
-        share: Part of the ledger's allowance, which is the whole budget unless earlier runs spent part of it.
-        kind: What is to be drawn.
-        what: What a statement calls the answer where privacy is switched off.
-        query: What the query fixes of the event, such as its sensitivity; see the rule of the kind.
+        ledger: Gives the currency and the rest of the budget.
+        share: Fraction of the ledger's allowance, which is the whole budget unless earlier runs spent part of it.
+        kind: Kind of the draw.
+        what: Name of the answer in a statement, if privacy is switched off.
+        query: Parameters of the event that the query fixes, such as its sensitivity; see the rule of the kind.
 
     Raises:
         ArgumentError: If the share is not above 0 and at most 1.
@@ -83,12 +83,12 @@ def vector_event(
     """Return the noise that a share buys for a vector of integers: Laplace noise in pure privacy, else Gaussian noise.
 
     Args:
-        ledger: Says the currency.
-        share: Part of the whole budget.
-        l1_sensitivity: Most that one record changes the vector by, in all.
-        l2_sensitivity_squared: Square of the same in L2.
+        ledger: Gives the currency.
+        share: Fraction of the whole budget.
+        l1_sensitivity: L1 sensitivity of the vector to one record.
+        l2_sensitivity_squared: Square of its L2 sensitivity.
         cells: Length of the vector.
-        what: What a statement calls it where privacy is switched off.
+        what: Name of the vector in a statement, if privacy is switched off.
     """
     if ledger.budget.currency == "epsilon":
         return bought(ledger, share, LaplaceEvent, what=what, l1_sensitivity=l1_sensitivity, cells=cells)
@@ -97,14 +97,14 @@ def vector_event(
 
 
 def counting_event(ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int) -> CountingEvent:
-    """Return the noise for a vector of which one record changes one cell, by at most so many steps."""
+    """Return the noise for a vector in which one record changes one cell, by at most `sensitivity` steps."""
     return vector_event(
         ledger, share, l1_sensitivity=sensitivity, l2_sensitivity_squared=sensitivity**2, cells=cells
     )
 
 
 def laplace_epsilon_of_share(ledger: Ledger, share: Fraction | float) -> Fraction:
-    """Return the pure epsilon that Laplace draws for this share may have."""
+    """Return the pure epsilon of Laplace draws for this share."""
     price = _price(ledger, share)
     return laplace_epsilon(price.cost, price.currency, price.left)
 

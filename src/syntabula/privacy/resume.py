@@ -1,37 +1,31 @@
-"""Resuming: a run that broke off is given the answers that it already had, and draws only what is left.
+"""Resuming: an interrupted run gets back the answers that it already had, and only draws the rest.
 
-Why that is sound. Composition is adaptive: a later query may depend on all earlier answers, and on nothing
-else that is private. A run's queries are functions of public facts and its answers, so that a second run
-with the same answers asks the same queries. A recorded answer is handed on as it was released, which is
-post-processing and costs nothing; what is left to draw is charged as in the first run. In all, each charge
-pays for one answer that anyone sees.
+Why this is sound: composition is adaptive, so a later query may depend on all earlier answers, and on nothing else that
+is private. A run's queries are functions of public facts and its answers, so a second run with the same answers asks
+the same queries. A recorded answer is returned as it was released, which is post-processing and costs nothing; the
+remaining draws are charged as in the first run. In total, each charge pays for one answer that anyone sees.
 
-A spend without an outcome was drawn by a process that ended before the answer was handed on, or not at all. Its
-draw is made again, by the same mechanism with fresh noise, and charged once. That is sound for every event:
+A spend without an outcome was drawn by a process that ended before the answer was returned, or it was never drawn. The
+draw is made again, by the same mechanism with fresh noise, and charged once. This is sound for every event:
 
-- The first answer had no influence. `answer` hands an answer on when its outcome is on the disk, and not
-  before: nothing was printed, written, chosen or computed from it but the answer itself, which went with the
-  process. Trees and categories draw many times for one spend, and hand on nothing in between. What was written of
-  an outcome line is taken out of the journal when it is opened, before another draw.
-- That it was lost says nothing about it. A process is killed, or a disk fails, at moments that do not depend on the
-  answer, but for the time and memory that a draw takes (not covered here or elsewhere). A full disk refuses all
+- The first answer had no influence. `answer` returns an answer only when its outcome is on disk. Before that, nothing
+  is printed, written, chosen or computed from it, and it is lost with the process. Trees and categories draw many
+  times for one spend, and return nothing in between. A partly written outcome line is removed when the journal is
+  opened, before another draw.
+- Losing it reveals nothing about it. A process is killed, or a disk fails, at moments that do not depend on the answer,
+  except through the time and memory of a draw (which are not covered anywhere). A full disk refuses all possible
   answers of a spend or none (`privacy.journal`).
 
-So, whatever the number of tries, the answer that is handed on is distributed as a single draw: with probability
-p(lost)^k (1 - p(lost)) p(answer) it is the one of try k + 1, and the sum over k is p(answer). One answer is released
+So for any number of tries, the returned answer has the distribution of a single draw: with probability
+p(lost)^k (1 - p(lost)) p(answer) it comes from try k + 1, and the sum over k is p(answer). One answer is released
 for one charge.
 
-Training is one spend with an answer at each step. Its checkpoint holds what had been learned after some of them, which
-are released values, and a resumed run goes on from there with the steps that are left. Steps after the last checkpoint
-are made again: nothing of them had left the process but later steps, which went with it. So all that anyone sees
-comes from as many steps as were paid for, each drawn once.
+The second run may get another table, because no fingerprint of the table is kept: it would reveal something about the
+records. Then earlier answers describe the first table and later ones the second, and the privacy loss of each record
+of either is at most the sum of all charges, which is the budget.
 
-The second run may be given another table, as no mark of a table is kept: it would tell of the records. Then
-earlier answers are about the first table and later ones about the second, and each record of either has lost
-no more than the sum of all charges, which is the budget.
-
-There must be one journal of a run. Of two copies, each would draw what is left, and so would one that is put
-back from an older copy: nothing in a file can tell. Its lock only keeps two runs from one file.
+A run must have only one journal. With two copies, or after restoring an older copy, the remaining draws would be made
+twice, and nothing in a file can show this. The lock only keeps two runs from using one file.
 """
 
 from __future__ import annotations
@@ -54,23 +48,23 @@ from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
 
 _LENGTH = 32
 _MOST_NAMED = 5
-"""Differences that a message names."""
+"""Largest number of differences that a message names."""
 
 
 def open_ledger(
     budget: Budget, journal: MemoryJournal | None, facts: Mapping[str, str], *, resume: bool
 ) -> Ledger:
-    """Return the ledger of a run that begins, or of the last one in the journal, to resume it.
+    """Return the ledger of a new run, or of the last run in the journal, to resume it.
 
     Args:
-        budget: What the run may spend, with what earlier runs of the journal spent.
-        journal: Where spends are written.
-        facts: What the run is, in words by name: method and noise, say. They are public.
-        resume: Whether to resume. A journal that holds nothing begins a run.
+        budget: The allowed total of this run and earlier runs in the journal.
+        journal: Receives the spends.
+        facts: Public description of the run, in words by name, such as method and noise.
+        resume: Whether to resume. With an empty journal a new run begins.
 
     Raises:
         BudgetExceededError: If earlier runs left less than a hundredth; nothing was written.
-        ResumeError: If the last run of the journal is another than this one, or nothing says what it was.
+        ResumeError: If the last run of the journal differs from this one, or the journal does not describe it.
     """
     resumed = resume and journal is not None and _is_begun(journal, facts)
     first = journal.runs[-1].first if journal is not None and resumed else None
@@ -85,17 +79,17 @@ def _is_begun(journal: MemoryJournal, facts: Mapping[str, str]) -> bool:
     if not journal.runs:
         if journal.records:
             raise ResumeError(
-                f"the journal comes from a version that did not record what it takes to resume; {REMEDY}"
+                f"the journal comes from a version that did not record enough to resume; {REMEDY}"
             )
         return False
     recorded = journal.runs[-1].facts
     differ = sorted(name for name in facts.keys() | recorded.keys() if recorded.get(name) != facts.get(name))
     if not differ:
         return True
-    # Another method has other options, so that what is said in words is all there is to say.
+    # Another method has other options, so only the difference in words is useful.
     if named := [name for name in differ if not is_fingerprint(recorded.get(name, facts.get(name, "")))]:
         there, here = (_in_words(f.get(named[0])) for f in (recorded, facts))
-        difference = f"its {named[0]} is {there}, and here it is {here}"
+        difference = f"its {named[0]} is {there}, but here it is {here}"
     else:
         difference = f"this one has another {', another '.join(differ[:_MOST_NAMED])}"
     raise ResumeError(f"the journal belongs to another run: {difference}; {REMEDY}")
@@ -118,24 +112,24 @@ def answer(
     longest: int | None = None,
     is_readable: Callable[[NoisyArray], bool] | None = None,
 ) -> NoisyArray:
-    """Return the answer of one spend: the recorded one, or else what is drawn now and recorded first.
+    """Return the answer of one spend: the recorded one, or a new draw, which is recorded first.
 
     Args:
-        ledger: Pays, unless it did so in the run that is resumed.
-        noise: Turns to the noise of this spend, so that a seeded source draws alike in both runs.
-        event: What is about to be drawn.
-        step: What the ledger calls this spend.
-        query: What is asked, of public facts and released values, as JSON holds it. Step, event and query
-            together tell the spends of a run apart.
-        draw: Draws with the token, which must pay for all noise in what it returns. Nothing else may come of it.
-        longest: Bytes of the longest answer that there can be, from public facts and released values; None where
-            the event fixes its length.
-        is_readable: Says whether a recorded answer can be one of this query, beyond what its event says.
+        ledger: Pays, unless it paid in the run that is resumed.
+        noise: Moves on to the noise of this spend, so that a seeded source draws alike in both runs.
+        event: The draw.
+        step: Name of this spend in the ledger.
+        query: The query in JSON form, made from public facts and released values. Step, event and query together
+            identify a spend of a run.
+        draw: Draws with the token, which must pay for all noise in the result. It must have no other effect.
+        longest: Size in bytes of the longest possible answer, from public facts and released values; None if the event
+            fixes its length.
+        is_readable: Returns whether a recorded answer fits this query, beyond the checks of its event.
 
     Raises:
         BudgetExceededError: If the ledger cannot pay; nothing was drawn.
-        ReleaseFileError: If the recorded answer cannot be one of this query.
-        ResumeError: If the run that is resumed asked for something else here; nothing was drawn.
+        ReleaseFileError: If the recorded answer does not fit this query.
+        ResumeError: If the resumed run made another query here; nothing was drawn.
     """
     token = ledger.spend(event, step=step, query=fingerprint(query))
     noise.begin_draw()
@@ -147,31 +141,31 @@ def answer(
         is_readable and not is_readable(token.outcome)
     ):
         raise ReleaseFileError(
-            f"the journal is damaged: what it holds for step {step!r} cannot be an answer to it; put back the file "
+            f"the journal is damaged: its answer for step {step!r} does not fit the query; put back the file "
             "as the run left it"
         )
     return token.outcome
 
 
 def fingerprint(query: Any) -> str:
-    """Return a short text that tells one query from another; it must rest on public facts and released values.
+    """Return a short text that identifies a query, which must depend only on public facts and released values.
 
     Args:
-        query: Anything that JSON holds, arrays of numbers, and other objects, which are told apart by their text.
+        query: JSON values, arrays of numbers, and other objects, which are identified by their text.
     """
     text = json.dumps(query, default=_written)
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def is_fingerprint(text: str) -> bool:
-    """Say whether a text looks like a fingerprint, which tells a reader nothing."""
+    """Return whether a text looks like a fingerprint, which means nothing to a reader."""
     return re.fullmatch(f"[0-9a-f]{{{_LENGTH}}}", text) is not None
 
 
 def _written(part: object) -> object:
-    """Return what tells an object apart where JSON does not hold it."""
+    """Return a JSON value that identifies an object that JSON cannot hold."""
     if isinstance(part, np.ndarray) and part.dtype != object:
-        # Its text leaves out the middle.
+        # The text of a long array leaves out the middle.
         content = hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()
         return [part.dtype.str, part.shape, content]
     return part.tolist() if isinstance(part, np.ndarray | np.generic) else str(part)

@@ -1,4 +1,4 @@
-"""Numbers rounded to the safe side: what is allowed never up, what is spent or promised never down."""
+"""Rounding to the safe side: allowances never up, spends and guarantees never down."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = float | Fraction | Decimal
 
 
 def shown_above(value: float, digits: int = 6) -> str:
-    """Print an upper bound: rounded up to so many significant digits, never down."""
+    """Print an upper bound: rounded up to this many significant digits, never down."""
     return _shown(value, digits, ROUND_CEILING)
 
 
@@ -46,7 +46,7 @@ def number_below(name: str, value: object, allowed: str) -> float:
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise BudgetError(f"{name} is {shown(value)}, which is no float; it must be {allowed}") from None
+        raise BudgetError(f"{name} is {shown(value)}, which is not a float; it must be {allowed}") from None
     if math.isnan(number):
         raise BudgetError(f"{name} is NaN; it must be {allowed}")
     exact = _exact(value)
@@ -104,7 +104,7 @@ def _exact(value: Any) -> Fraction | None:
 
 
 def _near_root(square: Fraction) -> float:
-    """Square root as a float, off by a few units in the last place; the exponent is taken out first."""
+    """Return the square root as a float, off by a few units in the last place; the exponent is split off first."""
     half_exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     scaled = square / Fraction(4) ** half_exponent
     try:

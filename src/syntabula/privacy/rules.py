@@ -1,7 +1,7 @@
-"""The rule of each event: what it costs in every currency, its chance to fail, what a cost buys, and its words.
+"""The rule of each event: its cost in every currency, its failure probability, the noise that a cost buys, and words.
 
-Costs are `Fraction`s computed from the parameters as they are, so three thirds are a whole; those in mu^2 hold
-roots, which are rounded up at 128 bits.
+Costs are `Fraction`s computed from the exact parameters, so three thirds make a whole; costs in mu^2 contain roots,
+which are rounded up at 128 bits.
 
 A new mechanism is one dataclass in `privacy.events`, one rule here, and one draw in `privacy.mechanisms`.
 """
@@ -56,12 +56,12 @@ _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use La
 
 @dataclass(frozen=True)
 class Price:
-    """What may be spent on one event.
+    """The allowed cost of one event.
 
     Attributes:
         cost: Above 0.
         currency: Its unit; not "none".
-        left: What of the total is left before the event; it only matters in mu^2.
+        left: Rest of the total before the event; it only matters in mu^2.
     """
 
     cost: Fraction
@@ -71,23 +71,24 @@ class Price:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What is known of one kind of event; each function takes the event first, but for `bought`.
+    """Facts about one kind of event; each function except `bought` takes the event first.
 
     Attributes:
-        bought: Takes a `Price` and, by name, what the query fixes; returns the event with the least noise for it.
+        bought: Takes a `Price` and, by name, the parameters that the query fixes; returns the affordable event with
+            the least noise.
         is_answer: Whether numbers have the type, length and range of an answer.
-        covers: Whether one record may move an exact statistic by so much [cells], where noise of a scale is drawn.
-        words: The mechanism in words, to be followed by its parameter.
-        parameter: Name of the parameter that the words are followed by; empty for none.
-        promises_more: Whether a larger parameter means less privacy, so that a shown one is rounded up.
+        covers: Whether noise of a scale allows one record to change an exact statistic by this much [cells].
+        words: The mechanism in words, followed by its parameter.
+        parameter: Name of the parameter that follows the words; empty for none.
+        promises_more: Whether a larger parameter means less privacy, so that it is rounded up for display.
         rho: Cost in zCDP.
         epsilon: Cost in pure differential privacy; None if there is none.
-        mu_squared: Cost in Gaussian privacy of noise that is priced by itself; None where `loss_range` prices it.
+        mu_squared: Cost in Gaussian privacy; None if `loss_range` gives the cost.
         loss_range: Length of an interval that holds the privacy loss.
-        failure: Chance to fail: the probability with which the event may break its promise, beyond its cost.
+        failure: Failure probability: that with which the event may break its guarantee, beyond its cost.
         deviation: Standard deviation of noise on a vector, in integer steps.
-        tail: Height that noise on a vector passes with at most some probability, in integer steps.
-        derived: What follows from the parameters and is written beside them for readers.
+        tail: Level that noise on a vector exceeds with at most a given probability, in integer steps.
+        derived: Facts that follow from the parameters and are written beside them for readers.
     """
 
     bought: Callable[..., Event]
@@ -112,14 +113,14 @@ class Rule:
         return self.epsilon(event)
 
     def in_zcdp(self, event: Event) -> Fraction:
-        """Return the exact cost of an event in zCDP: of a pure epsilon its square over 2, if nothing less is known.
+        """Return the exact cost of an event in zCDP: epsilon^2 / 2 for a pure epsilon, unless a smaller cost is known.
 
         Bun and Steinke (2016), Proposition 1.4.
         """
         return self.in_pure_privacy(event) ** 2 / 2 if self.rho is None else self.rho(event)
 
     def range_of_losses(self, event: Event) -> Fraction:
-        """Return the length of an interval that holds the privacy loss: twice a pure epsilon, or less."""
+        """Return the length of an interval that holds the privacy loss: at most twice the pure epsilon."""
         return 2 * self.in_pure_privacy(event) if self.loss_range is None else self.loss_range(event)
 
 
@@ -188,7 +189,7 @@ def _no_price(price: Price) -> Event:
 
 
 RULES: dict[type[Event], Rule] = {
-    # Canonne, Kamath and Steinke (2020), Theorem 4 and, as the noise is sub-Gaussian, its tail; `privacy.gdp` for mu^2.
+    # Canonne, Kamath and Steinke (2020), Theorem 4, and its sub-Gaussian tail; `privacy.gdp` for mu^2.
     GaussianEvent: Rule(
         words=lambda event: "discrete Gaussian noise, standard deviation",
         parameter="sigma",
@@ -197,7 +198,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_gaussian,
         deviation=lambda event: event.sigma,
         tail=lambda event, probability: event.sigma * math.sqrt(-2 * math.log(probability)),
-        is_answer=lambda event, values: _are_counts(values) and values.size == event.cells,
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
         covers=lambda event, moved, scale: (
             np.square(moved).sum() <= event.l2_sensitivity_squared and scale == event.sigma
         ),
@@ -210,7 +211,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_laplace,
         deviation=lambda event: float(np.sqrt(2 * np.exp(-1 / event.scale)) / -np.expm1(-1 / event.scale)),
         tail=lambda event, probability: -event.scale * math.log(probability),
-        is_answer=lambda event, values: _are_counts(values) and values.size == event.cells,
+        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
         covers=lambda event, moved, scale: moved.sum() <= event.l1_sensitivity and scale == event.scale,
     ),
     # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).
@@ -225,12 +226,12 @@ RULES: dict[type[Event], Rule] = {
         is_answer=lambda event, values: (
             _are_counts(values) and values.shape == (1,) and 0 <= values[0] < event.candidates
         ),
-        # The odds of a score that moves by half the scale times epsilon change by exp(epsilon / 2).
+        # If a score changes by half of scale times epsilon, its odds change by exp(epsilon / 2).
         covers=lambda event, moved, scale: (
             moved.max(initial=0) <= scale * event.epsilon / 2 * (1 + _ROUNDING) + _ROUNDING
         ),
     ),
-    # Zhang, Xiao and Xie (2016), for halves.
+    # Zhang, Xiao and Xie (2016), for binary splits.
     TreeEvent: Rule(
         words=lambda event: "private tree, Laplace noise on each decision, scale",
         parameter="scale",
@@ -240,10 +241,10 @@ RULES: dict[type[Event], Rule] = {
         is_answer=lambda event, values: (
             _are_counts(values) and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
         ),
-        # A record lies in one node of a level.
+        # A record lies in one node per level.
         covers=lambda event, moved, scale: moved.sum() * event.scale <= scale,
     ),
-    # As its Gaussian noise, and a chance that what a single record holds comes out.
+    # The cost of its Gaussian noise, and the probability of releasing a single record's label.
     ThresholdEvent: Rule(
         words=lambda event: (
             f"noisy counts, kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}; "
@@ -293,12 +294,12 @@ def _are_counts(values: NDArray[Any]) -> bool:
 
 
 def cost_of(event: Event, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
-    """Compute the cost of an event in a currency; 0 under no privacy, where nothing is counted.
+    """Compute the cost of an event in a currency; 0 without privacy, where nothing is counted.
 
     Args:
-        event: What was drawn.
+        event: The draw.
         currency: The unit.
-        left: What of the total is left before it; it only matters in mu^2.
+        left: Rest of the total before it; it only matters in mu^2.
 
     Raises:
         BudgetError: If the event has no cost in the currency.
@@ -331,8 +332,8 @@ def mu_squared_of(event: Event, left: Fraction) -> Fraction:
     """Compute the cost of an event in Gaussian privacy; `privacy.gdp` has the proofs.
 
     Args:
-        event: What was drawn.
-        left: What of the total is left before it. Choices and Laplace noise cost a little less where more is.
+        event: The draw.
+        left: Rest of the total before it. Choices and Laplace noise cost slightly less if more is left.
 
     Raises:
         BudgetError: If the event is an exact answer.
@@ -360,17 +361,17 @@ def mu_squared_together(events: Iterable[Event]) -> Fraction:
 
 
 def failure_of(event: Event) -> Fraction:
-    """Return the chance to fail of an event, beyond its cost; 0 for most. The chances of a run add up."""
+    """Return the failure probability of an event, beyond its cost; 0 for most. Those of a run add up."""
     return RULES[type(event)].failure(event)
 
 
 def in_words(event: Event) -> str:
-    """Return a mechanism in words, to be followed by its parameter."""
+    """Return a mechanism in words, which its parameter follows."""
     return RULES[type(event)].words(event)
 
 
 def parameters_in_words(events: list[Event]) -> str:
-    """Return the parameters of events of one kind, rounded so that they promise no more than there was."""
+    """Return the parameters of events of one kind, rounded so that they never overstate privacy."""
     rule = RULES[type(events[0])]
     if not rule.parameter:
         return ""
@@ -381,7 +382,7 @@ def parameters_in_words(events: list[Event]) -> str:
 
 
 def derived_facts(event: Event) -> dict[str, float]:
-    """Return what follows from the parameters of an event and is written beside them for readers."""
+    """Return facts that follow from an event's parameters and are written beside them for readers."""
     match RULES[type(event)].derived:
         case "epsilon":
             return {"epsilon": float_above(epsilon_of(event))}

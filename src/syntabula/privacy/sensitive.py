@@ -1,4 +1,4 @@
-"""A wrapper that keeps exact statistics from being printed, stored or computed with by accident."""
+"""A wrapper that prevents exact statistics from being printed, stored or computed with by accident."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LESSON = (
 
 
 class Sensitive(Generic[StatisticT]):
-    """An exact statistic of sensitive data, closed to everything but a mechanism.
+    """An exact statistic of sensitive data, closed to everything but mechanisms.
 
     Printing shows the type and shape only. Pickling, copying, comparing, iterating, computing and converting
-    to numpy raise TypeError. This guards against accidents, not against code that means to break it.
+    to numpy raise TypeError. This guards against accidents, not against code that deliberately breaks it.
 
     The shape counts as public, so an array whose length depends on the records must not be wrapped.
 
@@ -36,7 +36,7 @@ class Sensitive(Generic[StatisticT]):
         self.__statistic = statistic
 
     def reveal_inside_privacy(self) -> StatisticT:
-        """Return the exact statistic; a test holds that no file outside privacy/ names this method."""
+        """Return the exact statistic; a test checks that no file outside privacy/ uses this method."""
         return self.__statistic
 
     def __repr__(self) -> str:

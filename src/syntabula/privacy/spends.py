@@ -1,4 +1,4 @@
-"""What a journal holds: spends, their answers and the beginnings of runs; and how a resumed run takes them."""
+"""The records of a journal (spends, their answers and the starts of runs), and their replay in a resumed run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from syntabula.privacy.events import Event
 NoisyArray = NDArray[Any]
 
 REMEDY = (
-    "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or begin without "
-    "resume, which makes do with what is left of the budget"
+    "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or start without "
+    "resume, with the rest of the budget"
 )
 
 
@@ -36,14 +36,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class JournalRecord:
-    """One spend, and what was drawn for it.
+    """One spend, and its answer.
 
     Attributes:
         step: Name of the step that spent.
-        event: What was drawn.
+        event: The draw.
         outcome: The noisy answer, or None if none was written; the spend counts either way.
-        query: What was asked, as `privacy.resume.fingerprint` writes it; None if that was not said.
-        checkpoint: The last state of a training, where one was written.
+        query: Fingerprint of the query, by `privacy.resume.fingerprint`; None if not recorded.
     """
 
     step: str
@@ -60,13 +59,13 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class JournalRun:
-    """The beginning of a run, and the files that came of it.
+    """The start of a run, and the files that it produced.
 
     Attributes:
-        facts: What the run is, in words by name; nothing that depends on a table, but for a hash of the domains
-            where these were read off it.
+        facts: Description of the run, in words by name; nothing that depends on a table, except a hash of the domains
+            if they were taken from it.
         first: Number of its first spend.
-        files: Identities of the files to which it gave their names, or was about to.
+        files: Identities of the files that it named, or was about to name.
     """
 
     facts: Mapping[str, str]
@@ -95,22 +94,22 @@ class MemoryJournal:
             return tuple(self._runs)
 
     def record_run(self, facts: Mapping[str, str]) -> None:
-        """Keep that a run begins with the next spend."""
+        """Record that a run begins with the next spend."""
         with self._lock:
             self._runs.append(JournalRun(dict(facts), len(self._records)))
 
     def record_spend(self, step: str, event: Event, query: str | None = None) -> int:
-        """Keep a spend; return its number, counted from 0."""
+        """Record a spend; return its number, counted from 0."""
         with self._lock:
             self._records.append(JournalRecord(step, event, query=query))
             return len(self._records) - 1
 
     def record_outcome(self, number: int, values: NoisyArray, *, longest: int | None = None) -> None:
-        """Keep a copy of what was drawn for a spend; memory has room for the longest.
+        """Record a copy of a spend's answer; `longest` does not matter in memory.
 
         Raises:
-            ArgumentError: If there is no such spend, it already has an outcome, or the values are no plain
-                finite numbers.
+            ArgumentError: If there is no such spend, it already has an outcome, or the values are not plain finite
+                numbers.
         """
         del longest
         with self._lock:
@@ -135,14 +134,14 @@ class MemoryJournal:
             self._records[number] = replace(self._records[number], checkpoint=kept)
 
     def record_file(self, identity: str) -> None:
-        """Keep that the last run is about to give a file its name; raises ArgumentError if no run has begun."""
+        """Record that the last run is about to name a file; raises ArgumentError if no run has begun."""
         with self._lock:
             self._require_run()
             self._runs[-1] = replace(self._runs[-1], files=(*self._runs[-1].files, identity))
 
     def _require_run(self) -> None:
         if not self._runs:
-            raise ArgumentError("the journal holds no run that a file could come from")
+            raise ArgumentError("the journal holds no run to which a file could belong")
 
     def _require_open(self, number: int) -> None:
         if not 0 <= number < len(self._records):
@@ -152,10 +151,10 @@ class MemoryJournal:
 
 
 class Replay:
-    """The spends of a run that broke off, to be asked for again in their order.
+    """The spends of an interrupted run, to be requested again in their order.
 
     Args:
-        records: What the journal holds of that run.
+        records: The journal's records of that run.
     """
 
     def __init__(self, records: Sequence[JournalRecord] = ()) -> None:
@@ -164,30 +163,30 @@ class Replay:
 
     @property
     def left(self) -> int:
-        """Number of spends that were not asked for again so far."""
+        """Number of spends that were not requested again so far."""
         return len(self._records) - self._next
 
     @property
     def answered(self) -> int:
-        """Number of recorded answers that were handed on so far."""
-        return sum(record.is_answered for record in self._records[: self._next])
+        """Number of recorded answers that were returned so far."""
+        return sum(record.outcome is not None for record in self._records[: self._next])
 
     def require_all_taken(self) -> None:
-        """Refuse a release that leaves out spends of the run it resumes: they would not be in its sum.
+        """Refuse a release that leaves out spends of the resumed run, which its total would not include.
 
         Raises:
-            ResumeError: If there are spends that were not asked for again.
+            ResumeError: If some spends were not requested again.
         """
         if self.left:
             raise ResumeError(
-                f"the journal belongs to another run: {self.left} of its spends were not asked for again; {REMEDY}"
+                f"the journal belongs to another run: {self.left} of its spends were not requested again; {REMEDY}"
             )
 
     def take(self, event: Event, step: str, query: str | None) -> JournalRecord | None:
-        """Return the next recorded spend, which must be this one; None if all were taken.
+        """Return the next recorded spend, which must match this one; None if all were taken.
 
         Raises:
-            ResumeError: If it is another spend. It is not taken.
+            ResumeError: If it is another spend, which is then not taken.
         """
         if not self.left:
             return None
@@ -203,7 +202,7 @@ class Replay:
 
 
 def plain_numbers(values: NoisyArray) -> NoisyArray:
-    """Return an answer as an array laid out alike on every machine; raises ArgumentError if it is no numbers."""
+    """Return an answer as an array with the same layout on every machine; raises ArgumentError if it is not numeric."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ArgumentError(

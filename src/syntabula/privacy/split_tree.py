@@ -1,4 +1,4 @@
-"""Trees of halves: what comes of decisions to split, which `privacy.mechanisms.split_tree` draws; free of the data."""
+"""Binary trees from decisions to split, which `privacy.mechanisms.split_tree` draws; nothing here sees data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 
 STEPS = 1 << 10
-"""Noise is whole steps of this fraction of a record, so that it is drawn exactly."""
+"""Noise is a whole number of steps of this fraction of a record, so that it is drawn exactly."""
 
 MOST_DEPTH = 24
-"""Leaves are no narrower than 2^-24 of the root: a point mass would else take one leaf for each level."""
+"""Leaves are at least 2^-24 of the root wide; otherwise a point mass would use one leaf per level."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Node:
     depth: int = 0
 
     def halves(self) -> tuple[Node, Node] | None:
-        """Return both halves; None if there is no number between the ends."""
+        """Return both halves; None if no number lies between the ends."""
         if isinstance(self.low, int) and isinstance(self.high, int):
             middle: int | float = (self.low + self.high) // 2
         else:
@@ -37,19 +37,19 @@ class Node:
 
 
 def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> list[Node]:
-    """Return the leaves that the decisions of a tree lead to, in ascending order; free of the data.
+    """Return the leaves that follow from a tree's decisions, in ascending order, without the data.
 
-    Where the leaves would exceed `most_leaves`, only some of a level's nodes split, evenly spread over those
-    that would; that, and the stop at `MOST_DEPTH` or where no number is left between two ends, rest on released
-    decisions and public widths alone (ranking by the noisy counts themselves would not be covered by the proof).
+    If the leaves would exceed `most_leaves`, only some of a level's nodes split, evenly spread over those that would.
+    This, and the stop at `MOST_DEPTH` or if no number is left between two ends, depend only on released decisions and
+    public widths (the proof would not cover a ranking by the noisy counts).
 
     Args:
-        root: As it was given to `split_tree`.
-        decisions: What that returned.
-        most_leaves: As it was given there.
+        root: The argument of `split_tree`.
+        decisions: The result of `split_tree`.
+        most_leaves: The argument of `split_tree`.
 
     Raises:
-        ArgumentError: If there are not as many decisions as this tree needs.
+        ArgumentError: If there are too few or too many decisions for this tree.
     """
     taken = 0
 
@@ -68,7 +68,7 @@ def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> 
 
 
 def are_decisions(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> bool:
-    """Say whether there are as many decisions as `leaves_of` needs."""
+    """Return whether there are as many decisions as `leaves_of` needs."""
     try:
         leaves_of(root, decisions, most_leaves=most_leaves)
     except ArgumentError:
@@ -77,12 +77,12 @@ def are_decisions(root: Node, decisions: NDArray[np.int64], *, most_leaves: int)
 
 
 def most_decisions(most_leaves: int) -> int:
-    """Return the number of decisions of a tree, at most: one a node, and each split makes two more of them."""
+    """Return the largest number of decisions of a tree: one per node, and each split adds two nodes."""
     return 2 * most_leaves - 1
 
 
 def grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most_leaves: int) -> list[Node]:
-    """Return the leaves in ascending order; all nodes of a level are decided together, from the root down."""
+    """Return the leaves in ascending order; the nodes of a level are decided together, from the root down."""
     leaves: list[Node] = []
     level = [root]
     while level:

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
 _MOST_APART = 3
-"""Steps for one column each, otherwise alike, that are still listed one by one."""
+"""Largest number of otherwise equal steps, one per column, that are still listed one by one."""
 
 _OF_TYPES = (
-    "Stored types of columns that are not declared ({n}): {names}. For a column of categories, that is the kind of its "
-    "labels and whether they are ordered; the labels themselves were found as any domain is."
+    "Stored types of undeclared columns ({n}): {names}. For a column of categories, the type is the kind of its "
+    "labels and whether they are ordered; the labels themselves were found like any other domain."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement(StatementFacts):
-    """The facts of a release's privacy, and what they say in plain words; see `StatementFacts` for its attributes."""
+    """The facts about a release's privacy, and their text in plain words; see `StatementFacts` for its attributes."""
 
     def __str__(self) -> str:
         return self.text()
@@ -41,7 +41,7 @@ class PrivacyStatement(StatementFacts):
         return "\n".join(parts) + "\n"
 
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the headings of `text` and the lines below each; the verdict comes first and has none."""
+        """Return the headings of `text` and the lines below each; the verdict comes first, without a heading."""
         choice = self.choice
         why = [] if choice is None else _wrapped(f"{choice.method}, because {choice.reason}.")
         return (
@@ -66,7 +66,7 @@ def statement_of(
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
 ) -> PrivacyStatement:
-    """State what a run spent and rests on; see the attributes of `StatementFacts`."""
+    """Make the statement of a run; see the attributes of `StatementFacts`."""
     private = ledger.budget.kind != "none"
     return PrivacyStatement(
         method=method,
@@ -118,7 +118,7 @@ def _protection(statement: StatementFacts) -> list[str]:
         f"  Noise: {statement.noise}.",
     ]
     if statement.reasons_against:
-        lines.append("  The warnings above limit this: they name what the guarantee does not hold for.")
+        lines.append("  The warnings above limit this: they name what the guarantee does not cover.")
     return lines
 
 
@@ -136,8 +136,8 @@ def _spending(statement: StatementFacts) -> list[str]:
         rows.append(f"  {total:6.1%}  in all: {_bounds(statement, statement.epsilon_spent)}")
     if any(line.events is None for line in statement.lines):
         rows += _wrapped(
-            "The version that made this release did not record the parameters of each draw, so that the total cannot be "
-            "recomputed from them."
+            "The version that made this release did not record the parameters of each draw, so the total cannot be "
+            "recomputed."
         )
     return rows + _resumption(statement)
 
@@ -146,9 +146,9 @@ def _resumption(statement: StatementFacts) -> list[str]:
     if not statement.replayed:
         return []
     return [
-        f"  The run broke off and was resumed: {statement.replayed} of the noisy answers came from its journal, and none",
-        "  was drawn or charged twice. If the table was changed in between, they tell of the earlier one; what",
-        "  all answers together tell about a record stays within the total.",
+        f"  The run was interrupted and resumed: {statement.replayed} of the noisy answers came from its journal, and",
+        "  none was drawn or charged twice. If the table was changed in between, they describe the",
+        "  earlier one; what all answers together reveal about a record stays within the total.",
     ]
 
 
@@ -158,7 +158,7 @@ def _public(statement: StatementFacts) -> list[str]:
         "  Column names and their order, the kind of table, the schema and the options of the method.",
         *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
-        "  fits no declared value is left out. This is done record by record, whatever the rest holds.",
+        "  fits no declared value is left out. Each record is treated independently of the others.",
     ]
     paid, found = {line.step for line in statement.lines}, statement.columns_of("private")
     here = [c for c in found if domain_step(c) in paid]
@@ -174,8 +174,8 @@ def _public(statement: StatementFacts) -> list[str]:
     anew = statement.made_anew
     if anew:
         lines += _wrapped(
-            f"Of {', '.join(anew)}, noise hides every category: the values are running numbers, and nothing was "
-            "learned but how many are missing. To learn more, state the categories in a schema, or raise epsilon or "
+            f"For {', '.join(anew)}, noise hides every category: the values are running numbers, and only the "
+            "number of missing cells was learned. To learn more, state the categories in a schema, or raise epsilon or "
             "the share of preprocessing."
         )
     return lines
@@ -209,18 +209,18 @@ def _factor(epsilon: float) -> str:
 
 
 def domain_step(name: str) -> str:
-    """Return what a ledger calls the search for the domain of a column."""
+    """Return the ledger's name for the search for a column's domain."""
     return f"find the domain of {name!r}"
 
 
 def folded(steps: Sequence[tuple[str, Hashable]]) -> list[tuple[str, list[int]]]:
-    """Put steps together that did the same for one column each, so that wide tables read like narrow ones.
+    """Combine steps that did the same for one column each, so that wide tables read like narrow ones.
 
     Args:
-        steps: Name of each step, such as "fit the bins of 'age'", and what else two steps must have in common.
+        steps: Name of each step, such as "fit the bins of 'age'", and a key that combined steps must share.
 
     Returns:
-        Names, in order of the first step of each, and the positions of the steps; a few columns stay apart.
+        Names, in order of the first step of each, and the positions of the steps; a few columns are not combined.
     """
     groups: dict[tuple[str, Hashable], list[int]] = {}
     for position, (name, common) in enumerate(steps):

@@ -1,7 +1,8 @@
-"""What a release knows of its own privacy, as facts that anybody can check: see docs/recompose.md for their JSON."""
+"""The facts about a release's privacy, which anybody can check; docs/recompose.md describes their JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,23 +18,32 @@ if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
 
 STATEMENT_VERSION = 2
-"""Of the JSON. Version 1, which was not written down, had no events and no composition."""
+"""Version of the JSON. Version 1, which did not state its version, had no events and no composition."""
 
 UNIT = "one record (one row of the table)"
 
 _MOST_NAMED = 10
-"""Columns that a warning names; all are listed below it."""
+"""Largest number of columns that a warning names; all are listed below it."""
+
+
+def _finite(fact: Any) -> float | None:
+    """Return a number of a statement's JSON, or None for none; raises TypeError or ValueError if it is no number."""
+    if fact is None:
+        return None
+    if not math.isfinite(number := float(fact)):
+        raise ValueError("a number of a statement is infinite or none")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatedEvent:
-    """Equal draws of one step, one right after the other.
+    """Equal, consecutive draws of one step.
 
     Attributes:
-        event: What was drawn, with the mechanism's own parameters.
+        event: The draw, with the mechanism's own parameters.
         number: Position of the first of these draws among all that the budget pays for, counted from 1.
         repetitions: Number of these draws.
-        cost: Their cost together in the budget's currency, rounded up; None where privacy was switched off.
+        cost: Their total cost in the budget's currency, rounded up; None if privacy was switched off.
     """
 
     event: Event
@@ -42,7 +52,7 @@ class StatedEvent:
     cost: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the parameters, and what follows from them, as values that JSON can hold."""
+        """Return the parameters, and the facts that follow from them, as JSON values."""
         counted = {"number": self.number, "repetitions": self.repetitions, "cost": self.cost}
         return counted | self.event.to_json() | derived_facts(self.event)
 
@@ -58,7 +68,7 @@ class StatedEvent:
             event=event_from_json({name: value for name, value in facts.items() if name not in beside}),
             number=int(facts["number"]),
             repetitions=int(facts["repetitions"]),
-            cost=None if facts["cost"] is None else float(facts["cost"]),
+            cost=_finite(facts["cost"]),
         )
 
 
@@ -68,8 +78,8 @@ class StatementLine:
 
     Attributes:
         step: Name of the step.
-        mechanism: What was run, with its parameters, in words.
-        share: Part of the whole budget, 0 .. 1; None where privacy was switched off.
+        mechanism: The mechanisms and their parameters, in words.
+        share: Fraction of the whole budget, 0 .. 1; None if privacy was switched off.
         events: The draws of the step, in order; None in a release of a version that did not record them.
     """
 
@@ -90,18 +100,18 @@ class StatementLine:
         return cls(
             step=str(facts["step"]),
             mechanism=str(facts["mechanism"]),
-            share=facts["share"],
+            share=_finite(facts["share"]),
             events=None if events is None else tuple(map(StatedEvent.from_json, events)),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodChoice:
-    """Which method a run chose by itself, and why.
+    """The method that a run chose by itself, and why.
 
     Attributes:
         method: Key of the method that learned the table.
-        reason: One sentence that rests on declared facts and released values alone.
+        reason: One sentence, based on declared facts and released values alone.
     """
 
     method: str
@@ -110,27 +120,27 @@ class MethodChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class StatementFacts:
-    """The guarantee of a release, what it rests on, and what it does not cover.
+    """The guarantee of a release, its basis, and its limits.
 
-    What is promised is what was allowed. A run whose steps follow from its answers may end with less spent, but that
-    it does is one of its answers: composition is proven for a limit that was fixed before.
+    The guarantee is the allowed budget. A run whose steps depend on its answers may spend less, but how much it spends is
+    itself one of the answers: composition is proven for a limit that is fixed in advance.
 
     Attributes:
         method: Name of the synthesizer.
-        budget: What was allowed.
+        budget: The allowed budget.
         epsilon_spent: Epsilon of the steps alone, rounded up, at the budget's delta, and at most the budget's; None
             without privacy.
-        lines: What each step spent.
+        lines: The spends of each step.
         relation: Which tables count as neighbours.
-        noise: Which source the noise came from.
+        noise: Source of the noise.
         noise_is_private: Whether that source protects a release.
-        provenance: For each column, where its domain came from: public, private or observed.
+        provenance: For each column, the source of its domain: public, private or observed.
         version: Version of the library that made the release.
-        choice: What `method` chose by itself; None if it leaves no choice.
-        replayed: Number of answers that came from the journal of a run that broke off.
-        types_read: Whether the types of columns, or of JSON which there are, were read off the cells of the table.
-        stored_types: Columns that are not declared and whose types were taken as the table stores them.
-        made_anew: Columns of text of which noise hides every category: their values are running numbers.
+        choice: The method that `method` chose by itself; None if it makes no choice.
+        replayed: Number of answers that came from the journal of an interrupted run.
+        types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
+        stored_types: Undeclared columns whose stored types were used.
+        made_anew: Columns of text in which noise hides every category: their values are running numbers.
     """
 
     method: str
@@ -154,7 +164,7 @@ class StatementFacts:
         return tuple(self.columns_of("observed"))
 
     def columns_of(self, provenance: str) -> list[str]:
-        """Return the columns whose domain came from there."""
+        """Return the columns with this provenance."""
         return [c for c, p in self.provenance.items() if p == provenance]
 
     @property
@@ -177,16 +187,16 @@ class StatementFacts:
             )
         if self.types_read:
             reasons.append(
-                "not end-to-end private: which columns are numbers, dates or texts (and of JSON, which there are) was "
-                "read off the cells, which a single record may change; a schema of all columns says so, and for a CSV "
-                "file it is found privately"
+                "not end-to-end private: the types of columns (and in JSON, the set of columns) were inferred from the "
+                "cells, so a single record may change them; declare all columns in a schema, or give a CSV file, whose "
+                "types are found privately"
             )
         if self.stored_types:
             reasons.append(
                 f"not end-to-end private unless the stored types of {self._named(self.stored_types)} are public: "
-                "where a library inferred them from the cells, as pandas.read_csv does, a single record may have decided "
-                "them, as one blank makes floats of whole numbers; a schema declares them, and for a CSV file that is "
-                "given by its path they are found privately"
+                "if a library inferred them from the cells, as pandas.read_csv does, a single record may have decided "
+                "them (one blank turns whole numbers into floats); declare them in a schema, or give the path of a CSV "
+                "file, whose types are found privately"
             )
         return tuple(reasons)
 
@@ -218,7 +228,7 @@ class StatementFacts:
         }
 
     def _composition(self) -> dict[str, Any]:
-        """Return the limit that was fixed before the first draw, and what all draws cost of it, rounded up."""
+        """Return the limit that was fixed before the first draw, and the total cost of all draws, rounded up."""
         budget = self.budget
         stated = [event for line in self.lines for event in line.events or ()]
         recorded = budget.total is not None and all(line.events is not None for line in self.lines)
@@ -227,22 +237,22 @@ class StatementFacts:
         return {
             "currency": budget.currency,
             "limit": None if budget.total is None else float_above(budget.total),
-            # The ledger has held the exact sums within their limits; rounding up each term may not show that.
+            # The ledger kept the exact sums within their limits, which the sum of rounded terms may exceed.
             "spent": float_above(min(costs, budget.total or costs)) if recorded else None,
             "delta_limit": float(budget.failure_delta),
             "delta_spent": float_above(min(deltas, budget.failure_delta)) if recorded else None,
-            "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, also where "
+            "rule": f"the limits were fixed before the first draw; steps add up {budget.composition()}, even if "
             "a later one was chosen by earlier answers",
         }
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild what `to_json` returned; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
-        choice = facts.get("choice")  # files from before there was one have none
+        choice = facts.get("choice")  # older files have none
         return cls(
             method=str(facts["method"]),
             budget=Budget.from_json(facts["budget"]),
-            epsilon_spent=None if facts["epsilon_spent"] is None else float(facts["epsilon_spent"]),
+            epsilon_spent=_finite(facts["epsilon_spent"]),
             lines=tuple(map(StatementLine.from_json, facts["steps"])),
             relation=str(facts["neighbouring_relation"]),
             noise=str(facts["noise"]),
@@ -252,7 +262,7 @@ class StatementFacts:
             choice=None
             if choice is None
             else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
-            # Earlier files do not have these.
+            # Older files do not have these.
             replayed=int(facts.get("replayed", 0)),
             types_read=bool(facts.get("types_read", False)),
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
@@ -260,13 +270,13 @@ class StatementFacts:
         )
 
     def _named(self, columns: Sequence[str]) -> str:
-        """Say how many columns these are, and which."""
+        """Return the number and the names of columns, in words."""
         names = ", ".join(columns[:_MOST_NAMED]) + (" and others" if len(columns) > _MOST_NAMED else "")
         return f"{len(columns)} of {len(self.provenance)} columns ({names})"
 
 
 def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
-    """Say what each step of a ledger ran and cost, in order of its first spend."""
+    """Return the mechanisms and the cost of each step of a ledger, in order of its first spend."""
     private = ledger.budget.total is not None
     stated: dict[str, list[StatedEvent]] = {}
     numbered = enumerate(ledger.entries, start=1)
@@ -287,7 +297,7 @@ def lines_of(ledger: Ledger) -> tuple[StatementLine, ...]:
 
 
 def _in_words(events: list[Event]) -> str:
-    """Say what was run; where one mechanism ran with several parameters, their range."""
+    """Return the mechanisms in words, with the range of their parameters."""
     alike: dict[str, list[Event]] = {}
     for event in events:
         alike.setdefault(in_words(event), []).append(event)

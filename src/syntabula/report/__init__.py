@@ -1,1 +1,1 @@
-"""Pictures and pages from results."""
+"""Pictures and HTML reports of results."""

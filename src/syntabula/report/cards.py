@@ -1,4 +1,4 @@
-"""Cards of the page: a plot of a column or a pair, with what is written beside it."""
+"""Cards of the page: a plot of a column or a pair, with its text."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from syntabula.report.differences import Difference, as_matrix, strongest_ties
 from syntabula.report.groups import Groups, equal_shares, equal_widths
 
 MOST_COLUMNS = 40
-"""A wider table is shown by the columns that differ most."""
+"""Most columns shown; of a wider table, those that differ most."""
 
 MOST_PAIRS = 6
-"""Pairs shown of those that differ most, and of those that are most strongly tied."""
+"""Number of pairs shown, both of those that differ most and of those that are most strongly associated."""
 
 MOST_IN_MAP = 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cards:
-    """The plots of columns and pairs, with what is written beside them.
+    """The plots of columns and pairs, with their texts.
 
     Attributes:
         tables: Both tables.
@@ -37,7 +37,7 @@ class Cards:
     found: Mapping[int, Sequence[Difference]]
 
     def columns(self) -> list[dict[str, Any]]:
-        """Return the plot of each column, in the order of the table; of the worst ones if there are many."""
+        """Return the plot of each column, in the order of the table; only the worst ones if there are many."""
         chosen = {part.columns[0]: part for part in self.found[1][:MOST_COLUMNS]}
         cards = []
         for name in self.tables.columns:
@@ -47,7 +47,7 @@ class Cards:
         return cards
 
     def pairs(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the plots of the pairs that differ most, and of those most strongly tied."""
+        """Return the plots of the pairs that differ most, and of those most strongly associated."""
         if not self.found[2]:
             return {"worst": [], "tied": []}
         parts = {part.columns: part for part in self.found[2]}

@@ -1,4 +1,4 @@
-"""Where the two tables differ: each column and pair, beside what chance alone would do."""
+"""Differences of the two tables by column and pair, compared with those due to chance."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from syntabula.metrics.total_variation import TotalVariation
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far a column or a pair differs.
+    """The difference of a column or a pair.
 
     Attributes:
         columns: One column or two.
-        distance: Total variation distance: the part of the rows that would have to change.
+        distance: Total variation distance: the fraction of rows that would have to change.
         chance: The same between two random halves of the real table.
     """
 
@@ -29,12 +29,12 @@ class Difference:
 
     @property
     def excess(self) -> float:
-        """What chance does not explain; below 0 where the tables are more alike than the halves."""
+        """Distance beyond chance; below 0 if the tables are more alike than the halves."""
         return self.distance - self.chance
 
 
 def differences(tables: Comparison, scores: Mapping[int, Score], seed: int) -> dict[int, list[Difference]]:
-    """Return the differences of single columns (1) and pairs (2), those that chance explains least first.
+    """Return the differences of single columns (1) and pairs (2), with the largest excess over chance first.
 
     Args:
         tables: Both tables.

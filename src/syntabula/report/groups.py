@@ -1,4 +1,4 @@
-"""Columns as a few groups of values, the same for the real and the synthetic table: what plots show."""
+"""Groups the values of columns for plots, the same for the real and the synthetic table."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from syntabula.metrics.comparison import Comparison, Floats
 Places = NDArray[np.intp]
 
 FEWEST_ROWS = 5
-"""A category of fewer rows of the real table than this, but of at least one, is shown among others only."""
+"""A category with fewer real rows than this, but at least one, is merged into others."""
 
 _TAIL = 0.005
-"""Part of all values beyond each end of the shown range; the outermost groups hold them."""
+"""Fraction of all values beyond each end of the shown range; the outermost groups include them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A column of both tables, cell by cell, as numbers of groups.
+    """A column of both tables as group numbers, cell by cell.
 
     Attributes:
         name: Name of the column.
-        labels: How the groups that are no interval are written: all of a categorical column, and the last one
-            of a column with missing cells.
+        labels: Labels of the groups that are not intervals: all of a categorical column, and the last one of
+            a column with missing cells.
         edges: Edges of the intervals of a numeric column, which come first [intervals + 1]; None if it is
             categorical.
         real: Group of each cell of the real table [rows].
@@ -52,12 +52,12 @@ class Groups:
         return self.n_intervals + len(self.labels)
 
     def shares(self) -> tuple[Floats, Floats]:
-        """Return the part of the rows [groups] of the real and of the synthetic table."""
+        """Return the fraction of rows in each group [groups] of the real and of the synthetic table."""
         real, synthetic = (np.bincount(p, minlength=self.size) / p.size for p in (self.real, self.synthetic))
         return real, synthetic
 
     def joint(self, other: Groups) -> tuple[Floats, Floats]:
-        """Return the part of the rows in each pair of groups [groups, other's groups] of both tables."""
+        """Return the fraction of rows in each pair of groups [groups, other's groups] of both tables."""
         shape = self.size, other.size
         pairs = ((self.real, other.real), (self.synthetic, other.synthetic))
         real, synthetic = (
@@ -68,19 +68,19 @@ class Groups:
 
 
 def equal_widths(tables: Comparison, name: str, most: int) -> Groups:
-    """Group a column for a plot of its own: numbers in intervals of one width, the most frequent categories.
+    """Group a column for its own plot: numbers in intervals of equal width, and the most frequent categories.
 
     Args:
         tables: Both tables.
         name: A column.
-        most: Largest number of groups, those of missing cells and of other categories not counted.
+        most: Most groups, not counting those of missing cells and of other categories.
     """
     if name in tables.categories:
         return _categories(tables, name, most)
     low, high, present = _range(tables, name)
     whole = present.size > 0 and bool((present == np.rint(present)).all())
     if whole:
-        # Intervals of whole numbers must hold equally many of them, or they would differ by that alone.
+        # Intervals must hold equally many whole numbers, or their shares would differ for that reason alone.
         step = max(1.0, np.ceil((high - low + 1) / most))
         edges = low - 0.5 + step * np.arange(np.ceil((high - low + 1) / step) + 1)
     else:
@@ -99,7 +99,7 @@ def equal_shares(tables: Comparison, name: str, most: int) -> Groups:
 
 
 def _range(tables: Comparison, name: str) -> tuple[float, float, Floats]:
-    """Return what is shown of a numeric column, and all its present values in both tables."""
+    """Return the shown range of a numeric column, and all its present values in both tables."""
     both = np.concatenate([view.numbers[name] for view in (tables.real, tables.synthetic)])
     present: Floats = both[~np.isnan(both)]
     if not present.size:
@@ -149,13 +149,13 @@ def _categories(tables: Comparison, name: str, most: int) -> Groups:
 
 
 def shown(value: Any, most: int = 40) -> str:
-    """Return a value as one line of text, shortened, with nothing in it that moves or hides other text."""
+    """Return a value as one line of text, shortened, without control characters that move or hide other text."""
     text = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in str(value))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def described(groups: Groups, place: int, numbers: Sequence[str]) -> str:
-    """Return a group in words, given how its edges are written."""
+    """Return a group in words, given the texts of its edges."""
     if place >= groups.n_intervals:
         return groups.labels[place - groups.n_intervals]
     if place == 0 and groups.n_intervals > 1:

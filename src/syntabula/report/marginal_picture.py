@@ -1,6 +1,6 @@
 """One picture that compares the one-way and two-way marginals of a real and a synthetic table.
 
-It is computed from the real table, so it is for the eyes of those who may see that table, not for release.
+It is computed from the real table: it is for those who may see that table, not for release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from syntabula.marginals.encoded import EncodedTable
 FloatArray = NDArray[np.float64]
 
 MOST_BARS = 16
-"""A column with more codes than this is drawn as two outlines of grouped codes, not as pairs of bars."""
+"""A column with more codes than this is drawn as two outlines of grouped codes instead of pairs of bars."""
 
 MOST_GROUPS = 50
 
@@ -66,7 +66,7 @@ def measure_distances(real: EncodedTable, synthetic: EncodedTable) -> Distances:
         synthetic: Another table over the same domain.
 
     Returns:
-        Half the sum of absolute differences of the shares of all cells, per column and per pair.
+        Half the sum over cells of absolute differences in the fraction of rows, per column and per pair.
 
     Raises:
         DataError: If the domains differ, or a table has no columns or no rows.
@@ -83,7 +83,7 @@ def measure_distances(real: EncodedTable, synthetic: EncodedTable) -> Distances:
 def mean_untied_distance(real: EncodedTable, synthetic: EncodedTable) -> float:
     """Return the mean two-way distance if the synthetic columns were independent of each other.
 
-    It is the reference for `Distances.mean_two_way`: the gap is what the ties between columns are worth.
+    It is the reference for `Distances.mean_two_way`: the gap shows the value of the dependences between columns.
 
     Raises:
         DataError: If the domains differ, or a table has no columns or no rows.
@@ -114,12 +114,12 @@ def draw_marginals(
         path: File to write.
         real: The real table.
         synthetic: A synthetic table over the same domain.
-        title: What was done, such as "MST at epsilon = 1"; the mean distances are put below it.
-        labels: For each column, how its codes are written, in order; codes without a label are numbered.
-        most_columns: How many columns are shown: the first ones.
+        title: Title, such as "MST at epsilon = 1"; the mean distances are written below it.
+        labels: For each column, the labels of its codes, in order; codes without a label are numbered.
+        most_columns: Most columns shown; the first ones.
 
     Returns:
-        The distances over all columns, also those that are not shown.
+        The distances over all columns, including those not shown.
 
     Raises:
         DataError: If the domains differ, or a table has no columns or no rows.
@@ -170,7 +170,7 @@ def _check_alike(real: EncodedTable, synthetic: EncodedTable) -> None:
 
 
 def _shares(table: EncodedTable, clique: tuple[str, ...]) -> FloatArray:
-    """Return the share of rows of each cell of a clique, flat [cells]."""
+    """Return the fraction of rows in each cell of a clique, flat [cells]."""
     domain: Domain = table.domain
     cells = np.zeros(table.n_rows, dtype=np.int64)
     for column in clique:
@@ -197,7 +197,7 @@ def _draw_column(
         axes.bar(position + 0.2, synthetic, width=0.4, color=_SYNTHETIC)
         ticks = position[:: -(-real.size // 8)]
     else:
-        # Neighbouring codes are drawn together: a hundred outlines on a small panel are only ink.
+        # Neighbouring codes are merged: a hundred steps on a small panel are unreadable.
         width = -(-real.size // MOST_GROUPS)
         starts = np.arange(0, real.size, width)
         edges = np.append(starts, real.size) - 0.5
@@ -261,6 +261,6 @@ def _draw_heading(figure: Any, title: str, distances: Distances, n_shown: int) -
 
 
 def _short(text: str, most: int = 12) -> str:
-    # A dollar sign would start a formula.
+    # A dollar sign would start a formula in matplotlib.
     plain = str(text).replace("$", "＄")
     return plain if len(plain) <= most else plain[: most - 1] + "…"

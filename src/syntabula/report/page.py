@@ -1,4 +1,4 @@
-"""The page: everything that is known about a synthetic table, in one file that needs nothing else."""
+"""The report page: everything known about a synthetic table, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Report:
     Attributes:
         html: The page.
         title: Its title.
-        overview: What it says, in a few sentences.
+        overview: Its summary, in a few sentences.
     """
 
     html: str
@@ -53,11 +53,11 @@ class Report:
     overview: tuple[str, ...]
 
     def write(self, path: PathLike) -> None:
-        """Write the page to a file, whole or not at all; a symbolic link is replaced, not what it points at.
+        """Write the page to a file, whole or not at all; a symbolic link is replaced itself, not its target.
 
         Raises:
             ArgumentError: If the file is not named .html.
-            OSError: If it cannot be written; an old file stays as it was.
+            OSError: If it cannot be written; an existing file is left unchanged.
         """
         check_name(path)
         with whole_file(path) as temporary:
@@ -68,7 +68,7 @@ class Report:
 
 
 def check_name(path: PathLike) -> None:
-    """Raise ArgumentError if a file is not named as a page is."""
+    """Raise ArgumentError unless a file's name ends in .html."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{str(path)!r} must end in .html; for a PDF, open the page and print it to one")
 
@@ -91,32 +91,32 @@ def make_report(
     """Make one HTML page that shows how close a synthetic table is to the real one, and how private.
 
     The page needs no network and no other file. It is computed from the sensitive table without any noise, so
-    it is not private; a PrivacyWarning and the page itself say so. Categories of fewer than five rows of the
-    real table are not named, and outermost intervals of numbers are open.
+    it is not private; a PrivacyWarning and the page itself say so. Categories with fewer than five real rows
+    are not named, and the outermost intervals of numbers are open.
 
     Args:
         real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
         synthetic: The table to show.
         holdout: Real records that the synthesizer has not seen, for scores.
-        target: Column to predict, for scores of utility.
-        schema: Which columns are numeric, categorical, times or identifiers; read off the real table if not
-            given.
-        release: What the synthetic table was drawn from, for its privacy statement: a release or its file.
-        evaluation: Scores of the same tables: what `evaluate` returned, or a file of `syntabula evaluate --json`.
-            A few quick scores are computed if not given.
-        attacks: What `attack` or `membership_disclosure` returned, a file of `syntabula attack`, or several.
-        plane: How rows are laid out on a plane: "pca", or "tsne".
+        target: Column to predict, for utility scores.
+        schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
+            if not given.
+        release: Release that the synthetic table was drawn from, or its file, for its privacy statement.
+        evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
+            --json`. By default a few quick scores are computed.
+        attacks: Results of `attack` or `membership_disclosure`, a file from `syntabula attack`, or several of these.
+        plane: Projection of rows onto a plane: "pca" or "tsne".
         title: Title of the page.
-        seed: Chooses the rows of the plane, and the random parts of scores that are computed here.
-        progress: Called with the name of a step and the part that is done.
+        seed: Seed of the choice of rows for the plane, and of the scores computed here.
+        progress: Called with the name of a step and the fraction done.
 
     Returns:
         The page.
 
     Raises:
-        ArgumentError: If an argument is off, or results are of other tables.
-        DataError: If a table cannot be read, or the tables do not fit each other.
-        SchemaError: If the tables differ in their columns, or do not fit the schema.
+        ArgumentError: If an argument is invalid, or results are of other tables.
+        DataError: If a table cannot be read, or the tables cannot be compared.
+        SchemaError: If the tables have different columns, or do not match the schema.
         ReleaseFileError: If the release cannot be read.
         MissingExtraError: If a library is missing: `pip install "syntabula[report]"`.
         OSError: If a file of results cannot be read.
@@ -180,7 +180,7 @@ def make_report(
 
 
 def _statement(release: Any, tables: Comparison) -> Any:
-    """Return the privacy statement of a release, which must be one of such a table."""
+    """Return the privacy statement of a release, which must have the tables' columns."""
     from syntabula.synthesizers.release import Release, load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
@@ -188,7 +188,7 @@ def _statement(release: Any, tables: Comparison) -> Any:
         raise refusal("release", "a syntabula.Release, or the path of its file", release)
     if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
         raise ArgumentError(
-            "the release has other columns than the tables; give the one they were drawn from"
+            "the release has different columns than the tables; give the one that the synthetic table was drawn from"
         )
     return loaded.privacy
 
@@ -204,7 +204,7 @@ def _is_needed(result: Result) -> bool:
 def _results(
     tables: Comparison, given: tuple[tuple[Result, ...], Facts] | None, seed: int, show: Progress
 ) -> list[Result]:
-    """Return the scores to show: those given, or a few quick ones, and always what the overview is made of."""
+    """Return the scores to show: those given, or a few quick ones, and always those of the overview."""
     if given is not None:
         check_same_tables(given[1], tables)
         results = [*given[0]]

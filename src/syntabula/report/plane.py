@@ -1,4 +1,4 @@
-"""All columns of the rows on a plane: principal components, or t-SNE."""
+"""Projects rows onto a plane by principal components or t-SNE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Plane:
     Attributes:
         real: Points [rows, 2].
         synthetic: Points [rows, 2].
-        explained: Part of the variance that the plane keeps; None for t-SNE, which keeps neighbours.
+        explained: Fraction of the variance that the plane keeps; None for t-SNE, which preserves neighbours.
     """
 
     real: Floats
@@ -41,16 +41,16 @@ class Plane:
 
 
 def check_method(method: str) -> None:
-    """Refuse a plane that cannot be computed here; raises ArgumentError or MissingExtraError."""
+    """Refuse a projection that cannot be computed here; raises ArgumentError or MissingExtraError."""
     one_of(*get_args(Method))("plane", method)
     if method == "tsne":
         require("sklearn.manifold", "evaluate")
 
 
 def lay_out(tables: Comparison, method: Method, seed: int) -> Plane:
-    """Put random rows of both tables on one plane, where neighbours are rows that are alike.
+    """Project random rows of both tables onto one plane, where similar rows are neighbours.
 
-    PCA is that of Pearson (1901); t-SNE that of van der Maaten and Hinton (2008) as scikit-learn computes it.
+    PCA is that of Pearson (1901), t-SNE that of van der Maaten and Hinton (2008) as scikit-learn computes it.
     The distances of rows are those of `metrics.features.points`.
 
     Args:

@@ -13,15 +13,15 @@ from syntabula.report.groups import Groups, shown
 from syntabula.report.svg import HEAT, LINE, REAL, SYNTHETIC, TEXT, drawn
 
 WIDTH = 330
-"""Units across of a plot that fills a phone's screen."""
+"""Width, in units, of a plot that fills a phone's screen."""
 
 _PER_DAY = 86_400e6  # microseconds, the unit of times in a comparison
-_LETTER = 6.0  # units across, about
+_LETTER = 6.0  # approximate width in units
 _STEPS = 8
 
 
 def plot_column(groups: Groups, *, is_time: bool = False) -> str:
-    """Draw the shares of a column's groups in the real and the synthetic table.
+    """Draw the fractions of rows in a column's groups for the real and the synthetic table.
 
     Args:
         groups: The column.
@@ -39,9 +39,9 @@ def plot_pair(down: Groups, across: Groups, edges: Mapping[str, Sequence[str]]) 
     """Draw the joint shares of two columns, the real table beside the synthetic one.
 
     Args:
-        down: Column whose groups are below one another.
-        across: Column whose groups are beside one another.
-        edges: How the edges of each numeric column are written.
+        down: Column whose groups are the rows of tiles.
+        across: Column whose groups are the columns of tiles.
+        edges: Texts of the edges of each numeric column.
     """
     real, synthetic = down.joint(across)
     top = max(float(real.max()), float(synthetic.max()))
@@ -53,7 +53,7 @@ def plot_pair(down: Groups, across: Groups, edges: Mapping[str, Sequence[str]]) 
     def draw(figure: Any) -> None:
         for n, (title, shares) in enumerate((("real", real), ("synthetic", synthetic))):
             axes = _axes(figure, left + n * (panel + 10), below, panel, 130, WIDTH, height)
-            # The root shows small shares that would be invisible beside a large one.
+            # The square root makes small shares visible beside a large one.
             _tiles(axes, np.sqrt(shares / top), HEAT)
             _name_groups(axes.xaxis, across, edges, rotation=90)
             _name_groups(axes.yaxis, down, edges, rotation=0)
@@ -95,7 +95,7 @@ def plot_plane(points: Floats, limits: tuple[Floats, Floats], *, synthetic: bool
     """Draw rows as points of a plane.
 
     Args:
-        points: Places [rows, 2].
+        points: Coordinates [rows, 2].
         limits: Least and largest coordinates [2 each] of the plane.
         synthetic: Whether the rows are those of the synthetic table.
     """
@@ -108,8 +108,8 @@ def plot_plane(points: Floats, limits: tuple[Floats, Floats], *, synthetic: bool
         axes = _axes(figure, 6, 6, WIDTH - 12, height - 12, WIDTH, height)
         gap = 0.03 * (high - low)
         axes.set(xlim=(low[0] - gap[0], high[0] + gap[0]), ylim=(low[1] - gap[1], high[1] + gap[1]))
-        # One path of the shortest lines that are not left out, with round ends: a tenth of the size of as
-        # many markers.
+        # One path of the shortest visible lines with round ends takes a tenth of the size of as many
+        # markers.
         vertices = np.repeat(points, 2, axis=0)
         vertices[1::2, 0] += 0.3 / WIDTH * (high[0] - low[0])
         steps = np.tile([path.MOVETO, path.LINETO], len(points))
@@ -161,7 +161,7 @@ def _outlines(figure: Any, groups: Groups, shares: tuple[Floats, Floats], is_tim
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
     else:
         ticker = require("matplotlib.ticker", "report")
-        # Intervals of whole numbers begin and end between them.
+        # Intervals of whole numbers begin and end between two of them.
         whole = bool((edges % 1 == 0.5).all())
         axes.xaxis.set_major_locator(ticker.MaxNLocator(4 if beside else 5, integer=whole))
         axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: short_number(x)))
@@ -176,7 +176,8 @@ def _outlines(figure: Any, groups: Groups, shares: tuple[Floats, Floats], is_tim
 
 
 def _top(axes: Any, edges: Floats, shares: tuple[Floats, Floats], n: int) -> float:
-    """Return the upper end of the axis in percent; a spike that would flatten all else is cut, and labelled."""
+    """Return the upper end of the axis in percent; a spike that would flatten everything else is cut off and
+    labelled."""
     heights = 100 * np.maximum(*shares)
     spike, second = np.sort([0.0, *heights[:n]])[:-3:-1]
     second = max(second, *heights[n:], 0.0)
@@ -210,7 +211,7 @@ def _percent(axis: Any, most: int) -> None:
 
 
 def _tiles(axes: Any, values: Floats, colour: str) -> None:
-    """Draw values 0 .. 1 as tiles [rows, columns]: one path for each of a few strengths, so that it is small."""
+    """Draw values 0 .. 1 as tiles [rows, columns], with one path for each of a few shades to keep the file small."""
     patches = require("matplotlib.patches", "report")
     path = require("matplotlib.path", "report").Path
     strengths = np.ceil(_STEPS * np.clip(values, 0.0, 1.0)).astype(int)
@@ -244,7 +245,7 @@ def _name_groups(axis: Any, groups: Groups, edges: Mapping[str, Sequence[str]], 
     places: list[float] = []
     labels: list[str] = []
     if groups.n_intervals:
-        # Every edge would be crowded; those of every other interval say enough.
+        # Labels at every edge would be crowded, so only every other interval has them.
         chosen = range(1, groups.n_intervals, 2)
         places += [place - 0.5 for place in chosen]
         labels += [edges[groups.name][place] for place in chosen]
@@ -259,7 +260,7 @@ def _longest(groups: Groups, edges: Mapping[str, Sequence[str]]) -> int:
 
 
 def short_number(x: float) -> str:
-    """Return a number as few characters: 12.5k, 3M, 0.002."""
+    """Return a number in few characters: 12.5k, 3M, 0.002."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(x) >= unit:
             return f"{x / (1e3 if letter == 'k' else unit):.4g}{letter}"

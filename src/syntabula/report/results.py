@@ -1,4 +1,4 @@
-"""Results of `evaluate` and `attack` as the page needs them, from memory or from their JSON files."""
+"""Reads results of `evaluate` and `attack` for the page, from objects or their JSON files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Facts = Mapping[str, Any]
 
 
 def read_evaluation(source: Evaluation | PathLike) -> tuple[tuple[Result, ...], Facts]:
-    """Return scores, and what they were computed of.
+    """Return scores, and the facts about the tables they were computed from.
 
     Args:
-        source: What `evaluate` returned, or a file with what `syntabula evaluate --json` printed.
+        source: The result of `evaluate`, or a file with the output of `syntabula evaluate --json`.
 
     Raises:
         ArgumentError: If the file holds something else.
@@ -45,11 +45,11 @@ def read_evaluation(source: Evaluation | PathLike) -> tuple[tuple[Result, ...], 
 
 
 def read_attacks(sources: Any) -> list[Facts]:
-    """Return what attacks found, and disclosure scores, each as JSON-able facts.
+    """Return results of attacks and disclosure scores, each as JSON-able facts.
 
     Args:
-        sources: What `attack` returned, what `membership_disclosure` returned, a file that `syntabula attack`
-            wrote, or several of these.
+        sources: A result of `attack` or `membership_disclosure`, a file that `syntabula attack` wrote, or
+            several of these.
 
     Raises:
         ArgumentError: If it is something else.
@@ -64,7 +64,7 @@ def read_attacks(sources: Any) -> list[Facts]:
     if hasattr(sources, "to_json"):
         facts = sources.to_json()
         if not _is_finding(facts):
-            raise ArgumentError("attacks must be what `attack` or `membership_disclosure` returned")
+            raise ArgumentError("attacks must be results of `attack` or `membership_disclosure`")
         return [facts]
     if isinstance(sources, Mapping):
         return [facts for source in sources.values() for facts in read_attacks(source)]
@@ -74,7 +74,7 @@ def read_attacks(sources: Any) -> list[Facts]:
 
 
 def check_same_tables(facts: Facts, tables: Comparison) -> None:
-    """Refuse scores of other tables than those of the page; raises ArgumentError."""
+    """Refuse scores of tables other than those of the page; raises ArgumentError."""
     expected = {
         "rows_real": tables.real.n_rows,
         "rows_synthetic": tables.synthetic.n_rows,
@@ -94,11 +94,11 @@ def check_same_tables(facts: Facts, tables: Comparison) -> None:
 
 def _parsed(path: PathLike) -> dict[str, Any]:
     if kind := not_a_file(path, standard_input=True):
-        raise ArgumentError(f"{str(path)!r} is {kind} and no file; give the path of a file")
+        raise ArgumentError(f"{str(path)!r} is {kind}, not a file; give the path of a file")
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError:
-        raise ArgumentError(f"{str(path)!r} is no JSON document") from None
+        raise ArgumentError(f"{str(path)!r} is not a JSON document") from None
     if not isinstance(found, dict):
         raise ArgumentError(f"{str(path)!r} holds no results")
     return found
@@ -115,7 +115,7 @@ def _result(facts: Facts) -> Result:
         baselines={name: _number(value) for name, value in facts["baselines"].items()},
     )
     known = {info.key: info for info in list_metrics()}
-    # A metric with options of its own, or of another package, is no entry of the registry here.
+    # A metric with options of its own, or of another package, is not in the registry here.
     info = known.get(score.metric) or MetricInfo(
         key=score.metric,
         group=facts["group"],

@@ -1,4 +1,4 @@
-"""Figures of matplotlib as inline SVG whose colours and letters are those of the page."""
+"""Matplotlib figures as inline SVG with the colours and fonts of the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from syntabula._extras import require
 
-# Colours that no one would choose; in the page they become what its style says, light or dark.
+# Placeholder colours; the page's style replaces them, light or dark.
 TEXT, LINE, REAL, SYNTHETIC, HEAT = "#010001", "#010002", "#010003", "#010004", "#010005"
 _STYLED = {
     TEXT: "currentColor",
@@ -48,13 +48,13 @@ def drawn(width: float, height: float, draw: Callable[[Any], None], description:
     """Draw a figure and return it as an `svg` element without a fixed size.
 
     Args:
-        width: Units across; at its natural size, a unit is a pixel of the page and letters are 10 high.
-        height: Units down.
-        draw: Draws on the figure, with the colours of this module alone.
-        description: What the picture shows, for those who cannot see it.
+        width: Width in units; at natural size, a unit is a pixel of the page and letters are 10 high.
+        height: Height in units.
+        draw: Draws on the figure, using only the colours of this module.
+        description: Alternative text, for those who cannot see the picture.
 
     Returns:
-        Markup for an HTML page, escaped, without references to anything outside of it.
+        Escaped markup for an HTML page, without external references.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
@@ -63,10 +63,10 @@ def drawn(width: float, height: float, draw: Callable[[Any], None], description:
     figure_class = require("matplotlib.figure", "report").Figure
     canvas_class = require("matplotlib.backends.backend_svg", "report").FigureCanvasSVG
     target = io.BytesIO()
-    # Names inside a picture must differ from those in the others of the page, but not from run to run.
+    # Identifiers must be unique among the pictures of a page, and the same in every run.
     settings = {**_SETTINGS, "svg.hashsalt": description}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # The page's own fonts are used, so what matplotlib's cannot draw does not matter.
+        # The page uses its own fonts, so glyphs missing in matplotlib's do not matter.
         warnings.simplefilter("ignore", UserWarning)
         figure = figure_class(figsize=(width / _POINTS, height / _POINTS))
         canvas_class(figure)
@@ -81,13 +81,13 @@ def _inline(document: bytes, description: str) -> str:
     _clean(root, used)
     box = root.attrib["viewBox"]
     root.attrib.clear()
-    # The natural width gives way to the page's style where there is one.
+    # The page's style overrides the natural width.
     root.attrib.update({"viewBox": box, "width": box.split()[2], "role": "img", "aria-label": description})
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
 
 
 def _clean(element: ElementTree.Element, used: set[str]) -> None:
-    """Take off what a page does not need: name spaces, metadata, style sheets, idle names, decimals."""
+    """Remove what a page does not need: namespaces, metadata, style sheets, unused identifiers, decimals."""
     element.tag = _local(element.tag)
     for child in [*element]:
         if _local(child.tag) in ("metadata", "style"):

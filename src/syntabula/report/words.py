@@ -1,4 +1,4 @@
-"""What the results say, in plain words, and how their numbers are written."""
+"""Texts of the page: results in plain words, and formatted numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syntabula.report.groups import Groups, described, shown
 from syntabula.report.plots import short_number
 
 _LEAST_TIES = 0.01
-"""Tables whose columns depend on each other by less than this on average have no ties that could be kept."""
+"""If the mean association of a table's columns is below this, there is no dependence to preserve."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Tile:
     """One number at the top of the page.
 
     Attributes:
-        name: What it is.
+        name: Name of the number.
         value: The number.
         meaning: How to read it, in one sentence.
     """
@@ -38,12 +38,12 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A place on the scale of a score.
+    """A mark on the scale of a score.
 
     Attributes:
         name: Whose value it is: SYNTHETIC or a baseline.
         value: The value.
-        place: Where it lies, in percent of the scale's length.
+        place: Its position, in percent of the scale's length.
     """
 
     name: str
@@ -59,16 +59,16 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a value as three digits, or a dash where there is none."""
+    """Return a value with three digits, or a dash if there is none."""
     return f"{value:.3g}" if math.isfinite(value) else "–"
 
 
 def edge_texts(groups: Groups, *, is_time: bool) -> list[str]:
-    """Return how the edges of a numeric column are written; empty if it is categorical."""
+    """Return the texts of a numeric column's edges; empty if it is categorical."""
     if groups.edges is None:
         return []
     if not is_time:
-        # Between 16 and 17 begins what holds 17.
+        # An interval that begins between 16 and 17 starts with 17.
         between = bool((groups.edges % 1 == 0.5).all())
         return [short_number(float(edge)) for edge in groups.edges + 0.5 * between]
     times = np.rint(groups.edges).astype(np.int64).view("datetime64[us]")
@@ -96,7 +96,7 @@ def tiles(
                 value=percent(scores[2].value),
                 meaning="of the rows, for two columns seen together; "
                 f"{percent(scores[2].baselines['HALF'])} between two halves of the real table, "
-                f"{percent(scores[2].baselines['HISTOGRAM'])} if nothing tied the columns together",
+                f"{percent(scores[2].baselines['HISTOGRAM'])} if the columns were independent",
             )
         )
         kept = ties_kept(ties)
@@ -105,8 +105,8 @@ def tiles(
                 Tile(
                     name="Ties kept",
                     value=f"{100 * kept:.0f}\u00a0%",
-                    meaning="of the way from columns without any ties to a fresh half of the real table, "
-                    "by how strongly columns are associated",
+                    meaning="of the way from independent columns to a fresh half of the real table, "
+                    "measured by the association of columns",
                 )
             )
     if statement is not None:
@@ -140,9 +140,9 @@ def tiles(
 
 
 def ties_kept(ties: Score) -> float | None:
-    """Return how far associations have come from HISTOGRAM to HALF (0 .. 1); None where there are none to keep.
+    """Return where associations are between HISTOGRAM and HALF (0 .. 1); None if there are none to preserve.
 
-    Not the distance of pairs: errors of single columns, which noise makes, would count as lost ties.
+    The distance of pairs would not do: it would count errors of single columns as lost dependence.
     """
     best, without = ties.baselines["HALF"], ties.baselines["HISTOGRAM"]
     if not without - best > _LEAST_TIES:
@@ -156,7 +156,7 @@ def overview(
     ties: Score,
     found: Mapping[int, Sequence[Difference]],
 ) -> list[str]:
-    """Return what the page shows, in a few sentences."""
+    """Return the page's summary, in a few sentences."""
     real, synthetic = tables.real.n_rows, tables.synthetic.n_rows
     columns = len(tables.columns)
     sentences = [
@@ -164,21 +164,23 @@ def overview(
         f"{columns} column{'s were' if columns > 1 else ' was'} compared."
     ]
     if tables.left_out:
-        sentences.append(f"Left out, as their values are made up: {', '.join(map(shown, tables.left_out))}.")
+        sentences.append(
+            f"Not compared, as their values are made up: {', '.join(map(shown, tables.left_out))}."
+        )
     kept = ties_kept(ties) if found[2] else None
     if kept is not None:
         quality = next(word for least, word in _QUALITY if kept >= least)
-        sentences.append(f"The synthetic table keeps {quality} of what ties pairs of columns together.")
+        sentences.append(f"The synthetic table keeps {quality} of the dependence between pairs of columns.")
     for way, what in ((1, "column"), (2, "pair of columns")):
         parts = found[way]
         if parts and parts[0].excess > 0.01:
             sentences.append(
-                f"The {what} furthest from what chance explains is {joined(parts[0].columns)}: "
+                f"The {what} that differs most beyond chance is {joined(parts[0].columns)}: "
                 f"{percent(parts[0].distance)} differ, where two halves of the real table differ by "
                 f"{percent(parts[0].chance)}."
             )
         elif parts:
-            sentences.append(f"No {what} differs by more than 1\u00a0% beyond what chance explains.")
+            sentences.append(f"No {what} differs by more than 1\u00a0% beyond chance.")
     return sentences
 
 
@@ -192,12 +194,12 @@ _QUALITY = (
 
 
 def joined(columns: Sequence[str]) -> str:
-    """Return the names of one column or two."""
+    """Return the joined names of one or two columns."""
     return " × ".join(map(shown, columns))
 
 
 def paragraphs(lines: Sequence[str]) -> list[str]:
-    """Return lines that were broken for a terminal as whole paragraphs, each of which ends with a full stop."""
+    """Join lines that were wrapped for a terminal into paragraphs, each ending with a full stop."""
     found = [""]
     for line in lines:
         found[-1] = f"{found[-1]} {line.strip()}".strip()
@@ -224,13 +226,13 @@ def group_words(groups: Groups, edges: Sequence[str]) -> list[str]:
 
 
 def scale(result: Result) -> list[Mark]:
-    """Return the score and its baselines on a line from the best value to the worst of them."""
+    """Return the marks of the score and its baselines, from the best value to the worst of them."""
     score = result.score
     return _marks(score.value, score.baselines, score.direction, result.info.best)
 
 
 def disclosure_scale(facts: Mapping[str, Any]) -> list[Mark]:
-    """Return a disclosure score, as JSON-able facts, and its baselines on such a line."""
+    """Return such marks for a disclosure score, given as JSON-able facts, and its baselines."""
     value, baselines = facts["value"], facts.get("baselines") or {}
     known = {name: math.nan if found is None else float(found) for name, found in baselines.items()}
     return _marks(math.nan if value is None else float(value), known, facts["direction"], 0.0)

@@ -1,1 +1,1 @@
-"""Which marginals to measure."""
+"""Selectors, which decide which marginals to measure."""

@@ -1,4 +1,4 @@
-"""Adaptive selection: measure what the model knows least, again and again, until the budget is spent."""
+"""Adaptive selection: measure what the model gets most wrong, round by round, until the budget is spent."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-# At epsilon 1; three to six times as much at 5. Sizes of the model with each candidate take the most on wide tables.
-_SECONDS_PER_COLUMN = 0.07
-_SECONDS_PER_CANDIDATE = 4.4e-7  # and square of the columns
+# At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
+_SECONDS_PER_COLUMN = 0.03
+_SECONDS_PER_CANDIDATE = 1.5e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(Selector):
-    """Choose marginals one by one against a model's beliefs, under a limit on the model's size.
+    """Choose marginals one by one by the model's error, under a limit on the model's size.
 
     McKenna, Mullins, Sheldon, Miklau (2022), "AIM: An Adaptive and Iterative Mechanism for Differentially
-    Private Synthetic Data", algorithms 1 to 4. With d columns there are at first T = 16 d rounds in view; a
-    round gets 1 / T of the budget, nine tenths of it for the measurement.
+    Private Synthetic Data", algorithms 1 to 4. With d columns T = 16 d rounds are planned at first; a round
+    gets 1 / T of the budget, nine tenths of it for the measurement.
 
-    Departures from the public code: the number of records is nowhere taken as exact; the choice keeps its
-    factor one half, as its scores do not all move the same way when a record is added. A round anneals where
-    the measurement is within noise of what was believed (two standard deviations); the paper compares the
-    model before and after, which says the same only of a model that is fitted to the noise as well.
-    After the one-way marginals, codes are merged until pairs can stand out of their noise (`coarsen`), which
-    costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None` leaves
-    all codes as they are, like the paper.
+    Departures from the public code: the number of records is never taken as exact; the choice keeps its
+    factor one half, as its scores do not all move the same way when a record is added. A round anneals
+    if the measurement is within noise of the model's estimate (two standard deviations); the paper
+    compares the model before and after, which is equivalent only for a model that also fits the noise.
+    After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
+    which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
+    leaves all codes as they are, like the paper.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
             it, or their number of columns (2: all pairs). Candidates are all their non-empty subsets.
-        max_model_mb: The model may grow to this size in proportion to the budget that is spent; 80 as in the
-            paper, where tab_bench has 100 (table 4).
-        max_cells: No marginal with more cells is a candidate, unless it has one column.
-        rounds_per_column: T / d: more rounds choose finer, with more noise each.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
-        one_way_share: Part of the whole for the one-way marginals at the start; by default d rounds' worth, which
-            is raised to a fifth where many codes are merged.
-        records_per_noise: Codes are merged until an average cell of a typical pair holds so many times its
-            noise; None merges none.
-        max_rounds: Stop choosing after so many rounds, the last of which spends all that is left.
+        max_model_mb: Largest size of the model, reached in proportion to the budget spent; 80 as in the
+            paper (tab_bench has 100, table 4).
+        max_cells: Most cells of a candidate, unless it has one column.
+        rounds_per_column: T / d: more rounds adapt better, with more noise in each.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
+        one_way_share: Fraction of the whole for the one-way marginals at the start; by default the cost of d
+            rounds, raised to a fifth if many codes are merged.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
+        max_rounds: Most rounds; the last one spends all that is left.
     """
 
     key: ClassVar[str] = "adaptive"
@@ -92,9 +92,8 @@ class Adaptive(Selector):
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; how many rounds there will be depends on what they find.
-
-        Where many codes come to be merged, the one-way marginals take a fifth and the rounds as much less.
+        """Return the cost of the steps; the number of rounds depends on what they find. If many codes are
+        merged, the one-way marginals take a fifth and the rounds correspondingly less.
         """
         candidates = tuple(self._candidates(domain))
         one_way, cells = sum(domain.sizes), [domain.cells(c) for c in candidates]
@@ -118,7 +117,7 @@ class Adaptive(Selector):
                 cliques=candidates,
                 kept_small=True,
                 times=rounds,
-                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates) * len(domain) ** 2,
+                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates),
             )
             steps += [
                 PlannedStep(
@@ -149,7 +148,7 @@ class Adaptive(Selector):
         weights = self._candidates(curator.domain)
         _, measure_share, choose_share = self._shares(curator.domain, share)
 
-        # Start with every column on its own, and merge what its pairs could not tell apart.
+        # Start with every column on its own, and merge codes that its pairs could not tell apart.
         start = self._start(curator, share)
         curator, measured = start.curator, start.measured
         domain = curator.domain
@@ -165,7 +164,7 @@ class Adaptive(Selector):
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
-            # Choose the candidate that the model gets most wrong, for its weight and beyond its noise.
+            # Choose the candidate with the largest weighted error beyond its noise.
             noise = mean_noise(curator, 1, measure_share)
             candidates = self._affordable(model, weights, measured, rounds.done)
             estimates = model.marginals(candidates)
@@ -181,11 +180,11 @@ class Adaptive(Selector):
             if noise == 0 and any(m.clique == chosen for m in measured):
                 break  # without noise there is nothing left to learn
 
-            # Measure it, and fit again from where the model stands.
+            # Measure it, and fit again from the current model.
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
             model = model.fit(measured)
 
-            # If noise explains all that was new, look more closely from now on: with half the noise.
+            # If noise explains everything new, measure more precisely from now on: with half the noise.
             difference = float(np.abs(measured[-1].values - believed).sum())
             if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
                 rounds.grow(2 if pure else 4)
@@ -193,7 +192,7 @@ class Adaptive(Selector):
         return RecodedModel(model, start.recoding) if start.recoding.maps else model
 
     def _start(self, curator: Curator, share: Fraction) -> MergedStart:
-        """Measure the columns and merge their codes; those stay where only columns are asked for."""
+        """Measure the columns and merge their codes, except if the workload has only single columns."""
         domain = curator.domain
         first = share if len(domain) == 1 else self._shares(domain, share)[0]
         pairs = any(len(c) > 1 for c in workload_over(self.workload, domain).cliques)
@@ -204,17 +203,17 @@ class Adaptive(Selector):
             first=first,
             most=MERGING_ONE_WAY * share if self.one_way_share is None else first,
             records_per_noise=self.records_per_noise if pairs else None,
-            # As many pairs as a tree over all columns has, with all that is left.
+            # The number of pairs in a tree over all columns, measured with all that is left.
             pair_sigma=lambda rest: curator.noise_sigma(len(domain) - 1, rest * part),
         )
 
     def _candidates(self, domain: Domain) -> dict[Clique, float]:
-        """Return all subsets of the workload's marginals, with what the workload gains from each.
+        """Return all subsets of the workload's marginals, each with its weight for the workload.
 
         A candidate r weighs the sum over the workload's marginals s of weight(s) times the columns they share.
         """
         workload = workload_over(self.workload, domain)
-        gain = dict.fromkeys(domain.columns, 0.0)  # what a column alone gains
+        gain = dict.fromkeys(domain.columns, 0.0)  # the weight of a single column
         for clique, weight in zip(workload.cliques, workload.weights, strict=True):
             for column in clique:
                 gain[column] += weight
@@ -239,7 +238,7 @@ class Adaptive(Selector):
     def _affordable(
         self, model: MarginalModel, weights: dict[Clique, float], measured: Sequence[Measurement], used: float
     ) -> list[Clique]:
-        """Return the candidates that keep the model within the size it may have by now, or as it is."""
+        """Return the candidates that keep the model within its current size limit, or do not make it larger."""
         cliques = list(dict.fromkeys(m.clique for m in measured))
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
         known = set(cliques)
@@ -249,6 +248,8 @@ class Adaptive(Selector):
 
 
 def _explained(noise: float, cells: int, *, laplace: bool) -> float:
-    """Return an L1 distance that noise of a mean size stays below: two standard deviations above its mean."""
-    deviation = 1.0 if laplace else math.sqrt(math.pi / 2 - 1)  # of the size of noise, in units of its mean
+    """Return a bound on the L1 norm of noise of a given mean size: two standard deviations above its mean."""
+    deviation = (
+        1.0 if laplace else math.sqrt(math.pi / 2 - 1)
+    )  # of the noise's absolute value, in units of its mean
     return noise * (cells + 2 * deviation * math.sqrt(cells))

@@ -1,4 +1,4 @@
-"""Which way of learning suits a table: declared facts first, then a noisy count and a noisy density."""
+"""Chooses the method that suits a table: by declared facts first, then by a noisy count and a noisy density."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ WEIGH = "weigh dependences to choose a method"
 _COUNT_PART = Fraction(1, 10)
 _FEWEST_COLUMNS = 3
 _SURE = 2.0  # standard deviations of the mean of all pairs
-_HIDDEN = 0.3  # standard deviations of one pair: so much denser may a tree look that noise hides
-_DENSEST = 0.25  # about what equal correlations of 0.8 come to
-_ANY_NUMBER = 10**9  # of records: it is private, so a model says what it takes at most
+_HIDDEN = 0.3  # standard deviations of one pair: how much denser noise may make a tree look
+_DENSEST = 0.25  # about the density of equal correlations of 0.8
+_ANY_NUMBER = 10**9  # of records: the number is private, so models bound their cost for any
 
 
 class Way(NamedTuple):
-    """One way of learning: what selects, what it takes, and what is fitted.
+    """One way of learning: a selector, its planned steps, and a model.
 
     Attributes:
         selector: Decides which marginals are measured.
-        steps: What it plans, for the domain at hand.
-        model: Is fitted to them; None for the one that the caller brings.
+        steps: Its plan for the domain at hand.
+        model: The model to fit to them; None for the caller's.
     """
 
     selector: Selector
@@ -66,36 +66,37 @@ class Automatic(Selector):
     can be measured with little noise, nothing has to be selected (Private-GSD: Liu, Tang, Vietri, Wu 2023, in
     its one-shot form). The rules, in this order:
 
-    1. A way that may need more memory or time than allowed is left out, MargNet where torch is missing, and it
-       and Private-GSD where there are fewer than three columns. If one way is left, nothing is spent.
-    2. A tenth of the choice's share counts the records.
+    1. A method that may need more memory or time than allowed is left out, MargNet also if torch is missing,
+       and both it and Private-GSD if there are fewer than three columns. If one method is left, nothing is spent.
+    2. A tenth of the choice's share pays for counting the records.
     3. If the mean noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
        all records, Private-GSD.
-    4. If MargNet or Private-GSD is open, the rest of that share releases how much all pairs depend on each other,
-       and MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, and
-       more where noise may feign it: by two standard deviations of the mean, and 0.3 of one pair. Nothing is
-       released where the noise would be too large to show the density of any table.
+    4. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs.
+       MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, plus a
+       margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
+       would hide the density of any table.
     5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
-       records, columns are learned one by one.
-    6. Else AIM; MST where AIM was left out.
+       records, single columns are learned.
+    6. Otherwise AIM, or MST if AIM was left out.
 
-    Share that is not needed goes to learning. The thresholds rest on simulated and public tables:
+    Any unused share goes to learning. The thresholds come from simulated and public tables:
     benchmarks/results/auto.md has the figures.
 
     Attributes:
-        choice_share: Part of the budget for the choice.
-        dense_from: Density from which MargNet or Private-GSD is chosen.
-        ample_pair_noise: Mean noise on all pairs, in parts of all records, up to which Private-GSD is chosen.
-        max_pair_noise: Noise on a pair of d - 1, in parts of all records, above which a table that is not shown
-            to be dense is learned by single columns.
-        max_seconds: Ways that may take longer by a rough estimate for two cores are left out; None for no limit.
-        memory_mb: Ways that may need more are left out.
-        sparse: Chooses marginals of sparse tables, as in AIM.
-        dense: Chooses pairs of dense tables, as in MargNet.
-        network: Is fitted to dense tables. It trains for 20 iterations a round where MargNet has 200: as it goes on from
-            where it stood, that came as near up to epsilon 1 in a third of the time or less (benchmarks/results/grid.md).
-        evolved: Is fitted to all pairs, as in Private-GSD. By default it goes on where noise would explain the
-            error, however much there is: in dense tables it stops near independence else.
+        choice_share: Fraction of the budget for the choice.
+        dense_from: Least density at which MargNet or Private-GSD is chosen.
+        ample_pair_noise: Most mean noise on all pairs, as a fraction of all records, at which Private-GSD is chosen.
+        max_pair_noise: Noise on each of d - 1 pairs, as a fraction of all records, above which a table that is
+            not shown to be dense is learned by single columns.
+        max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
+        memory_mb: Methods that may need more memory are left out.
+        sparse: Selector for sparse tables, as in AIM.
+        dense: Selector for dense tables, as in MargNet.
+        network: Model for dense tables. It trains for 20 iterations per round where MargNet has 200: as each round
+            continues from the last, that was as accurate up to epsilon 1 in a third of the time or less
+            (benchmarks/results/grid.md).
+        evolved: Model for all pairs, as in Private-GSD. By default it continues after noise explains the
+            error, however large the noise: on dense tables it would otherwise stop near independence.
     """
 
     key: ClassVar[str] = "automatic"
@@ -129,10 +130,10 @@ class Automatic(Selector):
             check_storable(model)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the choice costs, and what the ways that are open may cost, one beside the other.
+        """Return the cost of the choice, and of each available method as an alternative.
 
-        The steps of the way that needs least to be known come with their shares. Each other way has one step
-        of share 0, as it takes the place of these, with the most memory of its steps and the time of all.
+        The steps of the default method come with their shares. Each other method has one step of share 0, as
+        it replaces these, with the largest memory of its steps and their total time.
         """
         ways, _ = self._ways(domain)
         usual = _statistical(ways)
@@ -157,7 +158,7 @@ class Automatic(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Choose a way and follow it; the model is fitted unless the way has its own."""
+        """Choose a method and apply it; the model is fitted unless the method has its own."""
         return self.learn(curator, model, share=share, progress=progress)[0]
 
     def learn(
@@ -168,7 +169,7 @@ class Automatic(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> tuple[MarginalModel, MethodChoice]:
-        """Do as `select` does, and say which way was chosen and why."""
+        """Like `select`, and also return which method was chosen and why."""
         if progress is not None:
             progress(COUNT, 0.0)
         ways, left_out = self._ways(curator.domain)
@@ -180,12 +181,12 @@ class Automatic(Selector):
     def _chosen(
         self, curator: Curator, ways: Mapping[str, Way], share: Fraction
     ) -> tuple[str, str, Fraction]:
-        """Return the way, the reason, and the share that was spent on finding it."""
+        """Return the method, the reason, and the share spent on the choice."""
         domain, usual = curator.domain, _statistical(ways)
         if len(domain) == 1:
             return usual, "a single column has no correlations", Fraction(0)
         if len(ways) == 1:
-            return usual, "no other way is open", Fraction(0)
+            return usual, "no other method is available", Fraction(0)
 
         choice = Fraction(self.choice_share) * share
         spent = _COUNT_PART * choice
@@ -194,7 +195,7 @@ class Automatic(Selector):
 
         pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
         sizes = [domain.cells(p) for p in pairs_of(domain)]
-        # Is the budget enough for all pairs? A few large ones count, as they are measured too.
+        # Is the budget enough for all pairs? This includes a few large ones, as they would be measured too.
         if "private-gsd" in ways:
             cells = fmean(sizes)
             noise = mean_noise(curator, len(sizes), share) * cells / (2 * n_records)
@@ -231,7 +232,7 @@ class Automatic(Selector):
         return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
-        """Return the ways that are open, and why others are not, by declared facts alone."""
+        """Return the available methods, and why others are not, by declared facts alone."""
         selectors: dict[str, Selector] = {"independent": OneWay()}
         left_out: list[str] = []
         if len(domain) > 1:
@@ -255,12 +256,12 @@ class Automatic(Selector):
         return ways, left_out
 
     def _too_large(self, way: Way) -> str:
-        """Say what a way may take beyond what it is allowed; empty if nothing."""
+        """Describe which limit a method may exceed; empty if none."""
         memory, seconds = max(s.memory_mb for s in way.steps), sum(s.seconds for s in way.steps)
         if memory > self.memory_mb:
             return above_limit(memory, self.memory_mb)
         if self.max_seconds is not None and seconds > self.max_seconds:
-            return f"{seconds:,.0f} s, above {self.max_seconds:,.0f}"
+            return f"{_shown(seconds)} s, above {_shown(self.max_seconds)}"
         return ""
 
     def _choice_steps(self, domain: Domain, *, weighed: bool) -> list[PlannedStep]:
@@ -274,21 +275,26 @@ class Automatic(Selector):
         return [count, weigh]
 
     def _weighed(self, domain: Domain) -> list[Clique]:
-        """Return the pairs that AIM would consider too."""
+        """Return the pairs that AIM would also consider."""
         return [p for p in pairs_of(domain) if domain.cells(p) <= self.sparse.max_cells]
 
 
+def _shown(seconds: float) -> str:
+    """Return seconds with enough digits to tell a few from none."""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
+
+
 def _statistical(ways: Mapping[str, Way]) -> str:
-    """Return the best way that is open without a network."""
+    """Return the best available method without a network."""
     return next(name for name in ("aim", "mst", "independent") if name in ways)
 
 
 def _for_dense(ways: Mapping[str, Way]) -> str | None:
-    """Return the best way that is open for dense correlations; None if there is none of its own."""
+    """Return the best available method for dense correlations; None if there is none."""
     return next((name for name in ("margnet", "private-gsd") if name in ways), None)
 
 
 def _costing(steps: Sequence[PlannedStep], model: NeuralRows | Genetic, domain: Domain) -> list[PlannedStep]:
-    """Return steps with what it takes to fit the model that a way brings."""
+    """Return the steps with the cost of fitting the method's own model."""
     bound = model.over(domain)
     return [s.costing(bound.fit_cost(s.fit, _ANY_NUMBER)) if s.fit else s for s in steps]

@@ -12,26 +12,26 @@ from syntabula.privacy.doors.tables import Curator
 
 
 class Selector(Protocol):
-    """Decides which marginals to measure, and with what part of the budget; plug-ins inherit from this class.
+    """Decides which marginals to measure, and with what share of the budget; plug-ins inherit from this class.
 
-    It is a frozen dataclass: its public fields are its options, which it checks when it is made.
+    It is a frozen dataclass: its public fields are its options, which it validates on construction.
 
     Attributes:
-        key: Its lower-case name, by which statements and commands know it.
-        adaptive: Whether it measures again where the model is wrong, until the budget is spent.
+        key: Its lower-case name in statements and commands.
+        adaptive: Whether it repeatedly measures where the model is wrong, until the budget is spent.
     """
 
     key: ClassVar[str]
     adaptive: ClassVar[bool] = False
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what each step will cost for a domain, without data.
+        """Return the cost of each step for a domain, without data.
 
         Args:
             domain: The columns, and how many codes each has.
 
         Returns:
-            The steps in order. Their shares add up to 1 at most: they are parts of what the selector is given.
+            The steps in order. Their shares are fractions of the selector's budget and add up to at most 1.
         """
         ...
 
@@ -46,11 +46,11 @@ class Selector(Protocol):
         """Measure, fit and return the fitted model.
 
         Args:
-            curator: Answers with noise; its `domain` is the one that was planned for.
-            model: To be fitted, with its options and no domain: `model.over(curator.domain).fit(measurements)`.
-            share: Most that may be spent, as a part of the whole budget; a planned step of half the selector's budget
-                costs `share / 2`. The ledger refuses what is beyond the whole budget, not what is beyond the share.
-            progress: Called with the name of a step and the part that is done, 0 .. 1.
+            curator: Answers queries with noise; its `domain` is the one passed to `plan`.
+            model: The model to fit, with options but no domain: `model.over(curator.domain).fit(measurements)`.
+            share: The selector's budget, as a fraction of the whole budget; a planned step of half the selector's
+                budget costs `share / 2`. The ledger refuses spends beyond the whole budget, not beyond this share.
+            progress: Called with the name of a step and the fraction done, 0 .. 1.
 
         Returns:
             The fitted model.

@@ -1,4 +1,4 @@
-"""Queries of single cells, chosen round by round where the model is most wrong: GEM's and RAP's selection."""
+"""Selects single cells round by round where the model is most wrong, as GEM and RAP do."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ MEASURE = "measure the chosen cells"
 
 @dataclass(frozen=True, kw_only=True)
 class CellQueries(Selector):
-    """Choose the cells of pairs that a model gets most wrong, measure their counts, and fit; no cell twice.
+    """Choose the cells of pairs that the model gets most wrong, measure their counts, and fit; no cell twice.
 
     Liu, Vietri, Wu (2021), "Iterative Methods for Private Synthetic Data: Unifying Framework and New Methods"
     (Adaptive Measurements; GEM takes one cell a round), and Aydore et al. (2021), "Differentially Private
-    Query Release Through Adaptive Projection" (RAP, which takes several). All rounds cost the same, half of it
-    for the choices and half for the measurement. Several choices of a round are made one after the other, each
-    with its part of the round's budget. In both papers the queries are cells of 3-way marginals; tab_bench
-    takes pairs, as is the default here.
+    Query Release Through Adaptive Projection" (RAP, which takes several). All rounds cost the same, half for
+    the choices and half for the measurement. A round with several choices makes them one after the other, each
+    with its part of the round's budget. In both papers the queries are cells of 3-way marginals; the default
+    here is pairs, as in tab_bench.
 
     Both papers take the number of records as public. Here the column with the fewest codes is measured first,
-    for a hundredth of the budget: the sum of its counts.
+    for a hundredth of the budget, and its counts are summed.
 
-    A cell costs what its whole marginal would, so selectors of marginals learn more for the same budget
+    A cell costs as much as its whole marginal, so selectors of marginals learn more for the same budget
     (MargNet, section 3.2).
 
     Attributes:
         workload: Marginals whose cells are candidates: a Workload, a list of marginals as `Workload.of` takes
-            it, or their number of columns (2: all pairs). Weights do not count.
-        rounds_per_column: Rounds for each column; GEM's in tab_bench are five.
+            it, or their number of columns (2: all pairs). Weights are ignored.
+        rounds_per_column: Rounds for each column; five for GEM in tab_bench.
         cells_per_round: How many cells a round chooses and measures.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choices.
     """
 
     key: ClassVar[str] = "cells"
@@ -59,7 +59,7 @@ class CellQueries(Selector):
         normalise(self, rounds_per_column=count(), cells_per_round=count(), measure_share=share)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost."""
+        """Return the cost of the steps."""
         members = workload_over(self.workload, domain).cliques
         cells, total = sum(domain.cells(c) for c in members), Fraction(1, 100)
         least = min(domain.sizes)
@@ -90,7 +90,7 @@ class CellQueries(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Measure how many records there are, then choose, measure and fit until the share is spent."""
+        """Measure the number of records, then choose, measure and fit until the share is spent."""
         report = progress or (lambda step, done: None)
         domain = curator.domain
         members = list(workload_over(self.workload, domain).cliques)
@@ -126,5 +126,5 @@ class CellQueries(Selector):
         return model
 
     def _rounds(self, domain: Domain, n_cells: int) -> int:
-        """Return the number of rounds: no more than there are cells to measure."""
+        """Return the number of rounds, limited by the number of cells."""
         return min(self.rounds_per_column * len(domain), -(-n_cells // self.cells_per_round))

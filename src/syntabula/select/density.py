@@ -1,4 +1,4 @@
-"""How dense correlations are: what pairs of columns depend on each other beyond what a tree explains."""
+"""Density of correlations: how much pairs of columns depend on each other beyond what a tree explains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 
 _CHANCE = 0.6
-"""Dependence that chance alone makes, as a part of what it makes where all codes are equally frequent.
+"""Dependence due to chance alone, relative to a pair whose codes are equally frequent.
 
 It was 0.4 to 0.9 on average over the pairs of eleven public tables, and 0.62 for normal columns.
 """
@@ -22,20 +22,20 @@ def density(
 ) -> float:
     """Return how much pairs depend on each other, on average, beyond what the strongest tree of pairs explains.
 
-    The dependence of a pair is taken as the total variation distance t between its joint distribution and
-    independence, less what chance makes of so few records. Along a path of a Markov chain of even binary
-    columns 2 t multiplies, and nearly so for normal ones; so a tree explains half the product of 2 t along
-    its path. Noise is met by shrinking all t towards their mean as far as they vary no more than noise does
-    (James and Stein 1961), as a maximum over noisy values would see a tree in anything. All of it is
-    post-processing of released values.
+    The dependence of a pair is the total variation distance t between its joint distribution and
+    independence, less what chance adds at this number of records. Along a path of a Markov chain of even
+    binary columns the values 2 t multiply, and nearly so for normal ones; so a tree explains half the
+    product of 2 t along its path. All t are shrunk towards their mean by as much as noise explains their
+    variation (James and Stein 1961), since a maximum over noisy values would find a tree anywhere. All of
+    it is post-processing of released values.
 
-    On tables of a single tree and on eleven public tables it was between -0.2 and 0.02 before noise, and 0.09
-    for the readings of a robot; where all pairs have the same correlation of 0.3, 0.5, 0.65 and 0.8, it was
-    0.06, 0.13, 0.17 and 0.12 to 0.24.
+    On tables simulated from a tree and on eleven public tables it was between -0.2 and 0.02 before noise, and
+    0.09 for the readings of a robot; on tables where all pairs have the same correlation of 0.3, 0.5, 0.65
+    and 0.8, it was 0.06, 0.13, 0.17 and 0.12 to 0.24.
 
     Args:
         domain: Columns and sizes.
-        pairs: Different pairs of columns; others are taken for independent.
+        pairs: Distinct pairs of columns; all others are assumed independent.
         dependences: Noisy dependence of each in records, as `Curator.measure_dependence` returns it.
         n_records: Noisy number of records, at least 1.
         sigma: Standard deviation of the noise of a dependence, in records.
@@ -56,7 +56,7 @@ def density(
     if not outside.any():
         return 0.0
     beyond = float((distances - along[first, second] / 2)[outside].mean())
-    return min(max(beyond, -1.0), 1.0)  # noise alone knows no bounds
+    return min(max(beyond, -1.0), 1.0)  # noise alone can leave this range
 
 
 def _shrunk(noisy: FloatArray, sigma: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""PrivMRF's graph of dependent columns: drawn from noisy dependences, and searched for what to measure."""
+"""PrivMRF's graph of dependent columns: built from noisy dependences, and searched for marginals to measure."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def chordal_cliques(
 ) -> list[Clique]:
     """Return the maximal cliques of a chordal graph with a large sum of scores and small tables.
 
-    The graph is worth the sum of its edges' scores less `size_penalty` for each cell of its maximal cliques
-    (Cai, Lei, Wei, Xiao 2021, PrivMRF, attribute graph). From the graph without edges, the edge that raises the
-    worth most is added, together with the edges that make the graph chordal again, until none does.
+    The value of a graph is the sum of its edges' scores less `size_penalty` for each cell of its maximal
+    cliques (Cai, Lei, Wei, Xiao 2021, PrivMRF, attribute graph). Starting from no edges, the edge that raises
+    the value most is added, with the edges that make the graph chordal again, until no edge raises it.
 
-    Departure from the paper's public code, which judges every edge in every step and starts again at random:
-    an edge is judged again only when it comes first by what it was worth before.
+    Departure from the paper's public code, which scores every edge in every step and restarts at random: an
+    edge is scored again only when its last score is the highest.
 
     Args:
         domain: Columns and sizes.
         scores: A number for each pair of columns, in the order of the domain; released values only.
-        size_penalty: Worth of a cell.
-        max_clique_cells: No clique has more cells, unless it is one column.
-        max_cells: All cliques together have no more, unless they are single columns.
+        size_penalty: Value deducted for each cell.
+        max_clique_cells: Most cells of a clique, unless it is one column.
+        max_cells: Most cells of all cliques together, unless they are single columns.
     """
     graph = _Graph(domain, scores, size_penalty)
     held = [1 << i for i in range(len(domain))]
     worth = graph.worth(held)
-    # Largest gain first; the number says at which graph it was found.
+    # Largest gain first; the number is the version of the graph it was computed for.
     waiting = [(-math.inf, 0, pair) for pair in scores]
     heapq.heapify(waiting)
     stage = 1
@@ -71,14 +71,14 @@ class _Graph:
         self._scores = {as_mask(domain, pair): score for pair, score in scores.items()}
 
     def with_edge(self, held: Sequence[int], pair: Clique) -> list[int]:
-        """Return the maximal cliques after adding an edge and what makes the graph chordal again."""
+        """Return the maximal cliques after adding an edge and the edges that make the graph chordal again."""
         edge = as_mask(self._domain, pair)
         if any(mask & edge == edge for mask in held):
             return list(held)
         return maximal(clique for _, clique in eliminate(self._domain.sizes, [*held, edge]))
 
     def worth(self, held: Sequence[int]) -> float:
-        """Return the sum of the scores of all edges, less the price of the cliques' cells."""
+        """Return the sum of the scores of all edges, less the penalty for the cliques' cells."""
         edges = {
             1 << self._domain.index(a) | 1 << self._domain.index(b)
             for mask in held
@@ -98,7 +98,7 @@ def best_families(
 
     Args:
         domain: All columns.
-        cliques: Of the graph.
+        cliques: Maximal cliques of the graph.
         dependence: R of every pair, in the order of the domain.
         limit: Most cells of a family.
         most: Most columns of a family.
@@ -109,13 +109,13 @@ def best_families(
             family = domain.canonical((child, *parents))
             scored[child, family] = max(score, scored.get((child, family), -math.inf))
     ranked = sorted(scored, key=lambda key: -scored[key])
-    best = dict(reversed(ranked))  # of each column the highest, as the last one counts
+    best = dict(reversed(ranked))  # keeps the highest for each column, as the last entry wins
     families = dict.fromkeys([*best.values(), *(family for _, family in ranked)])
     return list(families)[: len(domain)]
 
 
 def within(clique: Clique, dependence: Mapping[Clique, float]) -> float:
-    """Return the sum of R over all pairs of a clique's columns, noise below zero counting as none."""
+    """Return the sum of R over all pairs of a clique's columns, with negative values counted as 0."""
     return sum(max(0.0, dependence[pair]) for pair in combinations(clique, 2))
 
 
@@ -124,8 +124,9 @@ def _inner_network(
 ) -> Iterator[tuple[str, Clique, float]]:
     """Yield the columns of a clique in a greedy order, each with its parents before it and their score.
 
-    The score of parents P of A is correlation-based feature selection: the sum of R(A, p) over the root of
-    |P| plus the sum of R(p, q) over pairs within P. Parents are among the columns most related to A.
+    The score of parents P of A is correlation-based feature selection: the sum of R(A, p), divided by the
+    square root of |P| plus the sum of R(p, q) over pairs within P. Parents are among the columns most
+    related to A.
     """
 
     def related(a: str, b: str) -> float:
@@ -155,12 +156,12 @@ def _inner_network(
 
 
 def refinement_count(domain: Domain) -> int:
-    """Return how many marginals refine the model: 0.8 d."""
+    """Return the number of marginals that refine the model: 0.8 d."""
     return math.floor(0.8 * len(domain))
 
 
 def spread_over_steps(refinements: int, n_columns: int) -> list[int]:
-    """Return how many marginals each of L = min(d / 2, 8) steps refines by."""
+    """Return how many marginals each of L = min(d / 2, 8) steps adds."""
     steps = max(1, min(n_columns // 2, 8))
     ends = [refinements * i // steps for i in range(steps + 1)]
     return [after - before for before, after in pairwise(ends) if after > before]
@@ -174,17 +175,17 @@ def looked_at(
     *,
     most: int,
 ) -> list[Clique]:
-    """Return the marginals that the next choice is among: those seen least often, the most dependent first.
+    """Return the candidates of the next choice: those seen least often, the most dependent first.
 
-    A number of k columns gets a part in proportion to k squared of them, as in the paper's draw. If
-    everything useful is measured, it may be measured again.
+    Marginals of k columns get a fraction in proportion to k squared, as in the paper's draw. If everything
+    useful is measured, it may be measured again.
 
     Args:
-        pool: All that may be measured.
-        known: What was measured.
+        pool: All marginals that may be measured.
+        known: The marginals measured so far.
         dependence: R of every pair, in the order of the domain.
-        seen: How often each was looked at and not chosen.
-        most: How many are returned.
+        seen: How often each was a candidate and not chosen.
+        most: Most candidates to return.
     """
     fresh = [c for c in pool if c not in known] or list(pool)
     by_width: dict[int, list[Clique]] = {}

@@ -1,4 +1,4 @@
-"""MargNet's adaptive selection: rounds whose budget doubles when a first measurement brings nothing new."""
+"""MargNet's adaptive selection: the budget of a round doubles when a first measurement adds nothing new."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ MEASURE_CELL = "measure the chosen cells"
 
 @dataclass(frozen=True, kw_only=True)
 class FirstTimeDoubling(Selector):
-    """Choose pairs one by one against a model's beliefs; look closer when a new pair brings nothing new.
+    """Choose pairs one by one by the model's error; measure more precisely once a new pair adds nothing new.
 
     Chen, Gong, Wang, "Beyond One-Size-Fits-All: Neural Networks for Differentially Private Tabular Data
     Synthesis" (MargNet), algorithms 1 and 2. With d columns a round gets rho / (16 d), nine tenths of it for
-    the measurement; the one-way marginals at the start get as much each. A pair scores its L1 distance to the
-    model's belief less that of noise alone (equation 4). If fitting moves a pair that was measured for the
-    first time by less than its noise, later rounds get twice the budget (equation 5). All pairs are candidates
-    in every round, whatever their size. At the end the model is fitted once more, with nothing new.
+    the measurement; the one-way marginals at the start get as much each. The score of a pair is its L1
+    distance to the model's estimate less that of noise alone (equation 4). If fitting changes a pair that was
+    measured for the first time by less than its noise, later rounds get twice the budget (equation 5). All
+    pairs are candidates in every round, whatever their size. At the end the model is fitted once more, without
+    a new measurement.
 
-    Departures: the number of records is nowhere taken as exact; a rest that does not pay for two rounds goes
-    into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the one-way
-    marginals are still measured whole: their cells together cost no more than one of them.
+    Departures: the number of records is never taken as exact; a remainder that does not pay for two rounds
+    goes into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the
+    one-way marginals are still measured whole: all their cells cost no more than one of them.
 
     Attributes:
-        queries: "pairs", or "cells": a single cell of any pair each round.
-        rounds_per_column: c / d: more rounds choose finer, with more noise each.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
+        queries: "pairs", or "cells": one cell of any pair in each round.
+        rounds_per_column: c / d: more rounds adapt better, with more noise in each.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
     """
 
     key: ClassVar[str] = "doubling"
@@ -58,14 +59,14 @@ class FirstTimeDoubling(Selector):
         normalise(self, queries=one_of("pairs", "cells"), rounds_per_column=count(), measure_share=share)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; how many rounds there will be depends on what they find."""
+        """Return the cost of the steps; the number of rounds depends on what they find."""
         one_way, round_share = self._shares(domain, Fraction(1))
         return plan_of_pairs(
             domain,
             one_way=one_way,
             round_share=round_share,
             measure_share=Fraction(self.measure_share),
-            # Doubling saves some of the rounds.
+            # Doubling makes for fewer rounds.
             fits=2 * self.rounds_per_column * len(domain) // 3,
             names=(ONE_WAY, CHOOSE, MEASURE)
             if self.queries == "pairs"
@@ -102,7 +103,7 @@ class FirstTimeDoubling(Selector):
             if noise == 0 and query in asked:
                 break  # without noise there is nothing left to learn
 
-            # Lines 6 to 8: measure it, and fit again from where the model stands.
+            # Lines 6 to 8: measure it, and fit again from the current model.
             measured += ask.measure(clique, cell, measure_share)
             model = model.fit(measured)
 
@@ -113,7 +114,7 @@ class FirstTimeDoubling(Selector):
                 rounds.grow(2)
             asked.add(query)
             report(CHOOSE, rounds.done)
-        # Line 15: all measurements count by their noise alone.
+        # Line 15: all measurements are weighted by their noise alone.
         model = model.fit(measured)
         report(MEASURE, 1.0)
         return model
@@ -143,7 +144,7 @@ class _Pairs:
 
 
 class _Cells:
-    """Single cells of pairs as queries; all have the same noise, so that none is deducted."""
+    """Single cells of pairs as queries; all have the same noise, so none is deducted."""
 
     def __init__(self, curator: Curator, pairs: Sequence[Clique]) -> None:
         self._cells = CellCurator(curator, pairs)

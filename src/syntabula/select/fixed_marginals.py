@@ -1,4 +1,4 @@
-"""Marginals that were chosen beforehand, all measured at once: columns, pairs, or a workload."""
+"""Marginals chosen beforehand and all measured at once: columns, pairs, or a workload."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ GIVEN = "measure the workload"
 
 
 class FixedMarginals(Selector, ABC):
-    """Measures a workload that the domain alone decides on, each marginal in proportion to its weight.
+    """Measures a workload that depends on the domain alone, with the budget divided by the marginals' weights.
 
     Attributes:
-        step: What the ledger calls the measurement.
+        step: Name of the measurement in the ledger.
     """
 
     step: ClassVar[str]
 
     @abstractmethod
     def _workload(self, domain: Domain) -> Workload:
-        """Return what is measured, columns in the order of the domain."""
+        """Return the workload, columns in the order of the domain."""
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what will be measured: everything once, with the whole budget."""
+        """Return the cost of measuring everything once, with the whole budget."""
         cliques = self._workload(domain).cliques
         cells = sum(domain.cells(c) for c in cliques)
         return [
@@ -55,7 +55,7 @@ class FixedMarginals(Selector, ABC):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Measure marginals of equal weight together, and fit the model to all."""
+        """Measure marginals of equal weight together, and fit the model to all of them."""
         report = progress or (lambda step, done: None)
         workload = self._workload(curator.domain)
         weights = [Fraction(w) for w in workload.weights]
@@ -89,8 +89,8 @@ class AllPairs(FixedMarginals):
     """Measure every pair of columns at once, with equal noise.
 
     With m = d (d - 1) / 2 pairs and budget rho each count receives Gaussian noise of variance m / (2 rho).
-    This is how Private-GSD is run in Chen, Li, Gong, McKenna, Wang, tab_bench. A table of a single column
-    has that column measured.
+    This is how Private-GSD is run in Chen, Li, Gong, McKenna, Wang, tab_bench. For a table with a single
+    column, that column is measured.
     """
 
     key: ClassVar[str] = "all_pairs"
@@ -102,9 +102,9 @@ class AllPairs(FixedMarginals):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenWorkload(FixedMarginals):
-    """Measure the marginals of a workload at once, each with a part of the budget in proportion to its weight.
+    """Measure the marginals of a workload at once, each with a share of the budget in proportion to its weight.
 
-    A column that is in none of them is known only by its number of codes: it comes out evenly.
+    For a column that is in none of them only the number of codes is known, so its codes are equally likely.
 
     Attributes:
         workload: A Workload, a list of marginals as `Workload.of` takes it, or their number of columns.

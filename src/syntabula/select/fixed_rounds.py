@@ -1,4 +1,4 @@
-"""A fixed number of rounds of equal cost, each choosing the pairs that the model gets most wrong."""
+"""Selects in a fixed number of rounds of equal cost, each choosing the pairs that the model gets most wrong."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ MEASURE = "measure the chosen pairs"
 
 @dataclass(frozen=True, kw_only=True)
 class FixedRounds(Selector):
-    """Start from one-way marginals; in each of T rounds choose the q pairs that are farthest off, and measure.
+    """Start from one-way marginals; in each of T rounds choose the q pairs with the largest error, and measure them.
 
-    With q = 1 the selection of MargNet-s, the ablation of Chen, Gong, Wang, MargNet, section 6.4: a tenth of
-    the budget for the one-way marginals, then 5 d rounds, half of each for the choice; the paper says only that
-    rounds are those of GEM, the shares are its code's. A pair scores its L1 distance to the model's belief less
-    that of noise alone. What tab_bench calls RAP++ selection is `TopQ`.
+    With q = 1 this is the selection of MargNet-s, the ablation of Chen, Gong, Wang, MargNet, section 6.4: a
+    tenth of the budget for the one-way marginals, then 5 d rounds, half of each for the choice. The paper says
+    only that rounds are those of GEM; the shares are from its code. The score of a pair is its L1 distance to
+    the model's estimate less that of noise alone. What tab_bench calls RAP++ selection is `TopQ`.
 
-    The q pairs of a round are chosen one after the other, each with its part of the budget; one draw of Gumbel
-    noise for all of them, as in RAP++, is the same.
+    The q pairs of a round are chosen one after the other, each with its part of the budget, which is
+    equivalent to one draw of Gumbel noise for all of them as in RAP++.
 
     Attributes:
         rounds_per_column: T / d.
         pairs_per_round: q.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
-        one_way_share: Part of the whole for the one-way marginals at the start.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choices.
+        one_way_share: Fraction of the whole for the one-way marginals at the start.
         again: Whether a pair may be chosen in several rounds.
-        max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
-            Private-PGM. If no pair fits, the smallest is taken all the same. A model whose size does not
-            depend on the marginals is not concerned.
+        max_model_mb: Most that the model may grow, in proportion to the rounds done, as tab_bench limits
+            Private-PGM. If no pair fits, the smallest is taken nevertheless. It has no effect on a model
+            whose size does not depend on the marginals.
     """
 
     key: ClassVar[str] = "fixed_rounds"
@@ -77,7 +77,7 @@ class FixedRounds(Selector):
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost."""
+        """Return the cost of the steps."""
         one_way = self._one_way(domain, Fraction(1))
         return plan_of_pairs(
             domain,
@@ -134,7 +134,7 @@ class FixedRounds(Selector):
             measured += curator.measure(chosen, share=measure_share, step=MEASURE)
             model = model.fit(measured)
             report(CHOOSE, rounds.done)
-        # Once more with nothing new, for models that lean towards what is.
+        # Fit once more without a new measurement, for models that give new ones more weight.
         model = model.fit(measured)
         report(MEASURE, 1.0)
         return model
@@ -143,7 +143,7 @@ class FixedRounds(Selector):
         return share if len(domain) == 1 else Fraction(self.one_way_share) * share
 
     def _rounds(self, domain: Domain) -> int:
-        """Return the number of rounds: where no pair comes twice, no more than there are pairs for."""
+        """Return the number of rounds, limited by the number of pairs if none is chosen twice."""
         rounds = self.rounds_per_column * len(domain)
         return (
             rounds if self.again else min(rounds, max(1, -(-len(pairs_of(domain)) // self.pairs_per_round)))

@@ -1,4 +1,4 @@
-"""Pairs that are far from independence for what their noise would cost (InDif), merged where few cells suffice."""
+"""Selects pairs whose dependence (InDif) outweighs their noise, and merges them if few cells suffice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE_WAY = "measure one-way marginals"
 CHOSEN = "measure the chosen marginals"
 _PARTS = 2**20
 # Pairs that are usually taken. Per column: at epsilon 1 on adult and bank, a third of it at 0.2 and twice as many at 5.
-# Of all pairs: at epsilon 1 on 100 made-up columns, an eighth of whose pairs depend on each other.
+# Of all pairs: at epsilon 1 on 100 simulated columns, an eighth of whose pairs depend on each other.
 _USUAL_PER_COLUMN, _USUAL_PART = 2, 0.13
 
 
@@ -37,23 +37,23 @@ class IndependentDifference(Selector):
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis", algorithms 1 and 2. The dependence
     (InDif) of a pair is || M_ij - M_i M_j' / n ||_1, released with Gaussian noise of variance 8 m / rho_1 for
-    m pairs (sensitivity 4). Leaving a pair out costs its dependence; measuring marginals of c_1, c_2, ...
-    cells costs the noise (sum c^(2/3))^(3/2) / sqrt(pi rho_2), when each gets a part of rho_2 in proportion to
-    c^(2/3). Pairs are taken one by one as long as the sum of both errors falls. Under a pure budget noise is
-    Laplace, and 1/2 and 2 stand in place of 2/3 and 3/2.
+    m pairs (sensitivity 4). The error of leaving a pair out is its dependence; that of measuring marginals of
+    c_1, c_2, ... cells is the noise (sum c^(2/3))^(3/2) / sqrt(pi rho_2), when each gets a part of rho_2 in
+    proportion to c^(2/3). Pairs are added one by one as long as the sum of both errors falls. Under a pure
+    budget the noise is Laplace, and 1/2 and 2 replace 2/3 and 3/2.
 
-    Departures from the public code: dependence and noise are both in records, so that noise counts (the code
-    scales dependence by n twice and takes nearly all pairs); no threshold; dependences below 0, which only
-    noise makes, count as 0; the number of records is nowhere taken as exact; no pair is forced.
+    Departures from the public code: dependence and noise are both in records, so that noise has its proper
+    weight (the code scales dependence by n twice and takes nearly all pairs); there is no threshold;
+    dependences below 0, which only noise causes, count as 0; the number of records is never taken as
+    exact; no pair is forced.
 
     Attributes:
-        dependence_share: Part of the budget for the dependences.
-        one_way_share: Part of the budget for the one-way marginals; the rest measures what was chosen. If no
-            pair was worth it, the rest goes to the one-way marginals again.
-        max_cells: No pair with more cells is a candidate: its noise would be worth no dependence.
-        max_merged_cells: Merged marginals have fewer cells (gamma); 0 merges nothing.
-        max_model_mb: The model may grow by so much beyond what it is unfitted; pairs that it has no room for are
-            left out.
+        dependence_share: Fraction of the budget for the dependences.
+        one_way_share: Fraction of the budget for the one-way marginals; the rest measures the chosen pairs.
+            If no pair is worth measuring, the one-way marginals are measured again with the rest.
+        max_cells: Most cells of a candidate: beyond this, noise outweighs any dependence.
+        max_merged_cells: Merged marginals have fewer cells than this (gamma); 0 merges nothing.
+        max_model_mb: Most that the model may grow beyond its unfitted size; pairs that do not fit are left out.
     """
 
     key: ClassVar[str] = "independent_difference"
@@ -79,14 +79,14 @@ class IndependentDifference(Selector):
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; how many pairs are measured depends on what is found."""
+        """Return the cost of the steps; how many pairs are measured depends on the table."""
         one_way = sum(domain.sizes)
         pairs = self._candidates(domain)
         # Merged marginals of three columns or more share at most two, so that each brings a new column.
         chosen = max(one_way, sum(map(domain.cells, pairs)) + len(domain) * self.max_merged_cells)
         model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
         dependence, first, rest = self._shares(domain, Fraction(1))
-        # Of the pairs only their dependences are kept.
+        # Only the dependences of the pairs are kept.
         counted = max((sum(map(domain.cells, part)) for part in batches(domain, pairs)), default=0)
         steps = [
             PlannedStep(
@@ -120,10 +120,10 @@ class IndependentDifference(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Weigh all pairs, choose, merge, measure and fit.
+        """Measure the dependence of all pairs, then choose, merge, measure and fit.
 
         Raises:
-            ResourceError: If not even the smallest pair fits `max_model_mb`; nothing was spent.
+            ResourceError: If even the smallest pair does not fit `max_model_mb`; nothing was spent.
         """
         report = progress or (lambda step, done: None)
         domain = curator.domain
@@ -133,7 +133,7 @@ class IndependentDifference(Selector):
         if not dependence_share:
             return model.fit(curator.measure(columns, share=rest, step=CHOSEN))
 
-        # Release how far every pair is from independence, and every column.
+        # Release every pair's dependence, and every column.
         pairs = self._candidates(domain)
         self._check_size(model, pairs)
         dependences = curator.measure_dependence(pairs, share=dependence_share, step=DEPENDENCE)
@@ -148,7 +148,7 @@ class IndependentDifference(Selector):
         marginals = combined(pairs, domain, max_cells=self.max_merged_cells) or columns
         report("choose marginals", 0.3)
 
-        # Measure each with a part of the rest in proportion to its cells to the power, and fit.
+        # Measure each with a share of the rest in proportion to a power of its cells, and fit.
         weights = [round(_PARTS * domain.cells(c) ** power) for c in marginals]
         if not pairs:
             measured += curator.measure(columns, share=rest, step=CHOSEN)
@@ -164,7 +164,8 @@ class IndependentDifference(Selector):
         return max(_USUAL_PER_COLUMN * len(domain), round(_USUAL_PART * n_pairs))
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the shares of the dependences, the one-way marginals and the rest, which is all without pairs."""
+        """Return the shares of the dependences, the one-way marginals and the rest; without pairs the rest is
+        everything."""
         if not self._candidates(domain):
             return Fraction(0), Fraction(0), share
         dependence, one_way = share * Fraction(self.dependence_share), share * Fraction(self.one_way_share)
@@ -174,7 +175,7 @@ class IndependentDifference(Selector):
         return [p for p in combinations(domain.columns, 2) if domain.cells(p) <= self.max_cells]
 
     def _check_size(self, model: MarginalModel, pairs: Sequence[Clique]) -> None:
-        """Refuse a model that has no room for a single pair, which the domain alone tells."""
+        """Refuse a model without room for a single pair, judged by the domain alone."""
         domain = model.domain
         smallest = min(pairs, key=domain.cells)
         growth_mb = _growth_mb(model, [smallest])
@@ -193,7 +194,7 @@ class IndependentDifference(Selector):
         unit: float,
         power: float,
     ) -> list[Clique]:
-        """Take pairs one by one, each the one that lowers the error most, as long as one lowers it.
+        """Add the pair that lowers the error most, one by one, as long as a pair lowers it.
 
         The error of a set X of pairs is its noise, unit (sum over X of c^power)^(1 / power), and the dependence
         of all pairs outside it.
@@ -201,7 +202,7 @@ class IndependentDifference(Selector):
         domain = model.domain
         lost = np.maximum(dependences, 0.0)
         weight = np.array([float(domain.cells(p)) for p in pairs]) ** power
-        # Of pairs with equally many cells the most dependent one gains most: a step looks at one of each number.
+        # Among pairs with equally many cells the most dependent one gains most, so a step looks at one pair per size.
         order = np.lexsort((-lost, weight))
         _, heads = np.unique(weight[order], return_index=True)
         ends = np.array([*heads[1:], order.size])
@@ -221,13 +222,13 @@ class IndependentDifference(Selector):
 
 
 def _growth_mb(model: MarginalModel, pairs: Sequence[Clique]) -> float:
-    """Return how much larger the model is with all columns and some pairs than fitted to nothing."""
+    """Return how much larger the model is with all columns and some pairs than without any measurement."""
     columns: list[Clique] = [(c,) for c in model.domain.columns]
     return model.memory_mb([*columns, *pairs]) - model.memory_mb([])
 
 
 _MOST_STEPS = 100_000
-"""Search steps per width; where pairs are so dense that this is not enough, the next smaller width is tried."""
+"""Search steps per width; if the pairs are too dense for this, the next smaller width is tried."""
 
 
 def combined(pairs: Sequence[Clique], domain: Domain, *, max_cells: int) -> list[Clique]:
@@ -235,7 +236,8 @@ def combined(pairs: Sequence[Clique], domain: Domain, *, max_cells: int) -> list
 
     Zhang et al. (2021), "PrivSyn: Differentially Private Data Synthesis", algorithm 2 (Marginal Combine).
     From large cliques to small ones (three columns), a clique is taken if at most two of its columns are in
-    cliques taken before, and its marginal has fewer than `max_cells` cells. Pairs in no taken clique stay.
+    cliques taken before, and its marginal has fewer than `max_cells` cells. Pairs that no taken clique
+    covers are kept.
 
     Args:
         pairs: Chosen pairs, columns in the order of the domain.
@@ -279,13 +281,13 @@ class _Search:
         return min(width, 1 + max((len(others) for others in self.next_to.values()), default=0))
 
     def find(self, width: int, covered: set[str]) -> Clique:
-        """Return the first clique of this width that may be taken, in the domain's order; () if none is found."""
+        """Return the first clique of this width that may be taken, in the domain's order; () if there is none."""
         self.steps = 0
         return self._grow((), [c for c in self.domain.columns if c in self.next_to], width, covered)
 
     def _grow(self, clique: Clique, candidates: list[str], width: int, covered: set[str]) -> Clique:
         if len(clique) == width:
-            # A clique that lies in one taken before would add nothing.
+            # A clique within one taken before would add nothing.
             return clique if sum(c in covered for c in clique) <= 2 else ()
         for position, column in enumerate(candidates):
             self.steps += 1

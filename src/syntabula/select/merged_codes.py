@@ -1,4 +1,4 @@
-"""Codes merged by one-way marginals until the counts of pairs stand out of their noise."""
+"""Merges codes, based on noisy one-way marginals, until the counts of pairs stand out from their noise."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from syntabula.privacy.doors.tables import Curator
 ONE_WAY = "measure one-way marginals"
 
 MERGING_ONE_WAY = Fraction(1, 5)
-"""What the one-way marginals take where many codes are merged, as only they tell merged codes apart from then on."""
+"""Share of the one-way marginals if many codes are merged: from then on only they tell merged codes apart."""
 
 LEAST_SIGMAS = 3.0
-"""Groups of codes hold at least so many standard deviations of the noise on one code."""
+"""Least count of a group, in standard deviations of the noise on one code."""
 
 FEWEST_GROUPS = 3.0
-"""No column is merged to fewer groups because its pairs would be too noisy; it may have fewer by itself."""
+"""Least number of groups to which noisy pairs reduce a column; its own small counts may leave fewer."""
 
 _SEARCHES = 40
 
@@ -33,18 +33,18 @@ _SEARCHES = 40
 def coarsen(
     one_way: Sequence[Measurement], *, domain: Domain, pair_sigma: float, records_per_noise: float
 ) -> Recoding:
-    """Merge small neighbouring codes, so that a typical pair of columns is worth its noise.
+    """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
-    A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in their
-    order, each group until it holds as much: so the two tails of a column of bins stay apart, which one
-    group of all rare codes would mix (McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", and SAS
-    dpmm's AIM do that). Columns that still have more than m groups go on joining until they have m, the
-    largest number for which m groups against the median column leave an average cell
-    `records_per_noise` times the noise of a pair: what PrivMRF asks of a marginal (Cai et al. 2021,
-    theta-usefulness). Small columns keep their codes that way, whose pairs with large ones are worth it.
+    A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in order,
+    each group until its count is as large. So the two tails of a binned column stay apart, while one group
+    of all rare codes would mix them (as in McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", and
+    in SAS dpmm's AIM). Columns that still have more than m groups are merged further until they have m: the
+    largest number for which an average cell of m groups against the median column holds `records_per_noise`
+    times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
+    columns thus keep their codes, as their pairs with large ones stand out from the noise.
 
-    A group is divided again in proportion to the noisy counts of its codes, drawn towards their mean as far
-    as noise explains how they differ (James and Stein 1961).
+    A group is divided again in proportion to the noisy counts of its codes, shrunk towards their mean by as
+    much as noise explains their differences (James and Stein 1961).
 
     All of it is post-processing of the measurements.
 
@@ -52,7 +52,7 @@ def coarsen(
         one_way: A measurement of each column that may be merged.
         domain: The domain that they were measured over.
         pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
-        records_per_noise: Least records in an average cell of a typical pair, in standard deviations.
+        records_per_noise: Least count of an average cell of a typical pair, in standard deviations of its noise.
 
     Returns:
         The recoding of the columns that are merged.
@@ -61,7 +61,7 @@ def coarsen(
         ArgumentError: If a measurement is not of one column.
     """
     if any(len(m.clique) != 1 for m in one_way):
-        raise ArgumentError("codes are merged by measurements of single columns")
+        raise ArgumentError("codes can only be merged by measurements of single columns")
     noises = [float(np.max(m.sigma)) for m in one_way]
     groups = [_joined(m.values, LEAST_SIGMAS * s) for m, s in zip(one_way, noises, strict=True)]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
@@ -80,7 +80,7 @@ def coarsen(
 def _joined(values: FloatArray, least: float) -> NDArray[np.intp]:
     """Return the group of each code [size]: large codes alone, small ones in runs that are large together.
 
-    What is left over at the end is a group of its own, as joining it to another would mix the tails.
+    The remainder at the end is a group of its own, as joining it to another would mix the tails.
     """
     group = np.empty(values.size, dtype=np.intp)
     waiting: list[int] = []
@@ -101,7 +101,7 @@ def _joined(values: FloatArray, least: float) -> NDArray[np.intp]:
 
 
 def _joined_to(values: FloatArray, most: float) -> NDArray[np.intp]:
-    """Return groups as even as `_joined` makes them, at most so many: the least that a group holds is searched."""
+    """Return at most `most` groups, as even as `_joined` makes them, by a search for the least count of a group."""
     lower, upper = 0.0, max(float(np.abs(values).sum()), 1.0)
     best = np.zeros(values.size, dtype=np.intp)
     for _ in range(_SEARCHES):
@@ -117,7 +117,8 @@ def _joined_to(values: FloatArray, most: float) -> NDArray[np.intp]:
 
 
 def _most_groups(numbers: Sequence[int], cells: float) -> float:
-    """Return the largest m at which m groups against the median column, cut to m groups, are so many cells."""
+    """Return the largest m for which m groups times the median column, cut to m groups, have at most this many
+    cells."""
     lower, upper = 1.0, float(max(numbers, default=1))
     if upper * float(np.median(np.asarray(numbers or [1]))) <= cells:
         return upper
@@ -131,9 +132,9 @@ def _most_groups(numbers: Sequence[int], cells: float) -> float:
 
 
 def _shrunk(values: FloatArray, sigma: float, group: NDArray[np.intp]) -> FloatArray:
-    """Return weights [size] of the codes within their groups: noisy counts, drawn towards the group's mean.
+    """Return weights [size] of the codes within their groups: noisy counts, shrunk towards the group's mean.
 
-    Of the squared deviations, as much is kept as noise leaves unexplained.
+    The squared deviations are reduced to the part that noise does not explain.
     """
     sizes = np.bincount(group)
     means = np.bincount(group, values) / sizes
@@ -152,10 +153,10 @@ def _number(group: NDArray[np.intp]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class MergedStart:
-    """Where a selector goes on from.
+    """The state from which a selector continues after the one-way marginals.
 
     Attributes:
-        curator: Of the table with merged codes.
+        curator: Curator of the table with merged codes.
         measured: The one-way marginals over merged codes.
         recoding: How codes are merged.
         used: Share of the budget that was spent.
@@ -177,15 +178,15 @@ class MergedStart:
         records_per_noise: float | None,
         pair_sigma: Callable[[Fraction], float],
     ) -> MergedStart:
-        """Measure every column, and again where much is merged; merging is post-processing.
+        """Measure every column, and again if many codes are merged; merging is post-processing.
 
         Args:
-            curator: Of the table.
-            share: Part of the whole budget for everything.
-            first: Part of the whole budget for the columns.
-            most: The same where a mean pair of columns has less than half of its cells left.
+            curator: Curator of the table.
+            share: Fraction of the whole budget for everything.
+            first: Fraction of the whole budget for the columns.
+            most: The same if an average pair of columns keeps less than half of its cells.
             records_per_noise: See `coarsen`; None merges nothing.
-            pair_sigma: Standard deviation that the noise on a pair will have, given what is left of the share.
+            pair_sigma: Returns the standard deviation of the noise on a pair, given the share that is left.
         """
 
         def recoded(one_way: list[Measurement], used: Fraction) -> Recoding:
@@ -209,7 +210,7 @@ class MergedStart:
 
 
 def _merges_much(recoding: Recoding) -> bool:
-    """Return whether a mean pair of columns has less than half of its cells left."""
+    """Return whether an average pair of columns keeps less than half of its cells."""
     before, after = (
         sum(d.sizes) ** 2 - sum(n * n for n in d.sizes) for d in (recoding.domain, recoding.target)
     )

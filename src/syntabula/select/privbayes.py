@@ -1,4 +1,4 @@
-"""The families of a Bayesian network, chosen privately one column at a time, and measured at the end."""
+"""Selects the families of a Bayesian network privately, one column at a time, and measures them at the end."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ _SECONDS_PER_COLUMN = 0.003
 
 @dataclass(frozen=True, kw_only=True)
 class ParentSets(Selector):
-    """Choose parents for each column by how much it depends on them, then measure every family.
+    """Choose the parents on which each column depends most, then measure every family.
 
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian Networks",
     ACM TODS 42(4): the greedy network of section 4, theta-usefulness and maximal parent sets for columns of any
     size as in section 5, and the score R, the distance of column and parents from independence.
 
     Each of d - 1 choices is an exponential mechanism over all columns X that are not placed yet and all maximal
-    sets of placed parents Pi, where X with Pi is useful: its average count is at least theta times the average
-    noise that it will get. With budget rho a choice has epsilon sqrt(8 beta rho / (d - 1)).
+    sets of placed parents Pi such that X with Pi is useful: its average count is at least theta times the
+    average noise it will get. With budget rho a choice has epsilon sqrt(8 beta rho / (d - 1)).
 
-    Departures from the paper, which replaces a record and takes the number of records as public: a record is
-    added or removed, so that the number of records is measured first; R is taken in counts, where its
-    sensitivity needs no number of records (four records for 2 n R). The root is the first column, not a random
-    one. The number of parents is bounded as well, and families by their cells, so that what a choice counts
-    stays small; usefulness alone bounds them in the paper. Public code scales a normalised mutual information
-    as if it were not normalised, which is not private; it is not followed.
+    Departures from the paper, whose neighbours replace a record and whose number of records is public: here a
+    record is added or removed, so the number of records is measured first, and R is taken in counts, where
+    its sensitivity does not depend on the number of records (four records for 2 n R). The root is the
+    first column, not a random one. The number of parents and the cells of a family are also bounded, so
+    that a choice counts few cells; in the paper only usefulness bounds them. Public code scales a
+    normalised mutual information as if it were not normalised, which is not private; it is not followed.
 
     Attributes:
-        structure_share: Part of the budget for the choices; beta of the paper.
-        total_share: Part of the budget for the number of records, which usefulness rests on.
-        theta: Average count over average noise that a family must have.
-        max_parents: No column has more parents.
-        max_cells: No family has more cells, unless it is one column.
-        max_candidates: A choice among more than these looks at smaller parent sets instead.
-        max_model_mb: The model may grow by so much.
+        structure_share: Fraction of the budget for the choices; beta in the paper.
+        total_share: Fraction of the budget for the number of records, which usefulness depends on.
+        theta: Least ratio of average count to average noise of a family.
+        max_parents: Most parents of a column.
+        max_cells: Most cells of a family, unless it is one column.
+        max_candidates: Most candidates of a choice; if there are more, smaller parent sets are considered.
+        max_model_mb: Most that the model may grow.
     """
 
     key: ClassVar[str] = "privbayes"
@@ -86,7 +86,7 @@ class ParentSets(Selector):
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; which families there will be depends on what is found."""
+        """Return the cost of the steps; which families are measured depends on the table."""
         total, choose, measure = self._shares(domain, Fraction(1))
         largest = sorted(domain.sizes, reverse=True)
         family = math.prod(largest[: self.max_parents + 1])
@@ -105,7 +105,7 @@ class ParentSets(Selector):
                 fit=PlannedFit(cells=cells, seconds=usual / 2),
             ),
         ]
-        return [s for s in steps if s.share]  # a single column is only measured
+        return [s for s in steps if s.share]  # a single column only needs measuring
 
     def select(
         self,
@@ -132,7 +132,7 @@ class ParentSets(Selector):
                 candidates = self._candidates(model, network, placed, min(limit, self.max_cells))
                 part = choose_share / (len(domain) - 1)
                 network.append(candidates[curator.choose_dependent(candidates, share=part, step=CHOOSE)])
-        # A family holds its parents' counts, so the root is measured on its own only where it is nobody's parent.
+        # A family includes its parents' counts, so the root is measured on its own only if it is nobody's parent.
         alone = [] if any(root in family for family in network) else [(root,)]
         measured = curator.measure([*alone, *network], share=measure_share, step=MEASURE)
         report(MEASURE, 0.8)
@@ -150,7 +150,7 @@ class ParentSets(Selector):
     def _candidates(
         self, model: MarginalModel, network: Sequence[Clique], placed: Sequence[str], limit: float
     ) -> list[Clique]:
-        """Return the families, child last, that the next choice is among."""
+        """Return the candidate families of the next choice, child last."""
         left = [c for c in model.domain.columns if c not in placed]
         for most in range(self.max_parents, 0, -1):
             found = []

@@ -42,53 +42,55 @@ _SECONDS_PER_COLUMN = 0.04  # at epsilon 1; some three times as much at 5
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeGraph(Selector):
-    """Draw a graph of dependent columns, measure marginals within its cliques, and refine where the model is off.
+    """Build a graph of dependent columns, measure marginals within its cliques, and refine where the model is wrong.
 
     Cai, Lei, Wei, Xiao (2021), "Data Synthesis via Differentially Private Markov Random Fields" (PrivMRF),
-    PVLDB 14(11). Symbols: d columns; R(i, j), half the L1 distance of two columns from independence, in parts of
-    the records; theta-usefulness as in PrivBayes.
+    PVLDB 14(11). Symbols: d columns; R(i, j), half the L1 distance of two columns from independence, as a
+    fraction of the records; theta-usefulness as in PrivBayes.
 
-    1. Measure the number of records and R of all pairs; search a chordal graph with much R and small cliques.
-    2. In each clique order the columns greedily and give each the useful set of columns before it with the
-       largest R for its own overlap; the best d of these families, and columns in none of them, are measured.
-    3. In L = min(d / 2, 8) steps, choose 0.8 d more useful marginals, of those that the model gets most wrong;
-       measure them and fit again.
+    1. Measure the number of records and R of all pairs; search for a chordal graph with large R and small cliques.
+    2. In each clique order the columns greedily, and give each the useful set of earlier columns with the
+       best score (large R to it, little R among themselves). Measure the best d of these families, and columns
+       in none of them.
+    3. In L = min(d / 2, 8) steps, choose 0.8 d more useful marginals that the model gets most wrong; measure
+       them and fit again.
 
     All marginals get equal noise. Departures from the paper and its public code:
 
-    - Before step 1 single columns are measured, and codes merged until pairs can stand out of their noise
+    - Before step 1 single columns are measured, and codes merged until pairs can stand out from their noise
       (`coarsen`), as in AIM and MST here; the number of records follows from these measurements. They take a
-      twentieth of the budget, and a fifth where many codes are merged. `records_per_noise=None` leaves all codes as
-      they are, and measures the number of records instead, like the paper.
-    - The number of records is noisy wherever it counts, with the noise the right way round; R is measured in
-      counts, with sensitivity two records; R between parents is looked up by column.
+      twentieth of the budget, or a fifth if many codes are merged. `records_per_noise=None` leaves all codes as they
+      are, and measures the number of records instead, like the paper.
+    - The number of records is noisy wherever it is used, with the noise the right way round; R is measured
+      in counts, with sensitivity two records; R between parents is looked up by column.
     - Refining marginals are chosen by exponential mechanisms, whose error grows with the logarithm of the number
-      of candidates, while noise on every candidate's score grows with its square root. They score their distance
-      less that of noise alone, as in AIM: large marginals are always far off, so that small ones that matter, such
-      as pairs with a label, were never chosen. Which candidates are looked at is not drawn at random, but follows
-      from R and from what was looked at before.
-    - All useful pairs are candidates, not only those within the graph, which noise and its limits decide on. The
+      of candidates; noise on every candidate's score would grow with its square root. The score is the distance less
+      that of noise alone, as in AIM: otherwise large marginals always have the largest error, and small ones that
+      matter, such as pairs with a label, are never chosen. The candidates are not drawn at random, but follow from R
+      and from earlier candidates.
+    - All useful pairs are candidates, not only those within the graph, which depends on noise and limits. The
       model may grow up to `max_model_mb`, in proportion to what is measured.
-    - Pairs may have five times the cells that theta allows: where no pair is theta-useful the rule leaves all
-      columns independent, which is far worse than noise on strong pairs. The public code does so for the first
-      marginals of columns with a taxonomy, which it then measures in coarser groups; there is none here.
+    - Pairs may have five times the cells that theta allows: if no pair is theta-useful, the rule leaves all
+      columns independent, which is far worse than noise on strong pairs. The public code does the same for the
+      first marginals of columns with a taxonomy, which it then measures in coarser groups; there are no
+      taxonomies here.
 
     Attributes:
-        graph_share: Part of the budget for the graph (beta_1); in the paper's way a hundredth of it is for the number
-            of records.
-        refine_share: Part of the budget for the choices in step 3 (beta_3); the rest is for all marginals.
-        theta: Average count over average noise that a marginal must have.
-        pair_slack: A pair may have so many times the cells; 1 is the paper's rule.
-        candidates: k, how many marginals a choice is among.
-        size_penalty: What a cell of the graph's cliques costs against R (lambda).
-        max_columns: No marginal has more columns.
-        max_clique_cells: No clique of the graph has more cells.
-        max_graph_cells: All cliques together have no more, as in the public code.
-        max_cells: No marginal has more cells, unless it is one column: a limit of ours, below what usefulness
-            allows only of long tables at large budgets, and where there is no noise.
-        max_model_mb: The model may grow by so much beyond what it is unfitted, in proportion to what is measured.
-        records_per_noise: Codes are merged until an average cell of a typical pair holds so many times its
-            noise; None merges none.
+        graph_share: Fraction of the budget for the graph (beta_1); with `records_per_noise=None` a hundredth of it is
+            for the number of records.
+        refine_share: Fraction of the budget for the choices in step 3 (beta_3); the rest is for all marginals.
+        theta: Least ratio of average count to average noise of a marginal.
+        pair_slack: A pair may have this many times the cells that theta allows; 1 is the paper's rule.
+        candidates: k, the number of candidates of a choice.
+        size_penalty: Penalty per cell of the graph's cliques, in units of R (lambda).
+        max_columns: Most columns of a marginal.
+        max_clique_cells: Most cells of a clique of the graph.
+        max_graph_cells: Most cells of all cliques together, as in the public code.
+        max_cells: Most cells of a marginal, unless it is one column. This limit is ours; usefulness allows
+            more only for long tables at large budgets, and without noise.
+        max_model_mb: Most that the model may grow beyond its unfitted size, in proportion to what is measured.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "privmrf"
@@ -131,9 +133,9 @@ class AttributeGraph(Selector):
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; which marginals there will be depends on what is found.
+        """Return the cost of the steps; which marginals are measured depends on the table.
 
-        Where many codes come to be merged, the one-way marginals take a fifth and the other marginals as much less.
+        If many codes are merged, the one-way marginals take a fifth and the other marginals correspondingly less.
         """
         start, graph, choose, measure = self._shares(domain, Fraction(1))
         one_way = sum(domain.sizes)
@@ -172,7 +174,7 @@ class AttributeGraph(Selector):
                 fit=PlannedFit(cells=model, seconds=usual / 2),
             ),
         ]
-        return [s for s in steps if s.share]  # a single column is only measured
+        return [s for s in steps if s.share]  # a single column only needs measuring
 
     def select(
         self,
@@ -206,7 +208,7 @@ class AttributeGraph(Selector):
             max_cells=self.max_graph_cells,
         )
 
-        # Step 2: useful families within the cliques, and columns that were in none so far.
+        # Step 2: useful families within the cliques, and columns that are in none of them.
         refinements = refinement_count(domain)
         most = len(domain) + refinements
         useful = largest_useful(curator, records, most, measure_share, theta=self.theta)
@@ -243,7 +245,7 @@ class AttributeGraph(Selector):
                 still_open=partial(_still_affordable, model, known, growth_mb),
             )
             seen.update(c for c in candidates if c not in chosen)
-            # Where fewer fit the model together, they are measured the better.
+            # If fewer fit the model together, each gets a larger share.
             left = choices * Fraction(picks - len(chosen), picks)
             measured += curator.measure(chosen, share=part * times + left, step=MEASURE)
             model = model.fit(measured)
@@ -251,7 +253,7 @@ class AttributeGraph(Selector):
         return RecodedModel(model, start.recoding) if start.recoding.maps else model
 
     def _start(self, curator: Curator, share: Fraction) -> tuple[MergedStart, float, Fraction]:
-        """Return what is measured before the graph, the number of records, and the share left for marginals."""
+        """Return the measurements before the graph, the number of records, and the share left for marginals."""
         domain = curator.domain
         first, _, _, measure_share = self._shares(domain, share)
         if self.records_per_noise is None:
@@ -265,13 +267,13 @@ class AttributeGraph(Selector):
             first=first,
             most=MERGING_ONE_WAY * share,
             records_per_noise=self.records_per_noise,
-            # As many marginals as will be measured, with all that is left for them.
+            # The number of marginals that will be measured, with all that is left for them.
             pair_sigma=lambda rest: curator.noise_sigma(len(domain) + refinement_count(domain), rest),
         )
         return start, consistent_total(start.measured), all_marginals - start.used
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        """Return the shares of what precedes the graph, of the graph, all choices, and all other marginals."""
+        """Return the shares of the steps before the graph, of the graph, all choices, and all other marginals."""
         if len(domain) == 1:
             return Fraction(0), Fraction(0), Fraction(0), share
         graph, choose = Fraction(self.graph_share) * share, Fraction(self.refine_share) * share
@@ -281,7 +283,7 @@ class AttributeGraph(Selector):
         return first, graph, choose, share - graph - choose - first
 
     def _fitting(self, model: MarginalModel, families: Sequence[Clique]) -> list[Clique]:
-        """Return the families, best first, that keep the model as small as it may be."""
+        """Return the families, best first, that keep the model within its size limit."""
         kept: list[Clique] = []
         limit = model.memory_mb([]) + self.max_model_mb
         for family in families:

@@ -1,4 +1,4 @@
-"""How a budget is spread over rounds of choosing and measuring: what all adaptive strategies share."""
+"""Divides a budget over rounds of choosing and measuring, for all adaptive selectors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NO_LIMIT = 1_000_000
 
 
 class Rounds:
-    """Rounds of a choice and a measurement until a share of the budget is spent, and no more.
+    """Rounds of a choice and a measurement that spend exactly a share of the budget.
 
-    A rest that does not pay for a round and another one goes into that round.
+    A remainder that does not pay for two rounds goes into one.
 
     Args:
-        share: Part of the whole budget for everything.
-        used: Part of it that was spent before the first round.
-        round_share: What a first round costs.
-        measure_share: Part of a round that goes to the measurement; the rest pays for the choice.
-        max_rounds: At most so many rounds, the last of which spends all that is left.
+        share: Fraction of the whole budget for everything.
+        used: Fraction of the whole budget that was spent before the first round.
+        round_share: Cost of the first round.
+        measure_share: Fraction of a round for the measurement; the rest pays for the choice.
+        max_rounds: Most rounds; the last one spends all that is left.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Rounds:
 
     @property
     def done(self) -> float:
-        """Part of the share that is spent, the present round included."""
+        """Fraction of the share that is spent, including the current round."""
         return float(self._used / self._share)
 
     def __iter__(self) -> Iterator[tuple[Fraction, Fraction]]:
-        """Yield what the measurement and the choice of each round may cost."""
+        """Yield the shares of the measurement and the choice of each round."""
         for number in range(1, self._max_rounds + 1):
             left = self._share - self._used
             if not left:
@@ -65,12 +65,13 @@ class Rounds:
             yield self._part * self._round, (1 - self._part) * self._round
 
     def grow(self, factor: int) -> None:
-        """Make later rounds cost so many times more."""
+        """Multiply the cost of later rounds by a factor."""
         self._round *= factor
 
 
 def mean_noise(curator: Curator, n_marginals: int, share: Fraction | float) -> float:
-    """Return the mean absolute noise on a cell of marginals that are measured together with a share. Free."""
+    """Return the mean absolute noise on a cell of marginals that are measured together with a share; costs
+    nothing."""
     pure = curator.ledger.budget.currency == "epsilon"
     return curator.noise_sigma(n_marginals, share) * (_HALF_LAPLACE if pure else HALF_NORMAL)
 
@@ -83,13 +84,13 @@ def pairs_of(domain: Domain) -> list[Clique]:
 def affordable(
     model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], growth_mb: float
 ) -> list[Clique]:
-    """Return the candidates that let a model grow no further than it may, or not at all.
+    """Return the candidates that keep a model's growth within a limit, or do not make it larger.
 
     Args:
-        model: Bound to a domain.
-        candidates: What may be measured next.
-        measured: What it is fitted to.
-        growth_mb: Most megabytes beyond the model that is fitted to nothing.
+        model: A model bound to a domain.
+        candidates: Marginals that may be measured next.
+        measured: Marginals it is fitted to.
+        growth_mb: Most megabytes beyond the unfitted model.
     """
     limit = model.memory_mb([]) + growth_mb
     known = set(measured)
@@ -110,18 +111,18 @@ def choose_worst(
     still_open: Callable[[Sequence[Clique], Sequence[Clique]], list[Clique]] | None = None,
     scale: float = 1.0,
 ) -> list[Clique]:
-    """Choose candidates that a model gets most wrong, beyond the noise of their measurement, one after the other.
+    """Choose one by one the candidates that a model gets most wrong, beyond the noise of their measurement.
 
     Args:
         curator: Compares them with the table.
-        model: Is fitted to all that is known.
-        candidates: What may be measured next.
-        picks: How many are to be chosen, at most; each choice costs an equal part of the share.
-        share: For all choices.
+        model: The model, fitted to all measurements so far.
+        candidates: Marginals that may be measured next.
+        picks: Most choices; each costs an equal part of the share.
+        share: Fraction of the whole budget for all choices.
         noise: Mean absolute noise on a cell when they are measured together.
-        step: What the ledger calls the choices.
-        still_open: Which of those left may still be chosen, given those left and those chosen; None for all.
-        scale: By what the model's beliefs are multiplied.
+        step: Name of the choices in the ledger.
+        still_open: Returns which candidates may still be chosen, from those left and those chosen; None allows all.
+        scale: Factor for the model's estimates.
     """
     penalties = [noise * curator.domain.cells(c) for c in candidates]
     believed = [scale * estimate for estimate in model.marginals(candidates)]
@@ -149,10 +150,10 @@ def plan_of_pairs(
     max_model_mb: float | None = None,
     fits: int | None = None,
 ) -> list[PlannedStep]:
-    """Say what one-way marginals cost, and then rounds of choosing and measuring pairs.
+    """Return the cost of one-way marginals, then of rounds of choosing and measuring pairs.
 
-    Without a limit on the model's size, all pairs may come to be measured, and it must hold them. It is fitted
-    `fits` times; None for once a round.
+    Without a limit on the model's size, all pairs may be measured, and it must hold them. It is fitted `fits`
+    times; None means once per round.
     """
     singles = tuple((c,) for c in domain.columns)
     pairs, cells = tuple(pairs_of(domain)), sum(domain.sizes)

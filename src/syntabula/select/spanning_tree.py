@@ -1,4 +1,4 @@
-"""A noisy maximum spanning tree over pairs of columns."""
+"""Selects a noisy maximum spanning tree over pairs of columns."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class SpanningTree(Selector):
     mechanism of epsilon sqrt(8 rho / (3 (d - 1))), and pair counts receive variance 3 (d - 1) / (2 rho).
 
     Departures from the public code: the weights of the pairs are computed on the compressed domain, and the
-    exact number of records is used nowhere; the total comes from the measurements. The paper compresses by
-    merging all codes that noise drowns into one; by default they are joined to groups that pairs can stand
-    (`coarsen`), which is post-processing as well and nearer to the table at small budgets.
+    exact number of records is never used; the total comes from the measurements. The paper compresses
+    by merging all codes that noise hides into one; by default they are joined to groups large enough
+    for pairs (`coarsen`), which is also post-processing and more accurate at small budgets.
 
     Attributes:
-        records_per_noise: Codes are merged until an average cell of a typical pair holds so many times its
-            noise; None merges as the paper does.
-        compress_sigmas: Where the paper's way is taken, codes whose noisy count is below so many standard
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges as the paper does.
+        compress_sigmas: With `records_per_noise=None`, codes whose noisy count is below this many standard
             deviations of the noise are merged into one; 0 keeps all codes.
     """
 
@@ -56,7 +56,7 @@ class SpanningTree(Selector):
         normalise(self, records_per_noise=positive.or_none, compress_sigmas=not_negative)
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what each third will cost; pairs are bounded by the d - 1 largest."""
+        """Return the cost of each third; the tree's pairs are bounded by the d - 1 largest."""
         third = Fraction(1, 3)
         one_way = sum(domain.sizes)
         columns = PlannedFit(cells=one_way)
@@ -107,7 +107,7 @@ class SpanningTree(Selector):
         one_way = curator.measure([(c,) for c in columns], share=first, step=ONE_WAY)
         report(ONE_WAY, 0.1)
 
-        # Step 2: merge the codes that noise drowns; a post-processing of step 1.
+        # Step 2: merge the codes that noise hides, by post-processing of step 1.
         recoding = self._merged(curator, one_way, share / 3)
         merged = curator.recoded(recoding)
         measured = [recoding.merge_measurement(m) for m in one_way]
@@ -116,7 +116,7 @@ class SpanningTree(Selector):
             return RecodedModel(independent, recoding)
         report("fit one-way marginals", 0.2)
 
-        # Step 3: weigh all pairs against independence and grow the tree, with the second third.
+        # Step 3: weigh all pairs by their distance from independence and grow the tree, with the second third.
         tree = self._grow_tree(merged, independent, share / 3, report)
 
         # Step 4: measure the tree's pairs, with the last third, and fit the model to everything.
@@ -138,7 +138,7 @@ class SpanningTree(Selector):
     ) -> list[Clique]:
         """Run Kruskal's algorithm with each edge chosen by the exponential mechanism.
 
-        The pairs are weighed once; a choice then takes a few passes of numpy over them.
+        The pairs are weighed once; each choice then takes a few numpy passes over them.
         """
         columns = curator.domain.columns
         pairs: list[Clique] = list(combinations(columns, 2))

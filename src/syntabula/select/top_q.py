@@ -1,4 +1,4 @@
-"""RAP++'s selection: the few pairs of each round that are farthest off, and random thresholds by turns with them."""
+"""RAP++'s selection: in each round the few pairs, or random thresholds, that the model gets most wrong."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ _SECONDS_PER_THRESHOLD = 3e-6  # and round
 
 @dataclass(frozen=True, kw_only=True)
 class TopQ(Selector):
-    """In each round choose the q pairs, or the q thresholds, that are farthest off; none twice.
+    """In each round choose the q pairs, or the q thresholds, with the largest error; none twice.
 
     Vietri et al. (2022), "Private Synthetic Data for Multitask Learning and Marginal Queries" (RAP++), section 4.
-    Defaults are those of what tab_bench calls RAP++ selection (its table 11): three pairs a round, in as many
-    rounds as it takes to measure a pair for each column (6 for bank's 17 columns, as there; it has fewer than that
-    for its two widest tables), half of each round's budget for the choices, no one-way marginals first, and
-    scores that deduct no noise. The whole of RAP++ (`RAPPlusPlus`) has five in a round, a round for each column, and
-    thresholds.
+    The defaults are what tab_bench calls RAP++ selection (its table 11): three pairs per round, as many rounds as it
+    takes to measure one pair per column (6 for bank's 17 columns, as there; it has fewer for its two widest tables),
+    half of each round's budget for the choices, no one-way marginals first, and scores that deduct no noise. The
+    complete RAP++ (`RAPPlusPlus`) has five pairs per round, one round per column, and thresholds.
 
-    The paper's statistics come in two kinds: pairs, and random linear thresholds of the ordered columns, each
-    crossed with a column that is not ordered. Both kinds take turns, and share the budget in proportion to the
-    columns that they look at: all, and the ordered ones. A candidate scores its L1 distance to the model's belief.
-    The q of a round are chosen one after the other, each with its part of the budget; one draw of Gumbel noise
-    for all of them, as in the paper, is the same.
+    The paper has two kinds of statistics: pairs, and random linear thresholds of the ordered columns, each crossed
+    with a column that is not ordered. The kinds take turns, and share the budget in proportion to the number of
+    columns that they cover: all columns, and the ordered ones. The score of a candidate is its L1 distance to the
+    model's estimate. The q of a round are chosen one after the other, each with its part of the budget, which is
+    equivalent to one draw of Gumbel noise for all of them as in the paper.
 
-    Departures from the public code: it measures all that it ever chose again in every round, for which it does
-    not pay; here it is measured once. It takes the number of records as public; here it is measured first, for
-    a hundredth of the budget, or follows from one-way marginals. It deducts a record for each cell of a
-    pair. Its pairs are of unordered columns alone; here ordered ones have bins, so that all pairs count. Its kinds
-    come in random order. Of thresholds it has two million by tab_bench's table 7, and 200,000 by its code.
+    Departures from the public code: it measures everything chosen so far again in every round without charging for
+    it; here each is measured once. It takes the number of records as public; here it is measured first, for a
+    hundredth of the budget, or follows from one-way marginals. It deducts a record for each cell of a pair.
+    Its pairs are of unordered columns only; here ordered columns are binned, so that all pairs are candidates.
+    Its kinds come in random order. It has two million thresholds by tab_bench's table 7, and 200,000 by its
+    code.
 
     Attributes:
-        rounds_per_column: Rounds of pairs, for each column; a part of a round counts as a whole one.
+        rounds_per_column: Rounds of pairs for each column; the number of rounds is rounded up.
         chosen_per_round: q, of either kind.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choices.
-        one_way_share: Part of the whole for the one-way marginals at the start; None to measure the number of
-            records instead, for a hundredth.
-        deduct_noise: Whether a pair's score is less by what noise alone would add to it.
-        n_thresholds: How many are drawn over the ordered columns; each is crossed with one other column, drawn as well.
-            0 for pairs alone; more need a model of free soft rows.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choices.
+        one_way_share: Fraction of the whole for the one-way marginals at the start; None to measure the
+            number of records instead, for a hundredth.
+        deduct_noise: Whether to subtract from a pair's score what noise alone would add to it.
+        n_thresholds: Number of thresholds drawn over the ordered columns, each crossed with another random column. 0
+            for pairs alone; more than 0 needs the relaxed_projection model.
         threshold_rounds: Rounds of thresholds.
-        crossed_with: Column that all thresholds are crossed with, such as one to predict; None for all columns that
-            are not ordered.
-        threshold_seed: Of the thresholds, which are not secret.
-        max_model_mb: The model may grow by so much, in proportion to the rounds done, as tab_bench has it for
-            Private-PGM: pairs that would make it larger wait, and if none is left that fits, those that were
-            measured are measured again. A model whose size does not depend on the marginals, as RAP++'s own, is
-            not concerned.
+        crossed_with: Column that all thresholds are crossed with, such as one to predict; None for any column that
+            is not ordered.
+        threshold_seed: Seed of the thresholds, which are not secret.
+        max_model_mb: Most that the model may grow, in proportion to the rounds done, as tab_bench limits
+            Private-PGM: pairs that would make it larger wait, and if no other pair fits, measured pairs are
+            measured again. It has no effect on a model whose size does not depend on the marginals, such as
+            RAP++'s own.
     """
 
     key: ClassVar[str] = "top_q"
@@ -102,7 +102,7 @@ class TopQ(Selector):
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost."""
+        """Return the cost of the steps."""
         start, turns = self._start_share(domain, Fraction(1)), self._turns(domain)
         first, *others = plan_of_pairs(
             domain,
@@ -142,7 +142,9 @@ class TopQ(Selector):
         ordered = self._ordered(domain) if len(domain) > 1 else []
         kinds: list[_Pairs | _Thresholds] = [_Pairs(self, curator)]
         if ordered:
-            model = model.with_thresholds({})  # raises before anything is spent if it cannot hold any
+            model = model.with_thresholds(
+                {}
+            )  # raises before anything is spent if the model cannot hold thresholds
             kinds.append(_Thresholds(self, curator, self._drawn(domain, ordered)))
 
         used = self._start_share(domain, share)
@@ -159,7 +161,7 @@ class TopQ(Selector):
         order = sorted((i / n, kind) for kind, n in enumerate(turns) for i in range(n))
         for number, (_, kind) in enumerate(order, start=1):
             part = Fraction(weights[kind], sum(weights[: len(turns)]) * turns[kind])
-            # The model knows no number of records until something is measured.
+            # The model has no number of records until something is measured.
             scale = 1.0 if measured else max(1.0, float(counted.values)) / model.total
             done = number / len(order)
             model, found = kinds[kind].asked(model, measured, scale, part * (share - used), done)
@@ -185,7 +187,7 @@ class TopQ(Selector):
         return [c for c in domain if self.n_thresholds and c in domain.ordered]
 
     def _turns(self, domain: Domain) -> tuple[int, ...]:
-        """Return the number of rounds of each kind: no more than there are candidates for."""
+        """Return the number of rounds of each kind, limited by the number of candidates."""
         turns = [math.ceil(self.rounds_per_column * len(domain))]
         candidates = [len(pairs_of(domain))]
         if self._ordered(domain):
@@ -211,14 +213,14 @@ class _Pairs:
         share: Fraction,
         done: float,
     ) -> tuple[MarginalModel, list[Measurement]]:
-        """Choose and measure the pairs that the model gets most wrong, q or as many as fit it together.
+        """Choose and measure the pairs that the model gets most wrong: q, or as many as fit it together.
 
         Args:
-            model: Is fitted to all that is measured.
-            measured: So far.
-            scale: By what the model's beliefs are multiplied.
-            share: Part of the whole budget for the round.
-            done: Part of all rounds, this one included.
+            model: The model, fitted to all measurements so far.
+            measured: Measurements so far.
+            scale: Factor for the model's estimates.
+            share: Fraction of the whole budget for the round.
+            done: Fraction of all rounds done, including this one.
         """
         options, known = self._options, [m.clique for m in measured]
         measure_share = Fraction(options.measure_share) * share
@@ -238,7 +240,7 @@ class _Pairs:
             scale=scale,
         )
         self._left = [c for c in self._left if c not in chosen]
-        # What was not chosen for is measured the better.
+        # If fewer are chosen, each is measured with a larger share.
         rest = (share - measure_share) * Fraction(picks - len(chosen), picks)
         return model, self._curator.measure(chosen, share=measure_share + rest, step=MEASURE)
 
@@ -259,7 +261,8 @@ class _Thresholds:
         share: Fraction,
         done: float,
     ) -> tuple[MarginalModel, list[Measurement]]:
-        """Choose and measure the q thresholds that the model gets most wrong; return it with all chosen so far."""
+        """Choose and measure the q thresholds that the model gets most wrong; return the model with all chosen so
+        far."""
         measure_share = Fraction(self._options.measure_share) * share
         chosen = self._curator.choose(
             scale * model.crossed_counts(self._thresholds),

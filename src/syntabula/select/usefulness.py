@@ -1,4 +1,4 @@
-"""Which marginals are worth their noise (theta-usefulness of PrivBayes, taken over by PrivMRF)."""
+"""Which marginals stand out from their noise (theta-usefulness of PrivBayes, also used by PrivMRF)."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ _LARGEST_POOL = 50_000
 
 @dataclass(frozen=True)
 class Limit:
-    """Most cells that a marginal may have.
+    """The most cells that a marginal may have.
 
     Attributes:
-        cells: Of three columns or more; a single column always may be measured.
-        of_pair: Of two columns; at least as many.
+        cells: Limit for three columns or more; a single column may always be measured.
+        of_pair: Limit for two columns; at least `cells`.
     """
 
     cells: float
     of_pair: float
 
     def allows(self, domain: Domain, clique: Clique) -> bool:
-        """Say whether a marginal of two columns or more may be measured."""
+        """Return whether a marginal of two columns or more may be measured."""
         return domain.cells(clique) <= (self.of_pair if len(clique) == 2 else self.cells)
 
 
 def largest_useful(
     curator: Curator, n_records: float, n_measured: int, share: Fraction, *, theta: float
 ) -> float:
-    """Return the most cells that a marginal may have to be useful.
+    """Return the most cells of a useful marginal.
 
     A marginal is theta-useful if its average count is at least theta times the average absolute noise on it:
     n / cells >= theta E|noise| (Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017, PrivBayes, section 5).
 
     Args:
-        curator: Knows the noise that a share of the budget buys.
+        curator: Computes the noise that a share of the budget buys.
         n_records: Noisy number of records; below 1 counts as 1.
-        n_measured: How many marginals will share the budget.
-        share: Part of the whole budget for all of them.
-        theta: Least ratio of count and noise.
+        n_measured: Number of marginals that will share the budget.
+        share: Fraction of the whole budget for all of them.
+        theta: Least ratio of count to noise.
 
     Returns:
         A number of cells; infinite without noise.
@@ -54,17 +54,17 @@ def largest_useful(
 
 
 def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int) -> Iterator[Clique]:
-    """Yield the sets of at most so many columns and cells that no other column would fit into.
+    """Yield the maximal sets within the limits on columns and cells: no other column would fit.
 
     The empty set is yielded if no column fits.
 
     Args:
         domain: All columns.
-        columns: Those to choose from.
+        columns: Columns to choose from.
         cells: Most cells of a set.
         most: Most columns of a set.
     """
-    # Small columns first: as soon as one does not fit, none after it does.
+    # Small columns first: once one does not fit, none after it does.
     ordered = sorted(columns, key=domain.size)
 
     def extend(chosen: Clique, size: int, start: int) -> Iterator[Clique]:
@@ -82,9 +82,9 @@ def maximal_sets(domain: Domain, columns: Sequence[str], cells: float, most: int
 
 
 def useful_sets(domain: Domain, cliques: Sequence[Clique], limit: Limit, most: int) -> list[Clique]:
-    """Return all sets of columns within a clique that may be measured, of at most so many columns.
+    """Return all sets of at most `most` columns within a clique that may be measured.
 
-    Single columns always may. Where the sets are too many to go through, the widest are left out.
+    Single columns are always included. If there are too many sets to enumerate, the widest are left out.
     """
     found: dict[Clique, None] = {(c,): None for c in domain.columns}
     narrow = list(found)

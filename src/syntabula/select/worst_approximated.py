@@ -1,4 +1,4 @@
-"""A fixed number of rounds, each measuring the marginal that the model approximates worst."""
+"""Selects in a fixed number of rounds, each measuring the marginal that the model approximates worst."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _SECONDS_PER_ROUND = 0.012
 
 @dataclass(frozen=True, kw_only=True)
 class WorstApproximated(Selector):
-    """Start from even rows; T times choose the marginal that is farthest off, measure it and fit again.
+    """Start from a uniform model; T times choose the marginal with the largest error, measure it and fit again.
 
     Hardt, Ligett, McSherry (2012), "A Simple and Practical Algorithm for Differentially Private Data Release"
     (MWEM), figure 1, with the marginals of a workload as queries as in McKenna, Sheldon, Miklau (2019),
-    Private-PGM, and as its public code sets them: T is the number of columns, all rounds cost the same, nine
-    tenths of it for the measurement, and a marginal scores its L1 distance to the model less its number of
-    cells. A marginal may be chosen again.
+    Private-PGM, with the settings of its public code: T is the number of columns, all rounds cost the same,
+    nine tenths of it for the measurement, and the score of a marginal is its L1 distance to the model less
+    its number of cells. A marginal may be chosen again.
 
-    Departures: the paper knows the number of records, which here is measured first, and scores single cells,
-    of which one costs as much as the whole marginal when a record is added or removed.
+    Departures: the number of records, public in the paper, is measured first; the paper scores single cells,
+    and one cell costs as much as its whole marginal when a record is added or removed.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
             it, or their number of columns (2: all pairs). Its members are the candidates.
         rounds: T; None for the number of columns.
-        measure_share: Part of a round's budget that goes to the measurement; the rest pays for the choice.
-        total_share: Part of the whole for the number of records.
-        max_model_mb: The model may grow by so much, in proportion to the rounds done.
+        measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
+        total_share: Fraction of the whole for the number of records.
+        max_model_mb: Most that the model may grow, in proportion to the rounds done.
     """
 
     key: ClassVar[str] = "mwem"
@@ -67,7 +67,7 @@ class WorstApproximated(Selector):
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Say what the steps cost; which marginals will be measured depends on what is found."""
+        """Return the cost of the steps; which marginals are measured depends on the table."""
         members = workload_over(self.workload, domain).cliques
         cells = sorted((domain.cells(c) for c in members), reverse=True)
         total, measure = Fraction(self.total_share), Fraction(self.measure_share)
@@ -108,7 +108,7 @@ class WorstApproximated(Selector):
         """Measure the number of records, then choose, measure and fit in every round.
 
         Raises:
-            ResourceError: If no marginal of the workload fits into a model of the allowed size; nothing was spent.
+            ResourceError: If no marginal of the workload fits within the model's size limit; nothing was spent.
         """
         report = progress or (lambda step, done: None)
         domain, model = curator.domain, model.over(curator.domain)
@@ -123,10 +123,10 @@ class WorstApproximated(Selector):
         total = max(1.0, float(records.values))
         measured: list[Measurement] = []
         for number in range(1, rounds + 1):
-            # Choose the marginal that is farthest off, among those that keep the model small enough.
+            # Choose the marginal with the largest error among those that keep the model small enough.
             cliques = [m.clique for m in measured]
             candidates = self._affordable(model, members, cliques, number / rounds)
-            # The model is even and knows no number of records until something is measured.
+            # The model is uniform and has no number of records until something is measured.
             scale = 1.0 if measured else total / model.total
             estimates = [scale * e for e in model.marginals(candidates)]
             position = curator.choose(
@@ -140,7 +140,7 @@ class WorstApproximated(Selector):
             if chosen in cliques and not any(m.sigma for m in measured):
                 break  # without noise there is nothing left to learn
 
-            # Measure it, and fit to all measurements again, from where the model stands.
+            # Measure it, and fit to all measurements again, from the current model.
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
             model = model.fit(measured)
             report(CHOOSE, number / rounds)
@@ -152,7 +152,7 @@ class WorstApproximated(Selector):
     def _affordable(
         self, model: MarginalModel, members: Sequence[Clique], measured: Sequence[Clique], part: float
     ) -> list[Clique]:
-        """Return the candidates that let the model grow no further than it may by now, or not at all."""
+        """Return the candidates that keep the model within its current limit, or do not make it larger."""
         growth_mb = self.max_model_mb * part
         found = affordable(model, members, measured, growth_mb)
         if not found:

@@ -1,4 +1,4 @@
-"""Auto: the method that suits the table, chosen under privacy."""
+"""Auto: chooses the method that suits the table, under differential privacy."""
 
 from __future__ import annotations
 
@@ -21,37 +21,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AutomaticLearner(MarginalLearner):
-    """Learns a table in the way that suits it, and says which one that was."""
+    """Learns a table with the method that suits it, and reports which one it chose."""
 
     selector: Automatic
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
-        """Choose a way and follow it."""
+        """Choose a method and apply it."""
         return self.selector.learn(doors.tables, self.model, share=share, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Marginal):
-    """Choose MargNet, Private-GSD, AIM, MST or single columns by what may be known of the table, and say why.
+    """Choose MargNet, Private-GSD, AIM, MST or single columns from declared facts and noisy values, and report why.
 
-    MargNet's finding (Chen, Gong, Wang, section 6): AIM is ahead where correlations are sparse, a network
-    where all columns hang together; Private-GSD takes its place where it cannot be had, and that of AIM where
-    the budget suffices for all pairs. The choice rests on declared facts (columns and their sizes, budget, limits
-    of memory and time, whether torch is installed) and, where these leave it open, on two released values:
-    a noisy number of records, and noisy dependences of all pairs. See Automatic for the rules.
+    MargNet's finding (Chen, Gong, Wang, section 6): AIM is ahead where correlations are sparse, a network where
+    all columns depend on each other. Private-GSD replaces the network where that is not available, and AIM where
+    the budget suffices for all pairs. The choice depends on declared facts (columns and their sizes, budget,
+    memory and time limits, whether torch is installed) and, if these do not decide it, on two released values: a
+    noisy number of records, and noisy dependences of all pairs. See Automatic for the rules. The release's
+    `privacy.choice` names the method and the reason; the statement shows them.
 
-    The release's `privacy.choice` names the method and the reason; the statement shows them.
-
-    Guarantee: that of the chosen method with what the choice left of the budget, and the choice itself: GDP or zCDP,
-    Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a fiftieth
-    of the budget in all, and nothing where declared facts decide; neighbours differ by one record. Assumed
-    public: the schema and the limits. Time and memory: those of the chosen method. The same seed may choose
-    otherwise on a machine with other extras.
+    Guarantee: that of the chosen method with the budget that the choice leaves, composed with the choice itself: GDP
+    or zCDP, Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a
+    fiftieth of the budget in total, and nothing if declared facts decide; neighbours differ by one record.
+    Assumed public: the schema and the limits. Time and memory: those of the chosen method. The same seed may
+    lead to another choice on a machine with other extras.
 
     Attributes:
-        model: Is fitted unless MargNet or Private-GSD is chosen, which bring their own.
+        model: The model to fit, unless MargNet or Private-GSD is chosen, which have their own.
 
     Examples:
         >>> import syntabula
@@ -76,5 +75,5 @@ class Auto(Marginal):
 
     @property
     def learner(self) -> Learner:
-        """The choice among several ways of learning."""
+        """The learner that chooses among several methods."""
         return AutomaticLearner(selector=self.selector, model=self.model)

@@ -1,4 +1,4 @@
-"""Rows of a release with the values of some columns given, row by row."""
+"""Draws rows of a release with the values of some columns given row by row."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from syntabula.table.schema.columns import Categorical, Column
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """One row for each row of a given table, its values kept and its other columns drawn.
+    """One row for each row of a given table, with its values kept and the other columns drawn.
 
     Attributes:
-        codec: Of the release.
-        model: Its model.
+        codec: The release's codec.
+        model: The release's model.
         columns: The given columns.
         codes: Codes of those that the model knows.
         n_rows: Number of given rows.
@@ -41,8 +41,8 @@ class Completion:
         """Read a given table.
 
         Args:
-            codec: Of the release.
-            model: Its model.
+            codec: The release's codec.
+            model: The release's model.
             source: What `Marginal.fit` takes, of some columns of the schema.
 
         Raises:

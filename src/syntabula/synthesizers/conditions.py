@@ -1,4 +1,4 @@
-"""Rows of a release that satisfy conditions on some of its columns."""
+"""Draws rows of a release that satisfy conditions on some of its columns."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ _FEW_RECORDS = 100
 class Conditions:
     """Conditions on columns, in terms of codes.
 
-    A range may begin or end within a bin. Such bins are cut there, so that a finer code satisfies a condition
-    wholly or not at all; rows are drawn in the codes of the release, each then becomes one of the finer codes
-    that are left of it, as often as the decoder would have drawn a value there, and those are decoded.
+    A range may begin or end within a bin. Such bins are split there, so that every finer code satisfies a
+    condition entirely or not at all. Rows are drawn in the release's codes. Each code is then replaced by one
+    of its finer codes that satisfy the condition, with the probability that the decoder would draw a value
+    there, and decoded.
 
     Attributes:
-        codec: The codec of the release with bins cut where ranges begin and end.
-        recoding: From its codes to those of the release; its shares are zero for codes that do not satisfy.
-        weights: Chance [codes] that a record with a code of the release satisfies a column's condition.
+        codec: The release's codec with bins split where ranges begin and end.
+        recoding: From its codes to the release's; its shares are zero for codes that do not satisfy the conditions.
+        weights: Probability [codes] that a record with a code of the release satisfies the column's condition.
     """
 
     codec: Codec
@@ -48,11 +49,12 @@ class Conditions:
 
     @classmethod
     def read(cls, codec: Codec, where: object) -> Self:
-        """Read what a user asks for; raises ArgumentError or SchemaError if a release can have no such rows."""
+        """Parse a user's conditions; raises ArgumentError or SchemaError if no row of a release could satisfy
+        them."""
         if not isinstance(where, Mapping):
             raise refusal(
                 "where",
-                "a dictionary of what is allowed of columns, such as {'sex': 'Female', 'age': (30, 40), 'education': "
+                "a dictionary from columns to allowed values, such as {'sex': 'Female', 'age': (30, 40), 'education': "
                 "['Bachelors', 'Masters']}",
                 where,
             )
@@ -62,7 +64,7 @@ class Conditions:
             column = codec.schema[name]
             wanted = allowed(name, column, condition)
             if name not in codec.domain:
-                continue  # an identifier that is never missing, and was asked for as such
+                continue  # the condition "not missing" on an identifier that is never missing
             if name in codec.bins:
                 cuts[name] = _cut(codec, name, wanted)
             satisfying[name] = _satisfying(column, wanted, cuts.get(name))
@@ -87,8 +89,8 @@ class SatisfyingRows:
 
     Attributes:
         conditions: The conditions.
-        restricted: The records of the model that satisfy them.
-        expected: Noisy estimate of how many records of the original do.
+        restricted: The model restricted to the records that satisfy them.
+        expected: Noisy estimate of how many original records satisfy them.
     """
 
     conditions: Conditions
@@ -97,19 +99,19 @@ class SatisfyingRows:
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
-        """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions make no sense."""
+        """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions are invalid."""
         conditions = Conditions.read(codec, where)
         found = model.restricted(conditions.weights)
         return cls(conditions, found, model.total * found.probability)
 
     def check(self, n: int) -> None:
-        """Refuse to draw what there is not, and warn where there is little; raises ArgumentError."""
+        """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
         records, probability = self.restricted.records, self.restricted.probability
         if n and not probability:
             none = f"; none of the model's {records[1]:,} synthetic records does" if records else ""
             raise ArgumentError(
                 f"no row of this release can satisfy the conditions on {_listed(self.conditions.weights)}{none}. Loosen "
-                "them, or ask for the values by given=, which takes the nearest rows there are"
+                "them, or pass the values as given=, which draws from the nearest rows available"
             )
         warning = None
         if records and records[0] < min(n, _FEW_RECORDS):
@@ -119,13 +121,13 @@ class SatisfyingRows:
             )
         elif self.expected < 1:
             warning = (
-                f"this release expects {self.expected:.1g} records that satisfy the conditions: what else is in their "
-                "rows is little more than a guess"
+                f"this release expects {self.expected:.1g} records to satisfy the conditions: the other columns of these "
+                "rows are little more than a guess"
             )
         elif self.restricted.tried:
             warning = (
-                f"this model is not restricted to the conditions, but drawn from until enough rows satisfy them: "
-                f"{probability:.2%} of the rows do, and the others are thrown away"
+                f"this model cannot be restricted to the conditions, so rows are drawn until enough satisfy them: "
+                f"{probability:.2%} of the rows do, and the others are discarded"
             )
         if warning:
             warn_caller(ConditionWarning(warning))
@@ -151,7 +153,7 @@ def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
 
 
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:
-    """Say which codes of a column satisfy its condition; no bin may do so only in part."""
+    """Return which codes of a column satisfy its condition; no bin may satisfy it only in part."""
     mask = np.zeros(column.n_codes(parts.bins if parts else None), dtype=np.bool_)
     mask[[*wanted.codes]] = True
     if parts:

@@ -1,4 +1,4 @@
-"""One fit: a table is read, its columns are prepared, a learner learns it, and the release states the cost."""
+"""Runs one fit: reads the table, prepares its columns, runs the learner, and states the cost in the release."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from syntabula.table.schema.schema import Schema, check_declared, is_whole, unde
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
-    from syntabula.synthesizers.synthesizer import Synthesizer
+    from syntabula.synthesizers.settings import Settings
     from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
-"""Parts of a fit that are done when columns are prepared, and when the table is encoded."""
+"""Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
 
 
-def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool) -> Release:
+def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -> Release:
     """Learn a sensitive table and return a release; see `Synthesizer.fit`."""
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
-        # What is declared takes its memory whatever is found beside it.
+        # Declared columns need their memory whatever domains are found for the others.
         if is_whole(schema) or any(c.is_learned for c in schema.columns.values()):
             check_declared_memory(method, schema)
     if method.progress is not None:
         method.progress(_READ, 0.0)
     with _opened(method, source, schema) as table:
-        # Records of JSON say which columns there are, and in which order, unless a schema does.
+        # Without a schema, the JSON records determine which columns there are, and their order.
         of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
         keys_read = of_json and not is_whole(schema)
         if not isinstance(table, RawTable):
@@ -75,7 +75,7 @@ def fit(method: Synthesizer, source: Any, schema: Schema | None, *, strict: bool
 
 
 def fit_table(
-    method: Synthesizer,
+    method: Settings,
     source: RawTable | DelimitedFile,
     schema: Schema | None,
     journal: Journal | None,
@@ -83,15 +83,15 @@ def fit_table(
     strict: bool,
     keys_read: bool,
 ) -> Release:
-    """Learn a table that fits what is declared.
+    """Learn a table that conforms to the declared schema.
 
     Args:
-        method: How it is learned.
-        source: The table; of a text file whose types have to be found, its texts.
-        schema: What is declared of it, or was read off it.
-        journal: Where spends are written.
-        strict: Whether values outside the schema are refused.
-        keys_read: Whether the names of its columns were read off its records.
+        method: The synthesizer to fit.
+        source: The table; for a text file whose types have to be found, its texts.
+        schema: The declared columns, or those read off the table.
+        journal: The journal to which spends are written, if any.
+        strict: Whether to refuse values outside the schema.
+        keys_read: Whether the column names were read off the records.
     """
     report = method.progress or (lambda step, done: None)
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
@@ -121,7 +121,7 @@ def fit_table(
     recoding = prepared.recoding(doors.tables)
     model, choice = method.learner.learn(
         doors.recoded(recoding) if recoding else doors,
-        # Also what preprocessing turned out not to need.
+        # This includes what preprocessing did not need.
         share=ledger.remaining_share,
         progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
     )
@@ -151,7 +151,7 @@ def fit_table(
 
 
 def _opened(
-    method: Synthesizer, source: Any, schema: Schema | None
+    method: Settings, source: Any, schema: Schema | None
 ) -> AbstractContextManager[RawTable | DelimitedFile]:
     if not is_whole(schema) and not method.allow_observed:
         from syntabula.table.files.delimited import delimited_file, is_delimited
@@ -161,7 +161,7 @@ def _opened(
     return nullcontext(read(source, schema))
 
 
-def _opened_journal(method: Synthesizer) -> AbstractContextManager[Journal | None]:
+def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
     if method.journal is None:
         return nullcontext()
     from syntabula.privacy.journal import Journal
@@ -179,7 +179,7 @@ def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[st
 
 
 def _ledger(
-    method: Synthesizer,
+    method: Settings,
     prepared: Preparation,
     noise: NoiseSource,
     schema: Schema | None,
@@ -191,12 +191,10 @@ def _ledger(
     return open_ledger(budget, journal, facts, resume=method.resume)
 
 
-def run_facts(
-    method: Synthesizer, budget: Budget, noise: NoiseSource, schema: Schema | None
-) -> dict[str, str]:
-    """Return what tells a run from others before it asks for anything; spends tell the rest.
+def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
+    """Return facts that identify a run before its first spend; the spends identify the rest.
 
-    Options and declared columns each have a fingerprint, so that a message can name those that differ.
+    Each option and declared column has its own fingerprint, so that a message can name those that differ.
     """
     said = {
         "version": __version__,
@@ -212,19 +210,19 @@ def run_facts(
 _HOW_A_RUN_GOES = {
     "epsilon", "delta", "budget", "seed", "noise", "allow_observed", "memory_mb", "journal", "resume", "progress",
 }  # fmt: skip
-"""Fields of every method that change nothing of what is asked of the table, or that a run states in words."""
+"""Fields of every method that do not change what is asked of the table, or that a run states in plain text."""
 
 
 def _option_facts(options: Mapping[str, object]) -> dict[str, str]:
-    """Return fingerprints of options; those of an option that is a dataclass, such as a model, one by one.
+    """Return fingerprints of options; for an option that is a dataclass, such as a model, one for each field.
 
-    Objects without a lasting repr of their own make each run another one.
+    An object without a stable repr makes every run look different.
     """
     return {f"option {name}": text for name, value in options.items() for name, text in _facts(name, value)}
 
 
 def _schema_facts(schema: Schema | None) -> dict[str, str]:
-    """Return fingerprints of the declarations of columns, of their order and of what is to be found; None: all."""
+    """Return fingerprints of the declared columns, their order and what is to be found; everything if None."""
     if schema is None:
         return {"schema": "to be found"}
     declared = schema.to_json()["columns"]
@@ -237,6 +235,6 @@ def _facts(name: str, value: object) -> list[tuple[str, str]]:
     if is_dataclass(value) and not isinstance(value, type):
         inner = [_facts(f"{name}.{f.name}", getattr(value, f.name)) for f in fields(value)]
         return [(name, fingerprint(type(value).__qualname__)), *(fact for facts in inner for fact in facts)]
-    # The text of a long array leaves out its middle.
+    # The repr of a long array omits its middle.
     shown = value if isinstance(value, np.ndarray) else repr(value)
     return [(name, fingerprint([type(value).__qualname__, shown]))]

@@ -1,4 +1,4 @@
-"""GEM: cells of pairs one by one, and soft rows made by a network."""
+"""GEM: measures single cells of pairs, and generates soft rows by a network."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class GEM(Marginal):
     Choose it to compare with: MargNet learns more for the same budget.
 
     Departures from the paper: see CellQueries for the number of records. The network of the last round is
-    sampled, not an average of the last ones. All cells at least half as far off as the farthest count in a
-    step; the public code takes at most a hundred of them. A round ends when no cell is half as far off as the
-    farthest was at its start; the public code's bar is half the mean of that and of earlier rounds' errors. The
-    network's blocks have 256 units and steps keep their size; the code's width depends on the table, and its
-    steps shrink within a round.
+    sampled, not an average of the last ones. A step counts all cells whose error is at least half the largest;
+    the public code takes at most a hundred of them. A round ends when every error is below half the largest at
+    its start; the public code's threshold is half the mean of that and of earlier rounds' errors. The network's
+    blocks have 256 units and the learning rate is constant; the code's width depends on the table, and its
+    learning rate falls within a round.
     """
 
     key: ClassVar[str] = "gem"

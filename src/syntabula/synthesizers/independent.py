@@ -1,4 +1,4 @@
-"""Independent: every column on its own (the HISTOGRAM baseline)."""
+"""Independent: samples every column on its own (the HISTOGRAM baseline)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Independent(Marginal):
 
     Guarantee: GDP or zCDP through the Gaussian mechanism on all d one-way counts at once, squared sensitivity d;
     neighbours differ by one record. Time and memory grow with the number of codes only. Choose it as the
-    baseline that any other method must beat, or where nothing but single columns may be learned.
+    baseline that any other method must beat, or if only single columns may be learned.
 
     Examples:
         >>> import syntabula

@@ -1,4 +1,4 @@
-"""What learns a table: the only part of a method that differs from one family to the next."""
+"""The interface that every learner implements: the only part that differs between families of methods."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from syntabula.privacy.statement_facts import MethodChoice
 
 
 class Learner(Protocol):
-    """Learns an encoded table through the doors that it is given."""
+    """Learns an encoded table through the doors to its records."""
 
     @property
     def name(self) -> str:
-        """What a statement calls it where its method has no name of its own."""
+        """Name in the statement if the method has none of its own."""
         ...
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost, from the domain and a public or guessed number of rows.
 
-        Shares are parts of what the learner is given.
+        Shares are fractions of the learner's own budget.
         """
         ...
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
-        """Learn the table and return the model, and which method was chosen where that was left open.
+        """Learn the table and return the model, and the chosen method if the learner chooses one.
 
         Args:
-            doors: Answer for the table.
-            share: Part of the whole budget that all answers together may cost.
-            progress: Told what is done.
+            doors: Noisy access to the table.
+            share: Fraction of the whole budget that all answers together may cost.
+            progress: Called with the progress of the fit.
         """
         ...

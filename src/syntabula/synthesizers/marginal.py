@@ -1,4 +1,4 @@
-"""Methods that learn a table through noisy marginals: a selector decides which, a model is fitted to them."""
+"""Methods that learn from noisy marginals: a selector decides which to measure, and a model is fitted to them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class MarginalLearner:
 
     Attributes:
         selector: Decides which marginals are measured.
-        model: Is fitted to them.
+        model: The model to fit to them.
 
     Raises:
-        ArgumentError: If they are no selector and no model, cannot be combined, or no file could hold the model.
+        ArgumentError: If either has the wrong type, they cannot be combined, or no file could hold the model.
     """
 
     selector: Selector
@@ -54,7 +54,7 @@ class MarginalLearner:
 
     @property
     def name(self) -> str:
-        """The keys of both parts, or their classes where they have none."""
+        """The keys of both parts, or the names of their classes if they have none."""
         selector, model = type(self.selector), type(self.model)
         return f"{getattr(selector, 'key', selector.__name__)}+{getattr(model, 'kind', model.__name__)}"
 
@@ -73,14 +73,14 @@ class MarginalLearner:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal(Synthesizer):
-    """Learn a table through noisy marginals: a selector decides which, a model makes them a distribution.
+    """Learn a table from noisy marginals: a selector decides which to measure, and a model is fitted to them.
 
-    Any selector runs with any model that can hold its marginals, for instance
+    Any selector can be combined with any model that can represent its marginals, for instance
     `Marginal(selector="adaptive", model="neural")`. `with_options` changes single options of either part.
 
     Attributes:
         selector: Decides which marginals are measured; a selector, or the key of one.
-        model: Is fitted to them, and sampled; a model, or the key of one.
+        model: The model that is fitted to them and sampled; a model, or the key of one.
 
     Raises:
         BudgetError: If epsilon or delta is outside its range.
@@ -111,7 +111,7 @@ class Marginal(Synthesizer):
 
     @property
     def name(self) -> str:
-        """Key of the method; of a free pair, the keys of its parts."""
+        """Key of the method; for a pair without a name, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name
 
 

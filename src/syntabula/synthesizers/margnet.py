@@ -1,4 +1,4 @@
-"""MargNet: adaptive pairs, and soft rows made by a network."""
+"""MargNet: selects pairs adaptively, and generates soft rows by a network."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class MargNet(Marginal):
     Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
     schema. Time: minutes; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
-    Choose it for tables whose columns all hang together, where AIM's model grows too large; on tables with few
-    strong pairs AIM is more accurate.
+    Choose it for tables whose columns all depend on each other, where AIM's model grows too large; on tables
+    with few strong pairs AIM is more accurate.
 
     Departures from the public code: see FirstTimeDoubling and NeuralRows.
     """
@@ -45,7 +45,7 @@ class MargNetQ(Marginal):
 
     Chen, Gong, Wang, MargNet, section 6.4 and table 5, which finds it the least accurate of the three.
     Guarantee, cost and departures are those of MargNet. The public code also measures the one-way marginals
-    cell by cell, at the full cost for each; here they are measured whole, as the same cost allows.
+    cell by cell, at the full cost for each; here they are measured whole, which costs the same.
     """
 
     key: ClassVar[str] = "margnet-q"

@@ -20,10 +20,10 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
         method: A method, the class of one, or its key, as `list_synthesizers` has it.
 
     Returns:
-        By part (such as "selector" and "model"), the value of each option by its name; of a class, its default.
+        By part (such as "selector" and "model"), the value of each option by its name; for a class, its default.
 
     Raises:
-        ArgumentError: If there is no such method, with near misses.
+        ArgumentError: If there is no such method; suggests similar names.
     """
     return {
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
@@ -63,7 +63,7 @@ def check_arguments(method: type, unnamed: tuple[Any, ...], given: Iterable[str]
     """Refuse arguments that a method does not have.
 
     Raises:
-        ArgumentError: If one has no name, or its name is none of the method's; with near misses.
+        ArgumentError: If one has no name, or a name that the method does not have; suggests similar names.
     """
     if unnamed:
         raise ArgumentError(
@@ -97,13 +97,13 @@ def _check_known(name: str, given: Iterable[str], known: Mapping[str, Mapping[st
 
 
 def _is_option(part: Any, name: str) -> bool:
-    # A selector or model within a part is made in Python; no word can say it.
+    # A selector or model within a part can only be given in Python, not as text.
     value = getattr(part, name)
     return not name.startswith("_") and not hasattr(value, "select") and not hasattr(value, "fit")
 
 
 def _parts(method: Any) -> dict[str, Any]:
-    """Return the parts of a method that have options; of a class, those that it makes by default."""
+    """Return the parts of a method that have options; for a class, its default parts."""
     if isinstance(method, str):
         method = load("synthesizer", method)
     names = getattr(method, "parts", None)

@@ -1,4 +1,4 @@
-"""What a fit will cost in budget, memory and time, known before any data is read."""
+"""Plans what a fit will cost in budget, memory and time, before any data is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.synthesizer import Synthesizer
+    from syntabula.synthesizers.settings import Settings
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 2.3e-7
@@ -38,9 +38,9 @@ class PlanStep:
 
     Attributes:
         name: What will be done.
-        share: Part of the whole budget that it costs, 0 .. 1.
+        share: Fraction of the whole budget that it costs, 0 .. 1.
         cost: The same in the budget's own unit (mu squared, rho or epsilon); None without privacy.
-        memory_mb: Upper bound on what it takes beyond the table.
+        memory_mb: Upper bound on the memory it needs beyond the table.
         seconds: Rough time on two cores.
     """
 
@@ -58,7 +58,7 @@ class Plan:
     Attributes:
         method: Key of the synthesizer.
         budget: What may be spent.
-        n_rows: Number of rows that was assumed (public or guessed, never read off the data).
+        n_rows: Assumed number of rows (public or guessed, never read off the data).
         table_mb: Memory for the table itself, raw and encoded.
         steps: The steps in order.
     """
@@ -76,11 +76,11 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Rough time in all, on two cores."""
+        """Rough total time on two cores."""
         return sum(s.seconds for s in self.steps)
 
     def check(self, memory_mb: float, domain: Domain) -> None:
-        """Raise ResourceError, with numbers and remedies, if a step needs more than the memory given."""
+        """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed."""
         for step in self.steps:
             if step.memory_mb > memory_mb:
                 widest = sorted(domain.columns, key=domain.size, reverse=True)[:3]
@@ -130,7 +130,7 @@ class Plan:
 
 
 def plan_of(
-    method: Synthesizer,
+    method: Settings,
     schema: Schema | None,
     physical: Mapping[str, PhysicalType],
     n_rows: int,
@@ -140,14 +140,14 @@ def plan_of(
     """Return the plan of a fit; see `Synthesizer.plan`.
 
     Args:
-        method: What will be fitted.
-        schema: What is declared.
-        physical: Stored type of each column, where some are not declared.
+        method: The synthesizer to fit.
+        schema: The declared columns.
+        physical: Stored type of each column, if some are not declared.
         n_rows: A public or guessed number of rows.
         types_found: Whether the types of columns that are not declared will be found.
 
     Raises:
-        ArgumentError: If domains have to be found, and no types are given.
+        ArgumentError: If domains have to be found and no stored types are given.
         SchemaError: If the schema does not fit the names of the columns.
     """
     budget = budget_of(method)
@@ -156,7 +156,7 @@ def plan_of(
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
     if not physical:
         raise ArgumentError(
-            "a plan needs a schema of all columns, or the stored types of the columns; `syntabula plan TABLE` "
+            "a plan needs a schema of all columns, or the stored type of each column; `syntabula plan TABLE` "
             "takes them from the table"
         )
     if schema is not None:
@@ -166,24 +166,25 @@ def plan_of(
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
     if types_found:
-        # Numbers take the most steps; which columns are some is not known yet.
+        # Numeric columns need the most steps, and it is not known yet which columns are numeric.
         found = dict.fromkeys(found, NUMBER)
     prepared = preparation_of(method, schema, found, types_found=types_found)
     codec = guessed_codec(completed(schema, physical, _guessed_columns(found)), method.bins, n_rows, budget)
     return planned_fit(method, codec, prepared, n_rows, spent)
 
 
-def check_declared_memory(method: Synthesizer, schema: Schema) -> None:
-    """Raise ResourceError if a step needs more memory than the method may take, by what is declared."""
+def check_declared_memory(method: Settings, schema: Schema) -> None:
+    """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
     codec = guessed_codec(schema, method.bins, GUESSED_ROWS, budget_of(method))
     plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
 
 
 def planned_fit(
-    method: Synthesizer, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
+    method: Settings, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
 ) -> Plan:
-    """Return the plan of a fit whose columns have these codes; `budget` is what `prepared` makes of the method's."""
+    """Return the plan of a fit whose columns have these codes; `budget` is the method's budget as `prepared` returns
+    it."""
     budget = prepared.budget(budget_of(method)) if budget is None else budget
     n_columns = len(codec.schema.columns)
     shared, domain = prepared.planned(codec.domain)
@@ -208,30 +209,30 @@ def planned_fit(
 
 
 def preparation_of(
-    method: Synthesizer,
+    method: Settings,
     schema: Schema | None,
     found: Mapping[str, PhysicalType],
     *,
     types_found: bool = False,
 ) -> Preparation:
-    """Return what a method may spend on each column before it learns the table."""
+    """Return the shares that a method may spend on each column before it learns the table."""
     return prepare(method.preprocessing, method.bins, method.rare, schema, found, types_found=types_found)
 
 
-def budget_of(method: Synthesizer) -> Budget:
-    """Return the budget of a method, which always has one once it is made."""
+def budget_of(method: Settings) -> Budget:
+    """Return the budget of a method, which is always set after construction."""
     assert method.budget is not None
     return method.budget
 
 
 def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -> Codec:
-    """Return a codec of the size that the fitted one may have, before any data is read."""
+    """Return a codec with as many codes as the fitted one may have, before any data is read."""
     most = budget_rice(n_rows, budget.epsilon) if bins == "auto" else bins
     return Codec.plan(schema, bins=most)
 
 
 def _guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
-    """Return domains of a plausible size for columns of which only the stored types are known."""
+    """Return domains of plausible size for columns whose stored types alone are known."""
     columns: dict[str, Column] = {}
     for name, stored in physical.items():
         if stored.is_labels:

@@ -1,4 +1,4 @@
-"""Private-GSD: all pairs at once, and records that evolve towards them."""
+"""Private-GSD: measures all pairs at once, and evolves records towards them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from syntabula.synthesizers.marginal import Marginal
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateGSD(Marginal):
-    """Measure all pairs of columns at once; let random records evolve until they have them.
+    """Measure all pairs of columns at once, and evolve random records until they match.
 
     Liu, Tang, Vietri, Wu (2023), "Generating Private Synthetic Data with Genetic Algorithms", ICML, in its
-    one-shot form; so compared in Chen, Li, Gong, McKenna, Wang, tab_bench (table 5). With
+    one-shot form; compared in this form in Chen, Li, Gong, McKenna, Wang, tab_bench (table 5). With
     `selector=GivenWorkload(...)` it takes any workload, with `selector=Adaptive()` it chooses round by round.
 
     Guarantee: GDP or zCDP, one Gaussian measurement of all pairs; neighbours differ by one record. Assumed public:
-    the schema. Time: seconds; memory: the counts of all pairs. Choose it where all pairs matter alike and the
-    budget is ample (epsilon 5 or more): noise on all of them is the price at a small one.
+    the schema. Time: seconds; memory: the counts of all pairs. Choose it if all pairs matter equally and the
+    budget is large (epsilon 5 or more): with a small budget the noise on all pairs is large.
 
-    Departures: see Genetic, which has more records than the papers' runs, and follows noise only where there is
-    little. Numeric columns are their bins; the paper's nested intervals of continuous values
-    are not measured. The public code measures anew for every synthetic table without paying for it.
+    Departures: see Genetic, which has more records than the papers' runs, and fits beyond the noise only where
+    there is little of it. Numeric columns are binned; the paper's nested intervals of continuous values are
+    not measured. The public code measures again for every synthetic table without charging for it.
 
     Examples:
         >>> import syntabula

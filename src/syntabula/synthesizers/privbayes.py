@@ -20,8 +20,8 @@ class PrivBayes(Marginal):
     Guarantee: GDP or zCDP, 1 % for the number of records (Gaussian), 30 % for the d - 1 choices (exponential mechanism,
     rho = eps^2 / 8 each) and the rest for the families' counts (Gaussian); with a pure budget, Laplace noise as in the
     paper. Neighbours differ by one record. Assumed public: the schema. Time: seconds, as thousands of families
-    are counted and nothing is optimised; memory: the families' tables. Choose it where a readable model of which
-    column follows which is wanted; MST is as fast and AIM more accurate.
+    are counted and nothing is optimised; memory: the families' tables. Choose it if you want a readable model of
+    which columns depend on which; MST is as fast and AIM more accurate.
 
     Departures from the paper: see ParentSets and BayesianNetwork.
 

@@ -12,7 +12,7 @@ from syntabula.synthesizers.marginal import Marginal
 
 @dataclass(frozen=True, kw_only=True)
 class PrivMRF(Marginal):
-    """Find which columns belong together, measure marginals of several columns there, and fit a random field.
+    """Find groups of dependent columns, measure marginals of several columns within them, and fit a random field.
 
     Cai, Lei, Wei, Xiao (2021), "Data Synthesis via Differentially Private Markov Random Fields", PVLDB 14(11);
     compared in Chen, Li, Gong, McKenna, Wang, tab_bench, whose settings (its table 6) are the defaults.
@@ -21,11 +21,11 @@ class PrivMRF(Marginal):
     (exponential mechanism, rho = eps^2 / 8 each), 80 % for all counts (Gaussian), those of single columns
     first; with a pure budget, Laplace noise. Neighbours differ by one record. Assumed public: the schema. Time:
     seconds to minutes; memory: marginals of up to six columns, within the limits of AttributeGraph. Choose it
-    where columns hang together in groups; AIM is its equal elsewhere.
+    for tables with groups of dependent columns; elsewhere AIM is equally good.
 
     Departures: see AttributeGraph, and PGM on when an estimation ends. The field is estimated on the cliques that
-    measurements span, not on those of the whole graph: a factor that nothing was measured for stays one, so
-    the distribution is the same.
+    measurements span, not on those of the whole graph: a factor without a measurement stays 1, so the
+    distribution is the same.
 
     Examples:
         >>> import syntabula

@@ -1,4 +1,4 @@
-"""PrivSyn: pairs far from independence, and records moved towards them step by step."""
+"""PrivSyn: measures pairs far from independence, and moves records towards them step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syntabula.synthesizers.marginal import Marginal
 
 @dataclass(frozen=True, kw_only=True)
 class PrivSyn(Marginal):
-    """Measure the pairs whose dependence outweighs their noise; move random records until they have them.
+    """Measure the pairs whose dependence outweighs their noise, and move random records until they match.
 
     Zhang, Wang, Li, Honorio, Backes, He, Chen, Zhang (2021), "PrivSyn: Differentially Private Data Synthesis",
     USENIX Security; compared in Chen, Li, Gong, McKenna, Wang, tab_bench (tables 3 and 12: a tenth of the
@@ -21,8 +21,8 @@ class PrivSyn(Marginal):
 
     Guarantee: GDP or zCDP, composed over Gaussian measurements; neighbours differ by one record. Assumed public: the
     schema. Time: seconds; memory: the counts of all pairs, and the records. Choose it for speed where many
-    pairs are dense: it measures and fits many marginals, where a graphical model would grow too large. What no
-    measured marginal says follows from the tree of the strongest ones.
+    pairs are correlated: it measures and fits many marginals, where a graphical model would grow too large.
+    Combinations that no measured marginal covers follow from the tree of the strongest ones.
 
     Departures from the public code: see IndependentDifference and GUM. SynMeter's figures for this name are of
     another system, which measures all pairs and charges the budget twice.

@@ -1,4 +1,4 @@
-"""RAP and RAP++: adaptive queries, and soft rows that are moved directly."""
+"""RAP and RAP++: choose queries adaptively, and optimise soft rows directly."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ class RAP(Marginal):
 
     Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva (2021), "Differentially Private Query Release Through
     Adaptive Projection", ICML, algorithm 2; used in Ganev et al., "The Importance of Being Discrete". The
-    paper tries many numbers of rounds and of queries a round; here a round per column, and ten queries.
+    paper tries many numbers of rounds and of queries per round; here there is one round per column, with
+    ten queries.
 
     Guarantee: GDP or zCDP, composed over Gaussian measurements and exponential mechanisms (rho = eps^2 / 8 each), whose
     parameters are chosen from released values alone; neighbours differ by one record. Assumed public: the
-    schema. Time: a minute; memory: the rows, and the counts of all pairs. Needs torch. Choose it to compare
-    with: selectors of whole marginals learn more for the same budget.
+    schema. Time: a minute; memory: the rows, and the counts of all pairs. Needs torch. Choose it for
+    comparison: selectors of whole marginals learn more for the same budget.
 
-    Departures from the paper: see CellQueries and RelaxedProjection. Pairs instead of triples, as in tab_bench;
-    `CellQueries(workload=3)` takes triples.
+    Departures from the paper: see CellQueries and RelaxedProjection. Queries are cells of pairs instead of
+    triples, as in tab_bench; `CellQueries(workload=3)` takes triples.
     """
 
     key: ClassVar[str] = "rap"
@@ -51,13 +52,13 @@ def _with_thresholds() -> TopQ:
 
 
 def _sparse() -> RelaxedProjection:
-    # Ten steps at each steepness: rounds go on from where the last one ended.
+    # Ten steps at each steepness are enough, as each round continues from the last one.
     return RelaxedProjection(projection="sparsemax", iterations=110, learning_rate=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RAPPlusPlus(Marginal):
-    """Measure pairs and random linear thresholds by turns, and move sparse soft rows towards them.
+    """Measure pairs and random linear thresholds in turn, and move sparse soft rows towards them.
 
     Vietri, Archambeau, Aydore, Brown, Kearns, Roth, Siva, Tang, Wu (2022), "Private Synthetic Data for Multitask
     Learning and Marginal Queries", NeurIPS (RAP++); with q = 5 as in tab_bench, table 7, and 50 rounds of
@@ -69,9 +70,9 @@ class RAPPlusPlus(Marginal):
     schema. Time: minutes; memory: the rows, and the counts of all pairs and thresholds. Needs torch.
 
     Departures from the paper: see TopQ and RelaxedProjection. One-way marginals come first, and scores of pairs
-    deduct noise instead of a record for each cell. Numbers lie in bins and rows hold a distribution
-    over them, where the paper's rows hold one number. Steps are of 0.01, ten at each steepness in every round;
-    tab_bench takes 0.003 and 0.006, and up to 2,000 in a pass.
+    deduct noise instead of a record for each cell. Numeric columns are binned and rows hold a distribution
+    over the bins, where the paper's rows hold one number. The learning rate is 0.01, with ten steps at each
+    steepness in every round; tab_bench uses 0.003 and 0.006, and up to 2,000 steps in a pass.
     """
 
     key: ClassVar[str] = "rap++"

@@ -1,4 +1,4 @@
-"""What `fit` returns: a model with its codec and its privacy statement."""
+"""The result of a fit: a model with its codec and its privacy statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
-"""Rows that are drawn, and written, in one piece."""
+"""Rows that are drawn and written at a time."""
 
 _CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
@@ -33,15 +33,15 @@ _Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """A fitted synthesizer, ready to be given away: everything in it is post-processing of noisy answers.
+    """A fitted synthesizer that is safe to share: everything in it is post-processing of noisy answers.
 
     Attributes:
         method: Key of the synthesizer that made it.
         codec: Maps codes to values.
         model: The fitted distribution over codes.
-        privacy: The guarantee, what was spent and what it rests on.
-        origin: Which kind of table was fitted, so that samples come back as the same kind, and the stored types of
-            columns that were not declared.
+        privacy: The guarantee, what was spent and the assumptions.
+        origin: The kind of table that was fitted, which samples have too, and the stored types of undeclared
+            columns.
     """
 
     method: str
@@ -62,7 +62,7 @@ class Release:
 
     @property
     def n_estimated(self) -> int:
-        """Noisy estimate of the number of records of the original."""
+        """Noisy estimate of the number of original records."""
         return max(0, round(self.model.total))
 
     def sample(
@@ -79,34 +79,37 @@ class Release:
         if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
         for categories that are texts. Columns that were found are stored as in the original.
 
-        Conditions are exact: rows are distributed as those of the release that satisfy them. Methods whose model is a
-        set of records (PrivSyn, Private-GSD) draw from the records that do, and only a Bayesian network too wide for
-        a junction tree has to try rows. Where little or nothing is there to draw from, a ConditionWarning says so.
+        Conditions are exact: rows follow the release's distribution given the conditions. Methods whose model is a
+        set of records (PrivSyn, Private-GSD) draw from the records that satisfy them, and only a Bayesian network
+        too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
+        ConditionWarning is issued.
 
         Args:
-            n: Number of rows; the noisy estimate of the original's by default, or of its records that satisfy
+            n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy
                 `where`.
-            where: What is allowed of some columns, by name; every row satisfies all of it, and is otherwise
-                distributed as such rows of the release are. A value; a list of values, one of which it must be;
-                a range as a tuple (first, last), both included, of which None leaves an end open; None for
-                missing; or ... for anything but missing. Lists may hold ranges and None. Days and times may be
-                ISO 8601 text, and a day stands for all of it in a column of times.
-            given: A table, as `fit` takes, of values of some columns. There is one row for each of its rows, in
-                their order: what is given stays as it is, and the other columns are drawn given that. A missing cell
-                is given as missing; identifiers are kept and say nothing. The guarantee does not cover this table,
-                whose values are in the result.
-            seed: Makes the draw repeatable; the guarantee does not rest on it.
+            where: Allowed values of some columns, by name; every row satisfies all of them. For each column: a
+                value; a list of alternatives; a range as a tuple (first, last) with both ends included, where
+                None leaves an end open; None for missing; or ... for anything but missing. Lists may hold
+                ranges and None. Days and times may be ISO 8601 text. In a column of times, a day stands for the
+                whole day.
+            given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows,
+                in the same order: given values are kept, and the other columns are drawn conditionally. A missing
+                cell counts as the value "missing"; identifiers are kept and have no effect on the draw. The
+                guarantee does not cover this table, whose values are in the result.
+            seed: Makes the draw repeatable; the guarantee does not depend on it.
 
         Returns:
-            A pandas or polars data frame or an Arrow table, as was fitted; a data frame if a path was.
+            A pandas or polars data frame or an Arrow table, like the table that was fitted; a data frame if
+            that was a path.
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` holds values
-                that this release cannot have or does not stand alone.
-            SchemaError: If `where` or `given` names an unknown column, or one is stored otherwise than declared.
+                that this release cannot have or is combined with `n` or `where`.
+            SchemaError: If `where` or `given` names an unknown column, or a given column's stored type does not
+                match the declared one.
             DataError: If the given table cannot be read.
             ResourceError: If so many rows do not fit into memory, or the model is a network too wide for a junction
-                tree, and next to no row satisfies `where`, or a table is given.
+                tree and either almost no row satisfies `where` or `given` is used.
 
         Examples:
             >>> import syntabula
@@ -131,16 +134,17 @@ class Release:
         given: Any = None,
         seed: int | None = None,
     ) -> int:
-        """Draw a synthetic table into a file, its format given by the suffix; return the number of rows.
+        """Draw a synthetic table into a file, whose suffix sets the format; return the number of rows.
 
         More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them. See
-        `sample` for all but the path. An existing file is replaced at the very end; of a symbolic link the link itself.
+        `sample` for all arguments but the path. An existing file is replaced at the very end; a symbolic link is
+        replaced itself, not its target.
 
         Raises:
-            ArgumentError: As `sample`, or if the path is none or its suffix is unknown.
-            DataError: As `sample`, or if the file cannot be written, or its disk has no room for so many rows; an old
-                file stays as it was.
-            ResourceError: As `sample`, or if no disk holds so many rows.
+            ArgumentError: As `sample`, or if the path is not a path or its suffix is unknown.
+            DataError: As `sample`, or if the file cannot be written, or its disk has no room for so many rows; an
+                existing file is left unchanged.
+            ResourceError: As `sample`, or if no disk could hold so many rows.
         """
         from syntabula.table.files.files import write_pieces
         from syntabula.table.files.formats import file_format
@@ -176,17 +180,17 @@ class Release:
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
 
-        Times `n_estimated`, it is the noisy estimate of how many records of the original do.
+        Multiplied by `n_estimated`, it is a noisy estimate of how many original records satisfy them.
         """
         from syntabula.synthesizers.conditions import SatisfyingRows
 
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
 
     def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
-        """Return the number of rows, and what draws those from one position up to another."""
+        """Return the number of rows, and a function that draws the rows from one position up to another."""
         if given is not None:
             if n is not None or where is not None:
-                raise ArgumentError("given says each row to be drawn; leave out n and where")
+                raise ArgumentError("given already defines the rows to draw; leave out n and where")
             from syntabula.synthesizers.completion import Completion
 
             completion = Completion.of(self.codec, self.model, given)
@@ -207,7 +211,7 @@ class Release:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order.
 
         Raises:
-            ArgumentError: If the cliques are not each a tuple or list of names, or the method's model answers none.
+            ArgumentError: If a clique is not a tuple or list of names, or the method's model answers no marginals.
             SchemaError: If there is no such column.
         """
         if not isinstance(cliques, Sequence) or isinstance(cliques, str):
@@ -226,12 +230,12 @@ class Release:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file, whole or not at all.
 
-        An existing file is replaced at the very end; of a symbolic link the link itself, not what it points at.
+        An existing file is replaced at the very end; a symbolic link is replaced itself, not its target.
 
         Raises:
-            ReleaseFileError: If the file cannot be written; an old file stays as it was.
-            ArgumentError: If the path is none, or the selector fitted a model whose class is not registered: register it,
-                then save again.
+            ReleaseFileError: If the file cannot be written; an existing file is left unchanged.
+            ArgumentError: If the path is not a path, or the selector fitted a model whose class is not registered:
+                register it, then save again.
         """
         from syntabula.models.storage import model_state
         from syntabula.synthesizers.release_file import write_release
@@ -271,7 +275,7 @@ def load(path: str | os.PathLike[str]) -> Release:
 
     Raises:
         ReleaseFileError: If the file is missing, truncated, altered, foreign or from a newer version.
-        ArgumentError: If the path is none.
+        ArgumentError: If the path is not a path.
         ResourceError: If there is too little memory for it.
     """
     from syntabula.models.storage import model_array_bytes, model_from_state
@@ -295,12 +299,13 @@ def load(path: str | os.PathLike[str]) -> Release:
 
 
 def _listed(clique: object) -> Sequence[object]:
-    # What is no sequence stands for itself, which is no name.
+    # Anything but a sequence is kept as it is and then refused, as it is not a name.
     return clique if isinstance(clique, Sequence) else [None]
 
 
 def _checked_rows(n: object) -> int:
-    """Return a number of rows to draw; raises ArgumentError if it is none, or ResourceError if no machine holds it."""
+    """Return a number of rows to draw; raises ArgumentError if it is invalid, or ResourceError if no machine holds so
+    many."""
     rows: int = count(0)("n", n)
     if rows > MOST_ROWS:
         raise ResourceError(
@@ -310,13 +315,13 @@ def _checked_rows(n: object) -> int:
 
 
 def _pieces(draw: _Draw, n_rows: int, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
-    """Draw rows in pieces: memory need not hold them all, and an interrupt waits for one at most."""
+    """Draw rows in pieces, so that memory need not hold all rows, and an interrupt waits for at most one piece."""
     starts = range(0, max(n_rows, 1), ROWS_AT_ONCE)
     return (draw(start, min(start + ROWS_AT_ONCE, n_rows), rng) for start in starts)
 
 
 def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:
-    """Return a release's statement; that of an earlier version did not say that all columns are stored as they were."""
+    """Return a release's statement; earlier versions did not state that all columns keep their stored types."""
     statement = PrivacyStatement.from_json(facts)
     if "stored_types" in facts or origin.is_text:
         return statement

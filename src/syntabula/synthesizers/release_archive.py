@@ -1,8 +1,8 @@
-"""The zip file of a release, which anybody may have made: its members are bounded before they are read.
+"""The zip file of a release. It is not trusted: every member's size is bounded before it is read.
 
-Reading takes the arrays, once, and at most 600 MB for what is no array, a few MB for most files. Arrays have at most
-MAX_BYTES together, at most MAX_EXPANSION times the length of the file if that is more than FREE_BYTES, and each at
-most what the model in the manifest says.
+Reading needs memory for one copy of the arrays, and at most 600 MB for everything else (a few MB for most files).
+The arrays together have at most MAX_BYTES, and at most MAX_EXPANSION times the length of the file if that is more
+than FREE_BYTES. Each has at most the size that the model in the manifest allows.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from syntabula.errors import ReleaseFileError
 
 MAX_BYTES = 4 * 2**30
 MAX_EXPANSION = 100
-"""Random numbers hardly shrink, and texts and codes by a tenth; what shrinks more is stored as it is (`zipped`)."""
+"""Random numbers hardly compress, and texts and codes to a tenth; members that would compress more are stored
+uncompressed."""
 FREE_BYTES = 16 * 2**20
 MAX_MEMBERS = 65_535
 _CHUNK = 2**20
 _HEADER_BYTES = 4096
 _BYTES_PER_MEMBER = 128
-"""Of the directory at the end: 46 and a short name each."""
+"""Of an entry in the directory at the end: 46 and a short name."""
 
 _END = struct.Struct("<4s4H2LH")
 _END_LOCATOR = struct.Struct("<4sLQL")
@@ -52,7 +53,7 @@ class ReleaseArchive:
         self.names = archive.namelist()
 
     def read(self, member: str, most: int) -> bytes:
-        """Return the bytes of a member; raises ReleaseFileError if it has more than it may."""
+        """Return the bytes of a member; raises ReleaseFileError if it has more than `most`."""
         info = self._bounded(member, most)
         with self._archive.open(info) as file:
             return b"".join(iter(lambda: file.read(_CHUNK), b""))
@@ -63,10 +64,10 @@ class ReleaseArchive:
         Args:
             member: Name of a member, a `.npy` file.
             sha256: Digest of its bytes.
-            most: Bytes that its numbers may take.
+            most: Most bytes that its numbers may have.
 
         Raises:
-            ReleaseFileError: If it has more bytes, other ones, or is no such array.
+            ReleaseFileError: If it has more bytes, its digest differs, or it is not such an array.
         """
         info = self._bounded(member, most + _HEADER_BYTES)
         digest = hashlib.sha256()
@@ -120,12 +121,12 @@ class _Hashed:
 
 @contextmanager
 def open_archive(path: str | os.PathLike[str]) -> Iterator[ReleaseArchive]:
-    """Open a release file whose members lie side by side, from its first byte to its last, and expand within bounds.
+    """Open a release file; its members must be contiguous, fill the whole file and expand within bounds.
 
     Raises:
-        ReleaseFileError: If it is no such file.
+        ReleaseFileError: If the file is not like that.
         OSError: If it cannot be read.
-        zipfile.BadZipFile, ValueError: If it is no zip file.
+        zipfile.BadZipFile, ValueError: If it is not a zip file.
     """
     name = str(path)
     with open(path, "rb") as file:
@@ -149,12 +150,12 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[ReleaseArchive]:
 
 
 def expands_too_much(content: int, length: int) -> bool:
-    """Say whether so many bytes of members are too many for a file of a length."""
+    """Return whether so many bytes of members are too many for a file of this length."""
     return content > FREE_BYTES + MAX_EXPANSION * length
 
 
 def _directory(file: BinaryIO, length: int) -> int:
-    """Return where the directory begins, which must be followed by nothing but the end of the file."""
+    """Return where the directory begins; only the end record may follow it."""
 
     def unpacked(kind: struct.Struct, signature: bytes, place: int) -> tuple[int, ...]:
         if place < 0:
@@ -168,7 +169,7 @@ def _directory(file: BinaryIO, length: int) -> int:
     end = length - _END.size
     *_, size, offset, comment = unpacked(_END, b"PK\x05\x06", end)
     if offset + size != end:
-        # Files of more than 2 GiB have a second end before the first.
+        # Files of more than 2 GiB have a second end record before the first.
         _, place, _ = unpacked(_END_LOCATOR, b"PK\x06\x07", end - _END_LOCATOR.size)
         end -= _END_LOCATOR.size + _END_OF_LARGE.size
         *_, size, offset = unpacked(_END_OF_LARGE, b"PK\x06\x06", end)

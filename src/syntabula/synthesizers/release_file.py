@@ -1,4 +1,4 @@
-"""One safe file per release: a zip of one JSON manifest and raw arrays.
+"""The release file: a zip of one JSON manifest and raw arrays, safe to open.
 
 Nothing in it is ever executed or joined to a path. Every member is bounded before it is read, carries a
 SHA-256 checksum, and must be named in the manifest. The bytes depend on the content alone.
@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -35,12 +35,12 @@ _MANIFEST = "manifest.json"
 _CHECKSUM = "manifest.sha256"
 MAX_MANIFEST_BYTES = 64 * 2**20
 MAX_VALUES = 4_000_000
-"""In the manifest: each may take a hundred bytes when it is read."""
+"""Most values in the manifest: each may take a hundred bytes in memory."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 Facts = Mapping[str, Any]
 MostBytes = Callable[[Facts], Mapping[str, int] | None]
-"""Says of a release's facts which arrays it has, and how many bytes each of them may take; None if nobody knows."""
+"""Returns, from a release's facts, the most bytes of each of its arrays; None if that is not known."""
 
 
 def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[str, np.ndarray]) -> None:
@@ -52,7 +52,8 @@ def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[st
         arrays: Named numeric arrays.
 
     Raises:
-        ReleaseFileError: If the file cannot be written, or could not be read again; an old file stays as it was.
+        ReleaseFileError: If the file cannot be written, or could not be read back; an existing file is left
+            unchanged.
     """
     members: dict[str, bytes] = {}
     for position, (_, array) in enumerate(sorted(arrays.items())):
@@ -98,14 +99,14 @@ def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[st
 
 
 def _plain(value: object) -> object:
-    """Return a number of numpy, as options may be, as one that JSON has."""
+    """Return a numpy number, which options may be, as a plain Python number for JSON."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{type(value).__name__} has no place in a release file")
+    raise TypeError(f"{type(value).__name__} cannot be stored in a release file")
 
 
 def _values(text: bytes) -> int:
-    """Return a bound on the values of a JSON text."""
+    """Return an upper bound on the number of values in a JSON text."""
     return sum(text.count(mark) for mark in (b",", b"[", b"{"))
 
 
@@ -127,7 +128,8 @@ def read_release(
 
     Args:
         path: A file that `write_release` wrote.
-        most_bytes: Says which arrays there may be, and how large each; any within the bounds of the file if None.
+        most_bytes: Returns which arrays are allowed and the most bytes of each; None allows any within the file's
+            bounds.
 
     Returns:
         The facts and the arrays.
@@ -138,7 +140,7 @@ def read_release(
     """
     name = str(path)
     if kind := not_a_file(path):
-        raise ReleaseFileError(f"{name!r} is {kind} and no file; give the path of a release file")
+        raise ReleaseFileError(f"{name!r} is {kind}, not a file; give the path of a release file")
     with memory_for(f"read {name!r}"):
         try:
             with open_archive(path) as archive:
@@ -152,9 +154,9 @@ def read_release(
         except Exception as error:
             if ran_out(error):
                 raise
-            # zipfile, zlib, json and numpy raise many kinds of error on hostile bytes; all mean the same here.
+            # zipfile, zlib, json and numpy raise many kinds of error on malicious bytes; all mean the same here.
             raise ReleaseFileError(
-                f"{name!r} is not a whole release file: it is truncated, altered or of another kind; "
+                f"{name!r} is not a complete release file: it is truncated, altered or of another kind; "
                 "get it again from where it was made"
             ) from None
 
@@ -183,14 +185,17 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
     if hashlib.sha256(text).hexdigest().encode() != archive.read(_CHECKSUM, 1024):
         raise ReleaseFileError(f"{name!r} was altered: the checksum of its manifest does not match")
     if _values(text) > MAX_VALUES:
-        raise ReleaseFileError(f"the manifest of {name!r} holds more values than a release has")
-    manifest = json.loads(text)
+        raise ReleaseFileError(f"the manifest of {name!r} holds more values than a release can have")
+    manifest = json.loads(text, parse_constant=_no_number)
+    if b"\\u" in text:
+        # Half of a surrogate pair is not text: it could be neither printed nor written.
+        json.dumps(manifest, ensure_ascii=False).encode()
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"{name!r} is not a syntabula release")
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ReleaseFileError(
-            f"{name!r} has a format version of {shown(version)}, which no release has; it was altered"
+            f"{name!r} has a format version of {shown(version)}, which is not valid; the file was altered"
         )
     if version > FORMAT_VERSION:
         raise ReleaseFileError(
@@ -198,3 +203,7 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
             "upgrade syntabula"
         )
     return manifest
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")

@@ -1,4 +1,4 @@
-"""Whether so many rows can be had at all, judged by a few of them, before the others are drawn."""
+"""Checks that memory and disk can hold the requested rows, extrapolating from a few of them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from syntabula.table.raw import Origin, RawColumn
 
 TRIED_ROWS = 10_000
 _COPIES = 2
-"""Rows are held as they were drawn, and as the frame that is made of them."""
+"""Rows are held twice: as drawn, and in the resulting frame."""
 
 Columns = Mapping[str, RawColumn]
 
 
 def check_memory(n_rows: int, tried: Columns) -> None:
-    """Refuse rows that memory cannot hold.
+    """Refuse more rows than memory can hold.
 
     Args:
-        n_rows: How many are wanted.
-        tried: Some of them.
+        n_rows: Number of rows requested.
+        tried: Some of them, already drawn.
 
     Raises:
-        ResourceError: If they would take more than there is; nothing was allocated.
+        ResourceError: If they would need more than is available; nothing was allocated.
     """
     available = available_bytes()
     needed = _COPIES * n_rows * sum(map(_bytes_per_row, tried.values()))
@@ -44,16 +44,16 @@ def check_memory(n_rows: int, tried: Columns) -> None:
 
 
 def check_disk(path: str | os.PathLike[str], n_rows: int, tried: Columns, origin: Origin) -> None:
-    """Refuse rows that the disk of a file cannot hold.
+    """Refuse more rows than the disk of a file can hold.
 
     Args:
-        path: File that they should go to, its format given by the suffix.
-        n_rows: How many are wanted.
+        path: File for the rows; its suffix sets the format.
+        n_rows: Number of rows requested.
         tried: Some of them, which are written to a temporary file of this format.
         origin: Types to write.
 
     Raises:
-        DataError: If they would take more than is free there; no file was opened.
+        DataError: If they would need more than is free there; no file was opened.
     """
     from syntabula.table.files.files import write_table
 
@@ -68,10 +68,10 @@ def check_disk(path: str | os.PathLike[str], n_rows: int, tried: Columns, origin
                 write_table(columns, file, origin)
                 sizes.append(file.stat().st_size)
     except (OSError, DataError):
-        return  # whoever writes the file says what is wrong
+        return  # the writer of the file reports what is wrong
     n_half = next(iter(half.values())).values.size
     n_more = next(iter(tried.values())).values.size - n_half
-    # What more rows take beyond the first ones, which carry the header of the file.
+    # The cost of further rows, without that of the file's header.
     needed = sizes[0] + (n_rows - n_half) * max(sizes[1] - sizes[0], 0) // max(n_more, 1)
     if needed > free:
         raise DataError(
@@ -83,15 +83,15 @@ def check_disk(path: str | os.PathLike[str], n_rows: int, tried: Columns, origin
 def tried_rows(
     draw: Callable[[int, int, np.random.Generator], Columns], n_rows: int, rng: np.random.Generator
 ) -> Columns:
-    """Draw the first of some rows; by a generator of their own, so that a seed gives the same rows without them."""
+    """Draw a few rows with a separate generator, so that the rows of a seed do not depend on this check."""
     with warnings.catch_warnings():
-        # What there is to say is said of all rows.
+        # Warnings are issued when all rows are drawn.
         warnings.simplefilter("ignore")
         return draw(0, min(TRIED_ROWS, n_rows), rng)
 
 
 def _bytes_per_row(column: RawColumn) -> float:
-    """Return what a row takes; text is shared between rows, but for identifiers and the like."""
+    """Return the bytes of a row; rows share equal texts, except for identifiers and the like."""
     values = column.values
     own = 0.0
     if values.dtype == object and values.size:

@@ -1,1 +1,1 @@
-"""Schemas, tables in and out, and the codec between values and codes."""
+"""Schemas, reading and writing of tables, and the codec between values and codes."""

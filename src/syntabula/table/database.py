@@ -1,4 +1,4 @@
-"""DuckDB as the reader and writer of files: a closed-off connection, interruptible queries, and their columns."""
+"""DuckDB as the reader and writer of files: an isolated connection, interruptible queries, and their columns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from syntabula.table.frames.object_columns import object_array, whole_decimals
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _LAST = 2**63 - 1
 
 
 @contextmanager
 def connection() -> Iterator[Any]:
-    """Open a database in memory that fetches no extension and spills nothing to disk."""
+    """Open a database in memory that fetches no extensions and spills nothing to disk."""
     import duckdb
 
     settings: dict[str, Any] = {
@@ -34,8 +34,8 @@ def connection() -> Iterator[Any]:
     database = duckdb.connect(":memory:", config=settings)
     try:
         database.execute("SET TimeZone = 'UTC'")
-        # Where other threads write, an interrupt of a COPY waits for ever for them now and then (seen with DuckDB 2.0;
-        # versions before it have no such threads).
+        # With separate writer threads, an interrupted COPY sometimes waits for them forever (seen with DuckDB 2.0;
+        # earlier versions have no such threads).
         with suppress(duckdb.CatalogException):
             database.execute("SET async_threads = 0")
         yield database
@@ -44,10 +44,10 @@ def connection() -> Iterator[Any]:
 
 
 def in_order(database: Any) -> None:
-    """Make later statements keep the order of rows, by one thread: of several, one may overtake another.
+    """Make later statements keep the order of rows, by using one thread: one of several may overtake another.
 
-    Seen with DuckDB 2.0 and expressions over tables of more than 122,880 rows (a row group), although it promises
-    to keep their order.
+    DuckDB 2.0 changed the order in expressions over tables of more than 122,880 rows (a row group), although it
+    promises to keep it.
     """
     database.execute("SET threads = 1")
 
@@ -58,7 +58,7 @@ def quoted(text: str) -> str:
 
 
 def one_file(path: str) -> str:
-    """Return the SQL string literal of a path of which no character is a wildcard."""
+    """Return the SQL string literal of a path whose characters are all taken literally."""
     return quoted("".join(f"[{c}]" if c in "*?[" else c for c in path))
 
 
@@ -72,7 +72,7 @@ def read_relation(relation: Any, names: Sequence[str]) -> tuple[dict[str, RawCol
 
     Args:
         relation: Relation to fetch.
-        names: Name of each column by position; DuckDB's own names may be altered, as it ignores case.
+        names: Name of each column by position; DuckDB may alter names, because it ignores case.
 
     Returns:
         The columns, and the number of rows.
@@ -104,8 +104,8 @@ def _exact(column: str, printed: str) -> str:
         return f"({column} - DATE '1970-01-01')::BIGINT"
     if printed == "INTERVAL":
         return f"epoch_us({column})"
-    if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
-        # Infinite ones have no microseconds; as the first or last of all they count as the nearest bound.
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
+        # Infinite times have no microseconds; as the first or last time of all they are clipped to the nearest bound.
         ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
         return f"coalesce(epoch_us({column}), {ends})"
     return f"{column}::VARCHAR"
@@ -128,7 +128,7 @@ def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> R
         return whole_decimals(values.tolist(), missing, printed)
     kind, dtype = _kind(printed)
     zone = "UTC" if printed == "TIMESTAMP WITH TIME ZONE" else None
-    # Where a cell is missing the content may be anything, for instance the least integer.
+    # Missing cells may hold anything, for instance the smallest integer.
     return RawColumn(values.astype(dtype), missing, PhysicalType(kind, printed, timezone=zone))
 
 
@@ -143,7 +143,7 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
         return "text", object
     if printed == "DATE":
         return "date", np.int64
-    if printed in _MOMENTS or printed == "TIMESTAMP WITH TIME ZONE":
+    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
         return "datetime", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
 
@@ -151,28 +151,28 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
 ResultT = TypeVar("ResultT")
 
 _LOOK_EVERY = 0.05
-"""Seconds between two attempts to stop: one that falls between two queries is lost."""
+"""Seconds between two attempts to stop; an attempt between two queries is lost."""
 
 
 def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
     """Run queries so that an interrupt stops them.
 
-    In the main thread DuckDB turns some interrupts into a RuntimeError and misses others until the query
-    ends. The work therefore runs in a thread of its own, while this one waits for signals.
+    In the main thread DuckDB turns some interrupts into a RuntimeError and misses others until the query ends. So the
+    work runs in its own thread, while this one waits for signals.
 
     Args:
         database: Connection that the work uses.
-        work: What to run; it should do little beside its queries, as only these are stopped.
+        work: Function to run; it should do little besides its queries, because only these are stopped.
 
     Returns:
-        What the work returns.
+        The result of the work.
 
     Raises:
-        KeyboardInterrupt: If the user interrupts; the work has ended by then. Errors of the work pass through.
+        KeyboardInterrupt: If the user interrupts; the work has ended by then. Errors of the work are raised unchanged.
     """
     results: list[ResultT] = []
     errors: list[BaseException] = []
-    # Plain locks, as a second signal breaks an Event that the first one has just left.
+    # Plain locks, because a second signal breaks an Event that the first one has just left.
     begin, end = threading.Lock(), threading.Lock()
     begin.acquire()
     end.acquire()
@@ -202,16 +202,16 @@ def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
         stopped = True
         begin.release()
     while started:
-        # A further signal is nothing new: what waits is tried again.
+        # A further signal changes nothing: wait again.
         try:
             if interrupt is not None:
                 stopped = True
                 database.interrupt()
             if not finished:
-                # With a time limit, as waits without one cannot be interrupted on every system.
+                # With a timeout, because some systems cannot interrupt a wait without one.
                 end.acquire(timeout=1.0 if interrupt is None else _LOOK_EVERY)
                 continue
-            # What the thread still holds must be gone: an interpreter that ends now would abort within DuckDB.
+            # The thread must release everything: an interpreter that exits now would abort within DuckDB.
             thread.join()
             break
         except KeyboardInterrupt as error:
@@ -224,12 +224,12 @@ def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether an error of DuckDB stands for an interrupt, for queries on a connection of the user's."""
+    """Return whether an error of DuckDB means an interrupt, for queries on the user's own connection."""
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
 def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
-    """Read a Parquet file, every value exactly; returns the columns, and the number of rows. Raises DataError."""
+    """Read a Parquet file exactly; return the columns and the number of rows. Raises DataError."""
     import duckdb
 
     with connection() as database:
@@ -250,7 +250,7 @@ def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
             return interruptible(database, fetch)
         except duckdb.Error:
             raise DataError(
-                f"{path!r} cannot be read as Parquet; it is truncated, damaged or another format"
+                f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
             ) from None
 
 

@@ -1,7 +1,7 @@
-"""A first schema read off the data: for experiments and as a draft that a person corrects.
+"""Draft a schema from the data, for experiments or for a person to correct.
 
-Every domain is `observed`, which the privacy guarantee does not cover, until the person who knows the columns
-has replaced it by public knowledge and changed the provenance.
+Every domain is `observed`, which the privacy guarantee does not cover, until somebody who knows the columns replaces
+it with public facts and changes its provenance.
 """
 
 from __future__ import annotations
@@ -34,41 +34,41 @@ from syntabula.table.schema.columns import (
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 FEW_VALUES = 20
-"""Whole numbers with no more distinct values than this become categories; fewer rows prove no identifier."""
+"""Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
 
 MANY_VALUES = 1000
 """Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
 
 MOST_CODES = 200
-"""Of numbers, no more distinct values than this may be codes, if each occurs often and others lie between them."""
+"""Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
 
 _OFTEN = 10
-"""How often each value must occur on average, and how many values lie between two, for numbers to look like codes."""
+"""How often each value of codes must occur on average, and how many other values must fit between two of them."""
 
 MOST_DECIMALS = 6
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
-_NO_VALUES = "has no values; its domain is a placeholder, state a real one"
+_NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
-_FIRST_MOMENT = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
-_LAST_MOMENT = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
+_FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
+_LAST_TIME = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
 
 
 def draft_schema(source: Any) -> tuple[Schema, list[str]]:
-    """Read a schema off a table.
+    """Draft a schema from a table.
 
     Args:
         source: A raw table, data frame, Arrow table or path of a file; every cell is looked at.
 
     Returns:
-        A schema whose domains are all `observed`, and notes about choices that a person should check, one for
-        all columns of which it holds. Notes name columns, never values.
+        A schema whose domains are all `observed`, and notes about choices that a person should check. One note lists
+        all columns that it applies to; notes never show values.
 
     Raises:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
@@ -79,7 +79,7 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
 
 
 def whole_schema(table: RawTable, schema: Schema | None) -> Schema:
-    """Return a schema of all columns of a table: as declared, or read off the table where they are not.
+    """Return a schema of all columns of a table: as declared, or else drafted from the table.
 
     Raises:
         SchemaError: If the table does not fit the schema, or as `draft_schema`.
@@ -93,7 +93,7 @@ def whole_schema(table: RawTable, schema: Schema | None) -> Schema:
 
 
 def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[str, list[str]]]:
-    """Return the columns' domains, and what to note, each with the names of the columns that it holds of."""
+    """Return the columns' domains, and the notes, each with the names of its columns."""
     drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
@@ -137,7 +137,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
             return Date(low, high, nullable=nullable, provenance="observed"), note
         case "datetime":
-            column, zone_note = _moments(values, raw.physical.timezone, nullable)
+            column, zone_note = _times(values, raw.physical.timezone, nullable)
             return column, note or zone_note
     raise SchemaError(raw.physical.without_domain)
 
@@ -146,7 +146,7 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     labels = set(values.tolist())
     if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
         return Identifier(nullable=nullable, provenance="observed"), (
-            "holds numbers with a decimal comma, which are text; write them with a point to learn them"
+            "holds numbers with a decimal comma, which are read as text; write them with a point to learn them as numbers"
         )
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
@@ -154,12 +154,12 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
         return Identifier(nullable=nullable, provenance="observed"), (
-            f"{kind}, so it counts as an identifier and is replaced by running numbers; to learn it, declare it "
+            f"{kind}, so it is treated as an identifier and replaced by running numbers; to learn it, declare it "
             "categorical, with its common values and `open: true`"
         )
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
     if len(labels) > FEW_VALUES and all(map(_DAY.fullmatch, labels)):
-        note = "holds days as text; declare it a date, with its bounds, to learn their order"
+        note = "holds days as text; declare it a date, with bounds, to learn their order"
     if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
         note = (
             "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
@@ -178,7 +178,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
     named = bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
     if distinct.size == values.size and (named or high - low + 1 == values.size):
         return Identifier(integer=True, nullable=nullable, provenance="observed"), (
-            "differs in every row, so it counts as an identifier and is replaced by running numbers; declare "
+            "differs in every row, so it is treated as an identifier and replaced by running numbers; declare "
             "it numeric to learn it"
         )
     note = _note_of_codes(distinct.size, values.size, high - low)
@@ -186,7 +186,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
 
 
 def _note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
-    """Return a note if few distinct numbers, each of them often, lie far apart for the grid that they are on."""
+    """Return a note if there are few distinct numbers, which occur often and lie far apart on their grid."""
     if (
         n_distinct < 2
         or n_distinct > MOST_CODES
@@ -195,22 +195,26 @@ def _note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
     ):
         return None
     return (
-        "holds few distinct numbers in a wide range, of which any may come out as it counts as numeric; to keep to "
-        "those that there are, declare it categorical, with all values that are possible"
+        "holds few distinct numbers in a wide range; as it is treated as numeric, any number of the range can appear; to "
+        "avoid this, declare it categorical, with all possible values"
     )
 
 
 def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     finite = values[np.isfinite(values)]
-    note = None if finite.size == values.size else "holds infinite values, which count as the nearest bound"
+    note = (
+        None
+        if finite.size == values.size
+        else "holds infinite values, which are clipped to the nearest bound"
+    )
     if not finite.size:
         return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), note or _NO_VALUES
     low, high = float(finite.min()), float(finite.max())
     whole = bool((np.rint(finite) == finite).all()) and max(abs(low), abs(high)) <= 2**53
     if whole and nullable and note is None:
-        # Integers become floats as soon as one is missing.
+        # Integers become floats if one is missing.
         column, inner = _whole(name, finite.astype(np.int64), nullable)
-        return column, inner or "holds whole numbers only, so it counts as integer"
+        return column, inner or "holds only whole numbers, so it is treated as integer"
     decimals = _decimals(finite, max(abs(low), abs(high)))
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
     note = note or _note_of_codes(np.unique(finite).size, finite.size, width)
@@ -234,7 +238,7 @@ def _decimal(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, s
     return _real(name, values.astype(np.float64), nullable)
 
 
-def _moments(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
+def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     resolution: Any = next(unit for unit, length in MICROSECONDS.items() if not (values % length).any())
     note = None
@@ -242,8 +246,11 @@ def _moments(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Co
         try:
             time_zone(zone)
         except SchemaError:
-            zone, note = "UTC", "has a time zone that is not known here; values come out in UTC"
-    ends = (_EPOCH + dt.timedelta(microseconds=min(max(m, _FIRST_MOMENT), _LAST_MOMENT)) for m in (low, high))
+            zone, note = (
+                "UTC",
+                "has a time zone that is unknown on this machine; synthetic values will be in UTC",
+            )
+    ends = (_EPOCH + dt.timedelta(microseconds=min(max(m, _FIRST_TIME), _LAST_TIME)) for m in (low, high))
     lower, upper = (m if zone is None else m.replace(tzinfo=dt.UTC) for m in ends)
     column = Datetime(
         lower, upper, timezone=zone, resolution=resolution, nullable=nullable, provenance="observed"

@@ -1,4 +1,4 @@
-"""A table as read from any source: plain numpy columns with a mask of missing cells."""
+"""Tables as read from any source: plain numpy columns with masks of missing cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PhysicalKind = Literal[
 ]
 Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
 TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")
-"""Files of these store no types."""
+"""File formats that store no types."""
 
 _ORDERED = {"integer", "float", "decimal", "date", "datetime"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
@@ -25,10 +25,10 @@ _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
 
 @dataclass(frozen=True)
 class PhysicalType:
-    """How a column is stored where it comes from.
+    """How a column is stored at its source.
 
     Attributes:
-        kind: What its values are.
+        kind: Kind of its values.
         name: Its type as the source prints it, such as "Int64" or "datetime64[ns, Europe/Paris]".
         timezone: Zone of a zoned datetime.
         scale: Decimal places of a decimal.
@@ -41,29 +41,29 @@ class PhysicalType:
 
     @property
     def is_labels(self) -> bool:
-        """Whether values are labels without a distance: texts, and numbers that pandas holds as categories."""
+        """Whether values are labels without distances: texts, and numbers that pandas holds as categories."""
         return self.kind == "text" or (self.kind in ("integer", "float") and self.name.startswith("category"))
 
     @property
     def is_ordered(self) -> bool:
-        """Whether values lie between bounds: numbers that are no labels, days and points in time."""
+        """Whether values lie between bounds: numbers that are not labels, days and times."""
         return self.kind in _ORDERED and not self.is_labels
 
     @property
     def without_domain(self) -> str | None:
-        """Why no column can be declared for such values, and what to do; None if one can."""
+        """Why no column can be declared for such values, and the remedy; None if one can."""
         if self.kind == "duration":
-            return "holds durations; convert them to a number, for instance of seconds"
+            return "holds durations; convert them to numbers, for instance seconds"
         if self.kind == "other":
             return (
-                f"holds mixed or nested values, or of a type that no column reads ({self.name}); convert it to text, "
+                f"holds mixed or nested values, or an unsupported type ({self.name}); convert it to text, "
                 "numbers or dates, or drop it"
             )
         return None
 
     @property
     def written(self) -> PhysicalType:
-        """Type of synthetic values of such a column: integers, where it is read as decimals for its width alone."""
+        """Type of this column's synthetic values: integers, if it is read as decimals only because of its width."""
         wide = self.kind == "decimal" and self.name in _WIDE_INTEGERS
         return PhysicalType("integer", self.name) if wide else self
 
@@ -76,11 +76,10 @@ class RawColumn:
         values: One value per row, by kind: boolean as bool; integer as int64 or uint64; float as float64;
             decimal, and integers of more than 64 bits, as objects (decimal.Decimal); text as objects (str); date
             as int64 days since 1970-01-01; datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall
-            clock otherwise); duration as int64 microseconds; other as objects. What stands where a cell is
-            missing means nothing.
+            clock otherwise); duration as int64 microseconds; other as objects. The value of a missing cell is arbitrary.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
-        unreadable: True where a text file holds a cell that its declared kind does not read, or text is no valid
+        unreadable: True where a cell of a text file cannot be read as the declared kind, or text is not valid
             Unicode; such cells are missing too. None if there are none.
     """
 
@@ -91,7 +90,7 @@ class RawColumn:
 
     def __post_init__(self) -> None:
         if self.values.shape != self.missing.shape or self.values.ndim != 1:
-            raise DataError("values and missing of a column must be one-dimensional and of one length")
+            raise DataError("values and missing of a column must be one-dimensional and have the same length")
 
     def take(self, rows: NDArray[np.intp]) -> RawColumn:
         """Return some rows of the column, by position."""
@@ -104,11 +103,11 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class Origin:
-    """Which kind of table was read, so that a synthetic one can be of the same kind.
+    """The kind of table that was read, so that a synthetic one can have the same kind.
 
     Attributes:
         container: Library or file format.
-        physical: Stored type of each column that no schema declares: it is stored so in a synthetic table too.
+        physical: Stored type of each undeclared column; the synthetic table uses it too.
     """
 
     container: Container
@@ -116,7 +115,7 @@ class Origin:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a file of text, which stores no types."""
+        """Whether it is a text file, which stores no types."""
         return self.container in TEXT_FORMATS
 
     def to_json(self) -> dict[str, Any]:
@@ -148,7 +147,7 @@ class RawTable:
     Attributes:
         columns: Columns by name, in order.
         n_rows: Number of rows (sensitive).
-        origin: Where it came from.
+        origin: Its source.
     """
 
     columns: dict[str, RawColumn]
@@ -172,7 +171,7 @@ def check_names(names: Iterable[Any]) -> None:
         kinds = sorted({type(n).__name__ for n in listed if not isinstance(n, str)})
         raise DataError(
             f"every column name must be text, but some are {', '.join(kinds)}; rename the columns, for "
-            'instance frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
+            'instance with frame.columns = [f"column_{i}" for i in range(frame.shape[1])]'
         )
     if twice := [name for name, count in Counter(listed).items() if count > 1]:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Tables in and out, whatever they are: frames of several libraries, or files."""
+"""Read and write tables of any supported kind: frames of several libraries, or files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
     Args:
         source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
             table.
-        schema: Declares columns, which are read as it says, whatever their stored types. Without it, and of columns
-            that it does not declare, the types of text files and of Python objects are read off the cells. Whether
-            the names of the columns fit the schema is not checked here.
+        schema: Declares columns, which are read as declared, whatever their stored types. For undeclared columns,
+            the types of text files and of Python objects are inferred from the cells. This function does not check
+            that the column names fit the schema.
 
     Returns:
-        The table; a raw table as it is.
+        The table; a raw table is returned unchanged.
 
     Raises:
-        SchemaError: If the schema is none.
-        DataError: If it cannot be read; the message never holds a cell's value.
+        SchemaError: If the schema is not a schema.
+        DataError: If it cannot be read; the message never shows a cell's value.
         ArgumentError: If the suffix of a path is not supported.
         MissingExtraError: If an optional library is needed.
     """
@@ -54,7 +54,7 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
 def write_like(
     columns: Mapping[str, RawColumn], origin: Origin, path: str | os.PathLike[str] | None = None
 ) -> Any:
-    """Make a table of the origin's types: in memory, or in a file if a path is given (returns None then)."""
+    """Make a table with the origin's types: in memory, or in a file if a path is given (then returns None)."""
     if path is None:
         from syntabula.table.frames.frames import to_frame
 

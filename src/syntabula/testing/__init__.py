@@ -1,6 +1,6 @@
-"""The battery that our own parts pass, for plug-ins: each check raises AssertionError with what does not hold.
+"""Checks for plug-ins, the same that our own parts pass: each raises AssertionError that says what is wrong.
 
-A plug-in's test is one line for each of its parts:
+A plug-in's test needs one line for each of its parts:
 
 Examples:
     >>> from syntabula import testing

@@ -33,24 +33,24 @@ _BUDGETS = (Budget(epsilon=1.0, delta=1e-6), Budget.zcdp(0.1, 1e-6), Budget.pure
 
 
 def check_selector(selector: Selector, model: MarginalModel | None = None) -> None:
-    """Check that a selector plans and spends within its share, and learns nothing of records but noisy answers.
+    """Check that a selector plans and spends within its share, and sees records only through noisy answers.
 
     Args:
-        selector: With any options.
-        model: What it is run with; Private-PGM by default.
+        selector: A selector with any options.
+        model: The model to run it with; Private-PGM by default.
 
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
     check_options(selector)
     assert isinstance(getattr(type(selector), "key", None), str), (
-        "a selector's class has a key, by which it is known"
+        "a selector's class must have a key, which names it"
     )
     model = PGM() if model is None else model
     for domain in (DOMAIN, DOMAIN.project(("b",)), DOMAIN.project(("a", "c"))):
         shares = [step.share for step in selector.plan(domain)]
         assert all(share >= 0 for share in shares), "a planned share is negative"
-        assert sum(shares) <= 1 + Fraction(1, 10**9), "the planned shares add up to more than the whole"
+        assert sum(shares) <= 1 + Fraction(1, 10**9), "the planned shares add up to more than 1"
     for budget in _BUDGETS:
         for share in (Fraction(1), Fraction(1, 3)):
             run = partial(_selected, selector, model, budget, share)
@@ -58,14 +58,14 @@ def check_selector(selector: Selector, model: MarginalModel | None = None) -> No
             for without in (0, _N // 2, _N - 1):
                 check_alike(first, recorded(partial(run, rows(without=without)), first.calls))
             again = recorded(partial(run, rows()))
-            assert again.result == first.result, "the same noise gives another model the second time"
+            assert again.result == first.result, "the same noise gives a different model the second time"
 
 
 def check_model(model: MarginalModel) -> None:
-    """Check that a model is fitted, answers, samples and comes back from a file as promised.
+    """Check that a model can be fitted, queried, sampled, saved and loaded as promised.
 
     Args:
-        model: With any options, bound to no domain.
+        model: A model with any options, not bound to a domain.
 
     Raises:
         AssertionError: If a promise does not hold; the message says which.
@@ -77,15 +77,17 @@ def check_model(model: MarginalModel) -> None:
         raise AssertionError(str(error)) from None
     cliques: list[Clique] = [("a", "b"), ("b", "d"), ("c",)]
     unfitted = model.over(DOMAIN)
-    assert unfitted.domain == DOMAIN, "over(domain) returns a model of another domain"
-    assert math.isfinite(unfitted.memory_mb(cliques)), "memory_mb is no finite number"
+    assert unfitted.domain == DOMAIN, "over(domain) returns a model over a different domain"
+    assert math.isfinite(unfitted.memory_mb(cliques)), "memory_mb is not a finite number"
     sizes = unfitted.memory_with_each_mb([], cliques)
     alone = [unfitted.memory_mb([clique]) for clique in cliques]
-    assert np.allclose(sizes, alone, rtol=1e-6), "memory_with_each_mb is not memory_mb with each candidate"
+    assert np.allclose(sizes, alone, rtol=1e-6), (
+        "memory_with_each_mb differs from memory_mb with each candidate"
+    )
     fitted = unfitted.fit(measured(cliques))
-    assert abs(fitted.total - _N) < _N / 2, "the estimated number of records is not near the measured one"
+    assert abs(fitted.total - _N) < _N / 2, "the estimated number of records is far from the measured one"
     for clique, table in zip(cliques, fitted.marginals(cliques), strict=True):
-        assert table.shape == DOMAIN.shape(clique), "a marginal has another shape than its clique"
+        assert table.shape == DOMAIN.shape(clique), "a marginal does not have the shape of its clique"
         assert (table >= -1e-6).all(), "a marginal has a negative count"
         assert abs(table.sum() - fitted.total) < 1e-3 * fitted.total, "a marginal does not sum to the total"
     for name in _options(model):
@@ -94,22 +96,24 @@ def check_model(model: MarginalModel) -> None:
         )
     _check_rows(fitted)
     facts, arrays = model_state(fitted)
-    text = json.dumps(facts)  # raises for what JSON does not hold
+    text = json.dumps(facts)  # raises for values that JSON cannot hold
     assert all(isinstance(a, np.ndarray) and a.dtype.kind in "biuf" for a in arrays.values()), (
-        "an array of the state is no plain array of numbers"
+        "an array of the state is not a plain array of numbers"
     )
     loaded = model_from_state(json.loads(text), arrays)
-    assert _drawn(loaded, 50) == _drawn(fitted, 50), "a loaded model draws other rows than the saved one"
+    assert _drawn(loaded, 50) == _drawn(fitted, 50), "a loaded model draws different rows than the saved one"
     again = unfitted.fit(measured(cliques))
-    assert _drawn(again, 50) == _drawn(fitted, 50), "the same measurements give another model the second time"
+    assert _drawn(again, 50) == _drawn(fitted, 50), (
+        "the same measurements give a different model the second time"
+    )
 
 
 def check_options(part: Any) -> None:
-    """Check that a part is a frozen dataclass that can be made without arguments, and refuses text for a number."""
+    """Check that a part is a frozen dataclass that can be made without arguments and refuses text for a number."""
     check_made(part)
     made: type[Any] = type(part)
     kind = made.__name__
-    assert is_dataclass(part), f"{kind} is no dataclass; its fields are its options"
+    assert is_dataclass(part), f"{kind} is not a dataclass; its fields are its options"
     try:
         made()
     except TypeError as error:
@@ -131,15 +135,15 @@ def check_options(part: Any) -> None:
             except (ArgumentError, TypeError):
                 continue
             raise AssertionError(
-                f"{kind} takes a text for the number `{name}`, so that a run fails when the budget is spent; check "
+                f"{kind} accepts text for the number `{name}`, so a run would fail after the budget is spent; check "
                 "options in __post_init__, and raise ArgumentError"
             )
 
 
 def check_made(part: Any) -> None:
-    """Check that a part was given, and not its class."""
+    """Check that the argument is a part and not its class."""
     if isinstance(part, type):
-        raise AssertionError(f"give an object, such as {part.__name__}(), instead of the class")
+        raise AssertionError(f"pass an object, such as {part.__name__}(), instead of the class")
 
 
 def rows(without: int | None = None) -> EncodedTable:
@@ -174,7 +178,7 @@ def _selected(
     curator = Curator(engine_for(table, limit_mb=100.0), ledger, noise)
     fitted = selector.select(curator, model, share=share)
     assert ledger.allowance is not None
-    assert ledger.spent <= share * ledger.allowance, "more than the share was spent"
+    assert ledger.spent <= share * ledger.allowance, "the selector spent more than its share"
     return _drawn(fitted, 20), round(fitted.total, 6)
 
 
@@ -189,11 +193,9 @@ def _drawn(model: MarginalModel, n: int) -> list[list[int]]:
 def _check_rows(model: MarginalModel) -> None:
     for n in (0, 1, 300):
         drawn = model.sample(n, np.random.default_rng(1))
-        assert drawn.domain == DOMAIN, "drawn rows are of another domain"
+        assert drawn.domain == DOMAIN, "drawn rows have a different domain"
         assert drawn.n_rows == n, f"{drawn.n_rows} rows were drawn instead of {n}"
     given = rows().project(("c", "a"))
     drawn = model.sample(given.n_rows, np.random.default_rng(2), given)
     for column in ("a", "c"):
-        assert (drawn.column(column) == given.column(column)).all(), (
-            "a given column does not come out as given"
-        )
+        assert (drawn.column(column) == given.column(column)).all(), "a given column is not returned as given"

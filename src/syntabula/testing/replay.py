@@ -1,7 +1,7 @@
-"""Record what a run draws, and replay the answers to a run on a neighbouring table: the strongest privacy test.
+"""Record the noise of a run and replay its answers on a neighbouring table: the strongest privacy test.
 
-It is exact and needs no statistics. Whatever the second run does otherwise than the first one follows from the
-records and not from noisy answers, so it is a leak.
+It is exact and needs no statistics. Any difference in what the second run does depends on the records and not
+on noisy answers, so it is a leak.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Call:
     """One draw of a noise source.
 
     Attributes:
-        kind: Which method of the source was called.
+        kind: The method of the source that was called.
         exact: The exact statistic.
         scale: Scale of the noise.
-        answer: What came out.
+        answer: The noisy answer.
         spend: Number of the spend that paid for it.
     """
 
@@ -43,12 +43,12 @@ class Call:
 
 @dataclass
 class RecordingNoise:
-    """Passes every call on to another source and keeps a record of it.
+    """Forwards every call to another source and records it.
 
     Attributes:
         inner: Draws the noise.
-        script: What another run was answered; if given, each call gets that answer, whatever it is given.
-        calls: What was asked and answered.
+        script: Calls of another run; if given, each call returns the recorded answer, whatever its input.
+        calls: The calls so far, with their answers.
         spends: Step, event and question of each spend of the run.
     """
 
@@ -72,7 +72,7 @@ class RecordingNoise:
         return self._record("discrete_laplace", counts, scale)
 
     def noisy_max(self, scores: np.ndarray, scale: float) -> Any:
-        """Choose, or replay a choice."""
+        """Choose with noise, or replay a choice."""
         return self._record("noisy_max", scores, scale)
 
     def _record(self, kind: str, exact: np.ndarray, scale: float) -> Any:
@@ -82,7 +82,7 @@ class RecordingNoise:
         else:
             assert number < len(self.script), "the run on the neighbour drew noise more often"
             expected = self.script[number]
-            assert expected.kind == kind, f"draw {number} was {expected.kind} and is {kind} on the neighbour"
+            assert expected.kind == kind, f"draw {number} was {expected.kind} but is {kind} on the neighbour"
             assert np.shape(expected.exact) == np.shape(exact), (
                 "the shape of a statistic depends on the records"
             )
@@ -93,12 +93,12 @@ class RecordingNoise:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run and all that it drew, spent and returned.
+    """One run: everything it drew, spent and returned.
 
     Attributes:
         calls: Its draws.
         spends: Step, event and question of each spend.
-        result: What it returned, as comparable facts.
+        result: Its return value, as comparable facts.
     """
 
     calls: list[Call]
@@ -107,7 +107,7 @@ class Run:
 
 
 def recorded(work: Callable[[RecordingNoise], Any], script: list[Call] | None = None) -> Run:
-    """Run something with a recording source of noise; with a script, on the answers of another run."""
+    """Run something with a recording noise source; with a script, on the answers of another run."""
     noise = RecordingNoise(script=script)
     original = Ledger.spend
 
@@ -121,7 +121,7 @@ def recorded(work: Callable[[RecordingNoise], Any], script: list[Call] | None = 
 
 
 def check_alike(first: Run, second: Run) -> None:
-    """Assert that two runs on neighbours differ in nothing but the inputs of the noise, within its sensitivity."""
+    """Assert that two runs on neighbours differ only in the inputs to the noise, and there within its sensitivity."""
     assert first.spends == second.spends, "which questions are asked depends on the records"
     assert len(first.calls) == len(second.calls), "how often noise is drawn depends on the records"
     for one, other in zip(first.calls, second.calls, strict=True):
@@ -130,4 +130,4 @@ def check_alike(first: Run, second: Run) -> None:
         moved = np.abs(np.asarray(one.exact, dtype=float) - np.asarray(other.exact, dtype=float))
         held = RULES[type(event)].covers(event, moved, one.scale)
         assert held, f"one record moves the statistic of step {step!r} by more than its stated sensitivity"
-    assert first.result == second.result, "what comes out depends on the records beyond the noisy answers"
+    assert first.result == second.result, "the result depends on the records beyond the noisy answers"

@@ -1,4 +1,4 @@
-"""Checks of parts that are given tables or columns: methods, discretizers and metrics."""
+"""Checks of parts that take tables or columns: methods, discretizers and metrics."""
 
 from __future__ import annotations
 
@@ -40,24 +40,22 @@ def check_synthesizer(make: Callable[..., Any]) -> None:
     table, schema = census(n_rows=150), census_schema()
     budget = Budget(epsilon=2.0, delta=1e-6)
     planned = make(budget=budget).plan(schema)
-    assert sum(step.share for step in planned.steps) <= 1 + 1e-9, (
-        "the planned shares add up to more than the whole"
-    )
+    assert sum(step.share for step in planned.steps) <= 1 + 1e-9, "the planned shares add up to more than 1"
     release = make(budget=budget, seed=1).fit(table, schema)
     assert release.privacy.epsilon_spent is not None
     assert release.privacy.epsilon_spent <= 2.0, "more than the budget was spent"
-    assert not release.privacy.is_private, "a release with seeded noise is called private"
+    assert not release.privacy.is_private, "a release with seeded noise claims to be private"
     rows = release.sample(40, seed=3)
-    assert list(rows.columns) == list(table.columns), "columns differ from those of the table"
-    assert len(rows) == 40, "another number of rows was drawn than asked for"
+    assert list(rows.columns) == list(table.columns), "the columns differ from the table's"
+    assert len(rows) == 40, "the number of rows drawn is not the number requested"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release.syn"
         release.save(path)
         assert load(path).sample(40, seed=3).equals(rows), (
-            "a loaded release draws other rows than the saved one"
+            "a loaded release draws different rows than the saved one"
         )
     again = make(budget=budget, seed=1).fit(table, schema)
-    assert again.sample(40, seed=3).equals(rows), "the same seed gives another table the second time"
+    assert again.sample(40, seed=3).equals(rows), "the same seed gives a different table the second time"
 
     def fitted(records: Any, noise: RecordingNoise) -> Any:
         with warnings.catch_warnings():
@@ -72,7 +70,7 @@ def check_synthesizer(make: Callable[..., Any]) -> None:
             second = recorded(partial(fitted, neighbour), first.calls)
         except SyntabulaError as error:
             raise AssertionError(
-                f"the fit fails on a neighbour alone, which shows a record: {error}"
+                f"the fit fails only on the neighbour, which reveals a record: {error}"
             ) from None
         check_alike(first, second)
 
@@ -81,16 +79,16 @@ _BUDGETS = (Budget(epsilon=1.0, delta=1e-6), Budget.pure(2.0))
 
 
 def check_discretizer(discretizer: FittedDiscretizer) -> None:
-    """Check that a discretizer covers its column, spends within its share, and looks at it through noise alone.
+    """Check that a discretizer covers its column, spends within its share, and sees it only through noise.
 
     Args:
-        discretizer: With any options.
+        discretizer: A discretizer with any options.
 
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
     check_made(discretizer)
-    assert isinstance(discretizer, FittedDiscretizer), "a discretizer has a key, needs_count and fit"
+    assert isinstance(discretizer, FittedDiscretizer), "a discretizer must have a key, needs_count and fit"
     rng = np.random.default_rng(11)
     columns = {
         "numbers": (np.round(rng.lognormal(2, 1, 300), 2), 0.0, 100.0),
@@ -106,9 +104,9 @@ def check_discretizer(discretizer: FittedDiscretizer) -> None:
                 edges = first.result
                 end = int(upper) + 1 if points.dtype.kind == "i" else upper
                 assert (edges[0], edges[-1]) == (lower, end), (
-                    f"bins of {name} do not cover exactly the bounds"
+                    f"the bins of {name} do not cover exactly the bounds"
                 )
-                assert len(edges) - 1 <= count, f"{name}: more bins than asked for"
+                assert len(edges) - 1 <= count, f"{name}: more bins than requested"
                 for without in {0, points.size // 2, points.size - 1} if points.size else ():
                     fewer = np.delete(points, without)
                     check_alike(first, recorded(partial(run, fewer), first.calls))
@@ -129,32 +127,32 @@ def _edges(
         column, lower, upper, count=count, n_estimated=300.0, share=share, step="fit the bins"
     )
     assert ledger.allowance is not None
-    assert ledger.spent <= share * ledger.allowance, "more than the share was spent"
+    assert ledger.spent <= share * ledger.allowance, "the discretizer spent more than its share"
     return tuple(bins.edges)
 
 
 def check_metric(metric: Metric) -> None:
-    """Check that a metric is a pure function of tables whose direction is what it says.
+    """Check that a metric is a pure function of tables with the declared direction.
 
     Args:
-        metric: With any options.
+        metric: A metric with any options.
 
     Raises:
         AssertionError: If a promise does not hold; the message says which.
     """
     check_made(metric)
-    assert isinstance(metric.key, str), "a metric has a key"
+    assert isinstance(metric.key, str), "a metric must have a key"
     real, other, held_out = (census(n_rows=400, seed=seed) for seed in (1, 2, 3))
     tables = compare(real, other, holdout=held_out, target="employed")
     before = _contents(tables)
     score = metric(tables, np.random.default_rng(0))
     again = metric(tables, np.random.default_rng(0))
-    assert score.direction in ("lower", "higher"), "the direction of a score is 'lower' or 'higher'"
+    assert score.direction in ("lower", "higher"), "the direction of a score must be 'lower' or 'higher'"
     said = getattr(type(metric), "direction", score.direction)
     assert score.direction == said, f"the class says {said!r} is better, and its score {score.direction!r}"
     assert isinstance(score.value, float), "the value of a score is a float"
     assert score.value == again.value or math.isnan(score.value), (
-        "the same tables and state give another score"
+        "the same tables and state give a different score"
     )
     assert _contents(tables) == before, "the metric changed the tables"
     copied = metric(tables.itself(), np.random.default_rng(0))

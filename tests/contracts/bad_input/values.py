@@ -85,7 +85,7 @@ refused_argument(
     "nothing",
 )
 refused_argument(
-    "an epsilon beyond floats", lambda: st.MST(epsilon=10**400), "epsilon", "no float", error=BudgetError
+    "an epsilon beyond floats", lambda: st.MST(epsilon=10**400), "epsilon", "not a float", error=BudgetError
 )
 refused_argument(
     "an epsilon whose mu is infinite", lambda: st.MST(epsilon=1e308), "epsilon", "1e+308", error=BudgetError
@@ -333,7 +333,7 @@ def _(folder):
     assert len(release.sample(20, seed=1)) == 20
 
 
-@case("cells", "numbers of which no score can be computed are refused by their column")
+@case("cells", "numbers too large to compute scores are refused by their column")
 @refuses(DataError, "'income'", "real table", "1e+150")
 def _(folder):
     st.evaluate(FRAME.assign(income=1e300), FRAME, metrics="association", workers=1)

@@ -184,10 +184,10 @@ class TestPrivacy:
         _, coercions = Codec.plan(schema).encode(table(**{n: raw("text", ["y", "x"]) for n in "abcd"}))
 
         assert coercions.describe() == [
-            "columns 'a', 'b': some values are not declared categories and their records are left out, as the column "
-            "is not nullable",
-            "column 'c': some values are not declared categories and count as missing",
-            "column 'd': some values are not declared categories and count as the category for all others",
+            "columns 'a', 'b': some values are not declared categories and their records are left out, because the "
+            "column is not nullable",
+            "column 'c': some values are not declared categories and become missing",
+            "column 'd': some values are not declared categories and become the category for all others",
         ]
 
     def test_wrong_storage_is_refused_by_name(self):

@@ -21,7 +21,6 @@ from syntabula.table.schema.columns import (
     SPELLINGS,
     Boolean,
     Categorical,
-    Column,
     Date,
     Datetime,
     Identifier,
@@ -62,43 +61,55 @@ def shown(table: Any, name: str) -> list[Any]:
 
 
 class TestCells:
-    @pytest.mark.parametrize(
-        ("column", "texts", "values"),
-        [
-            (Categorical(("007", "7")), ["007", "7", "NA", " 7", "1e3", None], ["007", "7", "NA", " 7", "1e3", GAP]),
+    def test_each_is_read_as_declared_and_on_its_own(self, tmp_path: Path) -> None:
+        cases = [
+            (
+                Categorical(("007", "7")),
+                ["007", "7", "NA", " 7", "1e3", None],
+                ["007", "7", "NA", " 7", "1e3", GAP],
+            ),
             (Categorical((7, 8)), ["007", " 7 ", "7.0", "x", None], [7, 7, 7, BAD, GAP]),
             (Categorical((0.5, 1.5)), ["0.50", "5e-1", "1,5", "nan"], [0.5, 0.5, BAD, GAP]),
             (Categorical((True, False)), ["1", "no", "2"], [True, False, BAD]),
-            (Boolean(), ["True", "f", "0", "1.0", " YES ", "2", None], [True, False, False, True, True, BAD, GAP]),
+            (
+                Boolean(),
+                ["True", "f", "0", "1.0", " YES ", "2", None],
+                [True, False, False, True, True, BAD, GAP],
+            ),
             (Numeric(0, 9, integer=True), ["+5", "-3", "007", "NA", "", "nan"], [5, -3, 7, BAD, GAP, GAP]),
             (Numeric(0, 9, integer=True), [str(2**53 + 1), "1"], [2**53 + 1, 1]),
             (Numeric(0, 2**64 - 1, integer=True), [str(2**64 - 1), "1"], [2**64 - 1, 1]),
             (Numeric(0, 9, integer=True), ["2.5", str(2**70), "-inf", "x"], [2.5, 2**70, float("-inf"), BAD]),
-            (Numeric(0, 9), ["1", ".5", "-2.", "1e3", "1e999", "0x1F", "1_0"], [1, 0.5, -2, 1e3, float("inf"), BAD, BAD]),
-            (Date(*DAYS), ["2020-02-29", "2020-02-29T23:59", "2020-02-30", "1.2.2020"], [LEAP, LEAP, BAD, BAD]),
+            (
+                Numeric(0, 9),
+                ["1", ".5", "-2.", "1e3", "1e999", "0x1F", "1_0"],
+                [1, 0.5, -2, 1e3, float("inf"), BAD, BAD],
+            ),
+            (
+                Date(*DAYS),
+                ["2020-02-29", "2020-02-29T23:59", "2020-02-30", "1.2.2020"],
+                [LEAP, LEAP, BAD, BAD],
+            ),
             (
                 Datetime(*MOMENTS),
                 ["2020-02-29", "2020-02-29 01:02", "2020-02-29T01:02:03.5", "2020-02-29T01:02Z", "noon"],
                 [NIGHT, NIGHT + MINUTE * 62, NIGHT + MINUTE * 62 + MINUTE * 3.5 / 60, BAD, BAD],
             ),
-        ],
-    )  # fmt: skip
-    def test_each_is_read_as_declared_and_on_its_own(
-        self, column: Column, texts: list[str | None], values: list[Any], tmp_path: Path
-    ) -> None:
-        schema = st.Schema({"x": column, "y": Categorical(("k",))})
-        for suffix in SUFFIXES[:3]:
-            whole = write(tmp_path / f"all{suffix}", {"x": texts, "y": ["k"] * len(texts)})
+        ]
+        for column, texts, values in cases:
+            schema = st.Schema({"x": column, "y": Categorical(("k",))})
+            for suffix in SUFFIXES[:3]:
+                whole = write(tmp_path / f"all{suffix}", {"x": texts, "y": ["k"] * len(texts)})
 
-            together = read(whole, schema)
+                together = read(whole, schema)
 
-            assert shown(together, "x") == values, suffix
-            for i, (text, value) in enumerate(zip(texts, values, strict=True)):
-                alone = read(write(tmp_path / f"{i}{suffix}", {"x": [text], "y": ["k"]}), schema)
-                assert shown(alone, "x") == [value], suffix
-                # What a release says of the table's types must not tell its cells.
-                assert alone.origin == together.origin, suffix
-                schema.check_table(alone)
+                assert shown(together, "x") == values, suffix
+                for i, (text, value) in enumerate(zip(texts, values, strict=True)):
+                    alone = read(write(tmp_path / f"{i}{suffix}", {"x": [text], "y": ["k"]}), schema)
+                    assert shown(alone, "x") == [value], suffix
+                    # What a release says of the table's types must not tell its cells.
+                    assert alone.origin == together.origin, suffix
+                    schema.check_table(alone)
 
     def test_times_without_an_offset_are_of_the_declared_zone(self, tmp_path: Path) -> None:
         schema = st.Schema({"x": Datetime(*MOMENTS, timezone="Europe/Paris"), "y": Categorical(("k",))})
@@ -300,19 +311,19 @@ def test_a_synthetic_file_is_written_like_the_original(suffix: str, tmp_path: Pa
     assert Codec.plan(schema).encode(read(made, schema), strict=True)[0].n_rows == 5
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_flags_are_written_as_the_schema_spells_them(spelling: str, tmp_path: Path) -> None:
-    true, _, false = spelling.partition("/")
-    (tmp_path / "in.csv").write_text("x\n" + "\n".join([true] * 30 + [false] * 30 + [""] * 30) + "\n")
-    schema = st.Schema({"x": st.Boolean(spelling=spelling, nullable=True)})
-    release = st.Independent(epsilon=9.0, seed=0).fit(tmp_path / "in.csv", schema)
+def test_flags_are_written_as_the_schema_spells_them(tmp_path: Path) -> None:
+    for spelling in SPELLINGS:
+        true, _, false = spelling.partition("/")
+        (tmp_path / "in.csv").write_text("x\n" + "\n".join([true] * 30 + [false] * 30 + [""] * 30) + "\n")
+        schema = st.Schema({"x": st.Boolean(spelling=spelling, nullable=True)})
+        release = st.Independent(epsilon=9.0, seed=0).fit(tmp_path / "in.csv", schema)
 
-    for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
-        release.sample_to(tmp_path / f"out{suffix}", 60, seed=0)
+        for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
+            release.sample_to(tmp_path / f"out{suffix}", 60, seed=0)
 
-        back = read(tmp_path / f"out{suffix}", schema).columns["x"]
-        assert set(back.values[~back.missing].tolist()) == {True, False}, suffix
-        assert back.missing.any(), suffix
-    assert set((tmp_path / "out.csv").read_text().split("\n")[1:]) == {true, false, ""}
-    release.save(tmp_path / "x.syn")
-    assert st.load(tmp_path / "x.syn").sample(30, seed=0).equals(release.sample(30, seed=0))
+            back = read(tmp_path / f"out{suffix}", schema).columns["x"]
+            assert set(back.values[~back.missing].tolist()) == {True, False}, suffix
+            assert back.missing.any(), suffix
+        assert set((tmp_path / "out.csv").read_text().split("\n")[1:]) == {true, false, ""}
+        release.save(tmp_path / "x.syn")
+        assert st.load(tmp_path / "x.syn").sample(30, seed=0).equals(release.sample(30, seed=0))

@@ -126,13 +126,11 @@ class TestOtherLibraries:
 
 
 class TestNames:
-    @pytest.mark.parametrize(
-        "name", ["", "größe", 'a"b', "e\nf", "select", "x" * 10_000, "=1+1", "__class__"]
-    )
-    def test_any_text_is_a_name(self, name: str) -> None:
-        frame = pd.DataFrame({name: [1], "other": [2]})
+    def test_any_text_is_a_name(self) -> None:
+        for name in ["", "größe", 'a"b', "e\nf", "select", "x" * 10_000, "=1+1", "__class__"]:
+            frame = pd.DataFrame({name: [1], "other": [2]})
 
-        assert list(round_trip(frame).columns) == [name, "other"]
+            assert list(round_trip(frame).columns) == [name, "other"]
 
     @pytest.mark.parametrize(
         "frame",

@@ -1,4 +1,4 @@
-"""`syntabula attack`: how well a record's presence can be told from synthetic tables."""
+"""`syntabula attack`: how well an attacker can tell from synthetic tables whether a record was present."""
 
 from __future__ import annotations
 
@@ -31,61 +31,62 @@ def attack(
         typer.Option(
             "--attack",
             "-a",
-            help="groundhog, querybased, range, or disclosure (a score, not an attack); may be given "
-            "repeatedly. groundhog and querybased if nothing is said.",
+            help="groundhog, querybased, range, or disclosure (a score, not an attack); repeatable. "
+            "Default: groundhog and querybased.",
         ),
     ] = None,
     *,
     request: Request,
     shadows: Annotated[
         int | None,
-        typer.Option("--shadows", help="Shadow models; 200 if nothing is said, 20 for disclosure."),
+        typer.Option("--shadows", help="Number of shadow models; default 200, or 20 for disclosure."),
     ] = None,
     target: Annotated[
         str,
         typer.Option(
             "--target",
-            help="Row to attack, counted from 0, or outlier: the most remote record. Disclosure looks at all.",
+            help="Row to attack, counted from 0, or outlier: the most remote record. Disclosure scores all rows.",
         ),
     ] = "outlier",
     records: Annotated[
         int | None,
         typer.Option(
             "--records",
-            help="Other records that each shadow model gets, at random; for disclosure, records that are scored. "
-            "All by default.",
+            help="Other records drawn at random for each shadow model; for disclosure, records that are scored. "
+            "Default: all.",
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes that train shadow models.")] = 1,
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", help="Keep shadow models here, to go on after an interruption. As sensitive as TABLE."
+            "--folder",
+            help="Keep shadow models here, to resume after an interruption. As sensitive as TABLE.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random choices.")] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write what was found here (.json).", metavar="FILE")
+        Path | None, typer.Option("--out", "-o", help="Write the results here (.json).", metavar="FILE")
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Attack a method on a sensitive TABLE with shadow models. What is found is itself NOT private."""
+    """Attack a method on a sensitive TABLE with shadow models. The results are NOT private."""
     console: Console = context.obj
     chosen = [name.lower() for name in attacks or ("groundhog", "querybased")]
     if DISCLOSURE in chosen and len(chosen) > 1:
         raise CommandError(
-            "disclosure has shadow models of its own; ask for it in a run without other attacks",
+            "disclosure trains its own shadow models; run it without other attacks",
             Exit.ARGUMENTS,
         )
     row = _row(target)
     if DISCLOSURE in chosen and row != "outlier":
-        raise CommandError("disclosure looks at all records; leave out --target", Exit.ARGUMENTS)
+        raise CommandError("disclosure scores all records; leave out --target", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table, request.schema_file), force=force)
     if out is not None and out.suffix.lower() != ".json":
         raise CommandError(f"--out {str(out)!r} must end in .json", Exit.ARGUMENTS)
     warn_caller(
         PrivacyWarning(
-            "what an attack finds depends on the table and is not private; keep it as the table is kept"
+            "attack results depend on the table and are not private; protect them as you protect the table"
         )
     )
 

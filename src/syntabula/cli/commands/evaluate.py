@@ -1,4 +1,4 @@
-"""`syntabula evaluate`: how close a synthetic table is to the real one, each score with its scale."""
+"""`syntabula evaluate`: how close a synthetic table is to the real one, with baselines for each score."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def evaluate(
     real: Annotated[
         Path, typer.Argument(help="The table that the synthetic one was made from.", metavar="REAL")
     ],
-    synthetic: Annotated[Path, typer.Argument(help="The table to judge.", metavar="SYNTHETIC")],
+    synthetic: Annotated[Path, typer.Argument(help="The table to score.", metavar="SYNTHETIC")],
     holdout: Annotated[
         Path | None,
         typer.Option("--holdout", help="Real records that the synthesizer has not seen.", metavar="FILE"),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", help="Column to predict, for metrics of utility.")
+        str | None, typer.Option("--target", help="Column to predict, for utility metrics.")
     ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
             "--schema",
             "-s",
-            help="Says which columns are numeric, categorical or identifiers; else read off REAL.",
+            help="Schema with the kinds of columns (numeric, categorical, identifier); default: inferred from REAL.",
             metavar="FILE",
         ),
     ] = None,
@@ -41,28 +41,26 @@ def evaluate(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric, or the quick ones of a group: fidelity, queries, utility, privacy; may be given "
-            "repeatedly. All quick ones if nothing is said. `syntabula metrics` lists them.",
+            help="A metric, or the quick ones of a group: fidelity, queries, utility, privacy; repeatable. "
+            "Default: all quick ones. `syntabula metrics` lists them.",
         ),
     ] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
             "--baseline",
-            help="Scale of the scores: HALF, HISTOGRAM, SELF or none; may be given repeatedly. HALF and "
-            "HISTOGRAM if nothing is said.",
+            help="Baseline to show beside each score: HALF, HISTOGRAM, SELF or none; repeatable. "
+            "Default: HALF and HISTOGRAM.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of samples, splits and queries.")] = 0,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", help="Metrics computed at a time; all cores if nothing is said."),
+        typer.Option("--workers", help="Number of metrics computed in parallel; default: one per core."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Also write all numbers as a table, one in each row.", metavar="FILE"
-        ),
+        typer.Option("--out", "-o", help="Also write all numbers as a table, one per row.", metavar="FILE"),
     ] = None,
     force: options.Force = False,
 ) -> None:
@@ -76,7 +74,7 @@ def evaluate(
 
         file_format(out)
     check_outputs({"--out": out}, inputs=(real, synthetic, holdout, schema), force=force)
-    # The library of optimal transport would load every tensor library it finds, at a second or two each.
+    # The optimal transport library would import every tensor library it finds, which takes a second or two each.
     for tensors in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{tensors}", "1")
     declared = None if schema is None else Schema.from_yaml(schema)
@@ -106,6 +104,6 @@ def _baselines(given: list[str] | None) -> tuple[str, ...]:
     named = tuple(name.upper() for name in given)
     if "NONE" in named:
         if len(named) > 1:
-            raise CommandError("--baseline none excludes any other baseline", Exit.ARGUMENTS)
+            raise CommandError("--baseline none cannot be combined with another baseline", Exit.ARGUMENTS)
         return ()
     return named

@@ -1,4 +1,4 @@
-"""`syntabula info`: what a release file holds and promises."""
+"""`syntabula info`: what a release file contains and guarantees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def info(context: typer.Context, release: options.ReleaseFile) -> None:
-    """Show what a RELEASE file holds and its privacy statement; nothing in the file is executed."""
+    """Show the contents of a RELEASE file and its privacy statement; nothing in the file is executed."""
     console: Console = context.obj
     from syntabula import load
 
@@ -42,7 +42,7 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
 
 
 def _extent(column: Column) -> str:
-    """Return how far a domain reaches; of one that was read off the table nothing."""
+    """Return the extent of a domain; empty for one that was read off the table."""
     from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
 
     if column.provenance == "observed":

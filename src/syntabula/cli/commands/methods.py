@@ -1,4 +1,4 @@
-"""`syntabula methods`: which synthesizers there are, and what can be set in one."""
+"""`syntabula methods`: lists the synthesizers and their options."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _UNIFORM = Entry(
 def methods(
     context: typer.Context,
     method: Annotated[
-        str | None, typer.Argument(help="Show the options of this one.", metavar="METHOD")
+        str | None, typer.Argument(help="Show the options of this synthesizer.", metavar="METHOD")
     ] = None,
     selector: options.Selector = None,
     model: options.Model = None,
 ) -> None:
-    """List the synthesizers, selectors, models and discretizers; or the options of one synthesizer or of a pair."""
+    """List synthesizers, selectors, models and discretizers, or the options of one synthesizer or pair."""
     console: Console = context.obj
     pair = selector_and_model(method, selector, model)
     if pair is not None:

@@ -1,4 +1,4 @@
-"""`syntabula metrics`: which scores there are, and how to read them."""
+"""`syntabula metrics`: lists the metrics and how to read them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from syntabula.cli.console import Console
 
 
 def metrics(context: typer.Context) -> None:
-    """List the metrics of `evaluate`, what they need and where they come from."""
+    """List the metrics of `evaluate`, with what they need and their sources."""
     console: Console = context.obj
     from syntabula import list_metrics
 
@@ -21,7 +21,7 @@ def metrics(context: typer.Context) -> None:
             group = metric.group
             lines += ["", group.capitalize()]
         needs = "".join(f"; needs a {need}" for need in metric.needs)
-        asked = "" if metric.quick else "; only if asked for"
+        asked = "" if metric.quick else "; only on request"
         paper = f" ({metric.paper})" if metric.paper else ""
         lines.append(f"  {metric.key:<{width}}  {metric.summary}{paper}")
         lines.append(f"  {'':<{width}}  {metric.direction} is better{needs}{asked}")

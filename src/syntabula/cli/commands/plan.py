@@ -1,4 +1,4 @@
-"""`syntabula plan`: what a fit would cost, before any budget is spent."""
+"""`syntabula plan`: the cost of a fit, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def plan(
     strict: Annotated[bool, typer.Option("--strict", hidden=True)] = False,
     force: Annotated[bool, typer.Option("--force", hidden=True)] = False,
 ) -> None:
-    """Show memory, time and budget of each step of `synth`; takes the same options and spends nothing."""
-    # The options of `synth` that change nothing here are accepted, so that one word turns one into the other.
+    """Show memory, time and budget of each step of `synth`. Takes the same options and spends nothing."""
+    # Options of `synth` without effect here are accepted, so that changing one word turns one command into the other.
     del out, rows, save, statement, journal, resume, seed, strict, force
     console: Console = context.obj
     planned = _planned(request, table, assume_rows, console)
@@ -58,7 +58,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         return planned
     if table is None:
         raise CommandError(
-            "name the table, or give a schema of all its columns with --schema", Exit.ARGUMENTS
+            "name the table, or give a schema that declares all its columns with --schema", Exit.ARGUMENTS
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
@@ -77,7 +77,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     planned = synthesizer.plan(schema, assume_rows, physical=physical)
     if found := undeclared(physical, schema):
         console.note(
-            f"note: this plan shows which columns are numbers, of {listed(found)}: it is not private unless their stored "
-            "types are public, which a single record may have decided"
+            f"note: this plan shows which of {listed(found)} are numbers. It is not private unless their stored types "
+            "are public: a single record may have decided them"
         )
     return planned

@@ -30,14 +30,14 @@ def report(
         typer.Option("--holdout", help="Real records that the synthesizer has not seen.", metavar="FILE"),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", help="Column to predict, for scores of utility.")
+        str | None, typer.Option("--target", help="Column to predict, for utility scores.")
     ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
             "--schema",
             "-s",
-            help="Says which columns are numeric, categorical, times or identifiers; else read off REAL.",
+            help="Schema with the kinds of columns (numeric, categorical, time, identifier); default: read off REAL.",
             metavar="FILE",
         ),
     ] = None,
@@ -45,25 +45,23 @@ def report(
         Path | None,
         typer.Option(
             "--evaluation",
-            help="What `syntabula evaluate --json` printed for these tables; a few quick scores are computed if "
-            "nothing is said.",
+            help="Output of `syntabula evaluate --json` for these tables. Default: compute a few quick "
+            "scores.",
             metavar="FILE",
         ),
     ] = None,
     attacks: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--attacks", help="What `syntabula attack --out` wrote; may be given repeatedly.", metavar="FILE"
-        ),
+        typer.Option("--attacks", help="Output of `syntabula attack --out`; repeatable.", metavar="FILE"),
     ] = None,
     plane: Annotated[
-        str, typer.Option("--plane", help="How rows are laid out on a plane: pca, or tsne.")
+        str, typer.Option("--plane", help="Projection of rows onto a plane: pca or tsne.")
     ] = "pca",
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of samples, splits and queries.")] = 0,
     force: options.Force = False,
 ) -> None:
-    """Write an HTML page about a SYNTHETIC table, its plots and its scores. The page itself is NOT private."""
+    """Write an HTML page with plots and scores of a SYNTHETIC table. The page itself is NOT private."""
     console: Console = context.obj
     from syntabula import Schema, make_report
     from syntabula.report.page import check_name

@@ -1,4 +1,4 @@
-"""`syntabula sample`: more rows from a release, at no further privacy cost."""
+"""`syntabula sample`: draws more rows from a release, at no further privacy cost."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def sample(
         list[str] | None,
         typer.Option(
             "--where",
-            help="Draw only rows that satisfy this, such as sex=Female, age=30..40 or age=65.. (numbers, dates and "
-            "times only; both ends included), or job= for missing. May be given repeatedly: all columns must agree, "
-            "and of several values of one column any may hold.",
+            help="Draw only rows that satisfy this condition, such as sex=Female, or job= for missing. Ranges "
+            "include both ends, such as age=30..40 or age=65.. (numbers, dates and times only). Repeatable: values "
+            "of the same column are alternatives, and the conditions on all columns must hold.",
             metavar="COLUMN=VALUE",
         ),
     ] = None,
@@ -37,26 +37,28 @@ def sample(
         Path | None,
         typer.Option(
             "--given",
-            help="A table of some columns: one row is drawn for each of its rows, which keeps its values.",
+            help="A table with some of the columns: draw one row for each of its rows, with these values kept.",
             metavar="TABLE",
         ),
     ] = None,
     seed: options.SampleSeed = None,
     force: options.Force = False,
 ) -> None:
-    """Draw a synthetic table from a RELEASE, all of it or what satisfies conditions; this costs no privacy."""
+    """Draw a synthetic table from a RELEASE, with or without conditions; this costs no privacy."""
     console: Console = context.obj
     check_rows(rows, out)
     check_table_file(out)
     check_outputs({"--out": out}, inputs=(release, given), force=force)
     if given is not None and (rows is not None or where):
-        raise CommandError("--given says each row to be drawn; leave out --rows and --where", Exit.ARGUMENTS)
+        raise CommandError(
+            "--given already defines the rows to draw; leave out --rows and --where", Exit.ARGUMENTS
+        )
     from syntabula import load
     from syntabula.table.read import read
 
     loaded = load(release)
     conditions = read_where(where, loaded.schema) if where else None
-    # Read here, so that what cannot be read differs from what cannot be written.
+    # Read here, so that a reading error is not reported as a writing error.
     table = None if given is None else read(given, loaded.schema)
     with output(out, force=force) as temporary:
         drawn = loaded.sample_to(temporary, rows, where=conditions, given=table, seed=seed)
@@ -66,21 +68,21 @@ def sample(
 def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
     """Return conditions as `Release.sample` takes them.
 
-    The value is all that follows the first = after a column's name, so that it may hold any character. Nothing stands
-    for missing. Of numbers, dates and times FIRST..LAST is a range, either end of which may be left out. What is said
-    of one column in several words is an alternative.
+    The value is everything after the first = that follows a column's name, so it may contain any character. An empty
+    value means missing. For numbers, dates and times FIRST..LAST is a range, and either end may be left out. Several
+    conditions on one column are alternatives.
 
     Args:
         words: Words of the form COLUMN=VALUE.
-        schema: Of the release.
+        schema: The release's schema.
 
     Raises:
-        CommandError: If a word has no =.
-        SchemaError: If it begins with no column's name.
+        CommandError: If a word has no `=`.
+        SchemaError: If a word does not begin with a column's name.
     """
     where: dict[str, list[Any]] = {}
     for word in words:
-        # A name may hold = itself: the longest that fits is meant.
+        # A name may itself contain =, so the longest match counts.
         name = max((c for c in schema if word.startswith(f"{c}=")), key=len, default=None)
         if name is None:
             if "=" not in word:
@@ -101,7 +103,7 @@ def _condition(text: str, column: Any) -> Any:
 
 
 def _value(text: str, column: Any) -> Any:
-    """Return the value that a text writes; the text itself, to be refused with the others, if it writes none."""
+    """Return the value of a text, or the text itself if it has none, to be refused with the others."""
     from syntabula.table.schema.columns import SPELLINGS
 
     kind = (
@@ -111,7 +113,7 @@ def _value(text: str, column: Any) -> Any:
     )
     if kind in (int, float):
         try:
-            # Decimals would read 1_0 as ten.
+            # Decimal would read 1_0 as ten.
             number = Decimal(text if "_" not in text else "none")
         except InvalidOperation:
             return text

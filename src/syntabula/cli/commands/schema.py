@@ -1,4 +1,4 @@
-"""`syntabula schema`: a first schema of a table, for a person to correct."""
+"""`syntabula schema`: drafts a schema of a table, for a person to correct."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ def schema(
     context: typer.Context,
     table: options.Table,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); else it is printed.")
+        Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); printed by default.")
     ] = None,
     force: options.Force = False,
     kinds: Annotated[
         bool,
         typer.Option(
-            "--kinds", callback=_show_kinds, is_eager=True, help="Show what a schema file may say, and exit."
+            "--kinds",
+            callback=_show_kinds,
+            is_eager=True,
+            help="Show what a schema file may contain, and exit.",
         ),
     ] = False,
 ) -> None:
-    """Draft a schema of a TABLE. Every domain in it is read off the data, until a person replaces it."""
+    """Draft a schema of a TABLE. Its domains are read off the data; replace them with public facts."""
     del kinds
     console: Console = context.obj
     if out is not None and out.suffix.lower() not in (".yaml", ".yml", ".json"):
@@ -62,7 +65,7 @@ def schema(
         console.note(f"note: {note}")
     console.note(
         "note: all bounds and categories were read off the table, so this draft is as sensitive as the "
-        "table; replace them by public facts and mark those columns `provenance: public`. Where nothing public "
-        "is known, take columns out and write `others: find`: their domains are then found privately. "
-        "`syntabula schema --kinds` shows what a schema may say"
+        "table; replace them with public facts and mark those columns `provenance: public`. If nothing public "
+        "is known of a column, remove it and write `others: find`: its domain is then found privately. "
+        "`syntabula schema --kinds` shows what a schema may contain"
     )

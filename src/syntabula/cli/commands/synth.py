@@ -1,4 +1,4 @@
-"""`syntabula synth`: a table in, a synthetic table and its privacy statement out."""
+"""`syntabula synth`: makes a synthetic table and its privacy statement from a sensitive table."""
 
 from __future__ import annotations
 
@@ -54,17 +54,18 @@ def synth(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with the run that broke off in --journal: nothing is drawn twice, and what it wrote itself is "
-            "used or written anew.",
+            help="Resume the interrupted run in --journal: no noise is drawn twice, and files that the run wrote are "
+            "used or replaced.",
         ),
     ] = False,
     seed: options.NoiseSeed = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on values outside the schema; that failure is NOT private.")
+        bool,
+        typer.Option("--strict", help="Fail on values outside the schema; such a failure is NOT private."),
     ] = False,
     force: options.Force = False,
 ) -> None:
-    """Learn a sensitive TABLE once and write a synthetic one."""
+    """Fit a synthesizer to a sensitive TABLE and write a synthetic one."""
     console: Console = context.obj
     request = replace(request, seed=seed, journal=journal, resume=resume)
     check_rows(rows, out)
@@ -94,7 +95,9 @@ def synth(
                     temporary.write_text(_statement_text(release.privacy, statement), encoding="utf-8")
 
     if finished:
-        console.note(f"resumed: this run had saved its release in {finished}; nothing was drawn or charged")
+        console.note(
+            f"resumed: this run had saved its release in {finished}; no noise was drawn, no budget spent"
+        )
     elif resume:
         console.note(
             f"resumed: {release.privacy.replayed} of the noisy answers came from {journal}, the others were drawn"
@@ -131,14 +134,14 @@ def _release(
 
 
 def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
-    """Refuse to fit where a release lies already, and say how to draw from it: its budget may be this command's."""
+    """Refuse to fit if the output already holds a release, perhaps this command's own, and say how to sample it."""
     if not save.is_file():
         return
     shown = f"--save {str(save)!r}"
     if run.among([save]):
         raise CommandError(
-            f"{shown} holds the release of this very command, which was paid for; go on with --resume, or draw the "
-            f"table from it at no further cost: {drawing}",
+            f"{shown} holds the release of this same command, whose budget is spent; continue with --resume, or "
+            f"draw the table from it at no further cost: {drawing}",
             Exit.FILE,
         )
     from syntabula import load
@@ -149,20 +152,20 @@ def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
         return
     raise CommandError(
         f"{shown} exists already and holds a release (method {found.method!r}). If this command made it before it was "
-        f"interrupted, draw the table from it at no further cost: {drawing}. Else choose another name, or replace "
-        "it with --force",
+        f"interrupted, draw the table from it at no further cost: {drawing}. Otherwise choose another name, or "
+        "replace it with --force",
         Exit.FILE,
     )
 
 
 def _of_others(names: list[str], observed: bool) -> str:
-    """Say what became of the columns that a schema leaves out, one of which may have been forgotten."""
+    """Describe how columns missing from the schema were handled; one of them may have been forgotten."""
     if not names:
-        return "note: the schema declares all columns, so that no others were found"
+        return "note: the schema declares all columns, so no domains had to be found"
     shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
-    how = "read off the table" if observed else "found privately, for part of the budget"
+    how = "read off the table" if observed else "found privately, at a cost in budget"
     columns = "column" if len(names) == 1 else f"{len(names)} columns"
-    return f"note: not in the schema, so that domains were {how}: {columns} {shown}"
+    return f"note: domains not in the schema were {how}: {columns} {shown}"
 
 
 def _statement_text(privacy: PrivacyStatement, path: Path) -> str:

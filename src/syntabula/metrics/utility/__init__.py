@@ -1,1 +1,1 @@
-"""Utility: what models that learned from the synthetic table are worth on real records."""
+"""Utility: how well models trained on the synthetic table predict real records."""

@@ -1,4 +1,4 @@
-"""Machine-learning affinity: how much models lose by learning from the synthetic table."""
+"""Machine-learning affinity: how much models lose by training on the synthetic table."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ from syntabula.metrics.utility.tuning import tuned_settings
 
 @dataclass(frozen=True, kw_only=True)
 class Affinity:
-    """Mean over evaluators of |score of synthetic - score of real training| / score of real training (MLA).
+    """Mean over evaluators of |score after synthetic training - score after real training| / the latter (MLA).
 
     Du and Li (SynMeter), Section 5: eight evaluators, tested on holdout records, by weighted F1 for classes and
-    RMSE for numbers; numbers, those to predict too, are brought to a normal distribution first (`Encoding`). No
-    difference is best.
-    The paper prints a signed difference, the authors' code takes its absolute value, which their figures are; so
+    RMSE for numbers; numbers, including targets, are transformed to a normal distribution first (`Encoding`). 0
+    is best. The paper prints a signed difference; the authors' code and figures use its absolute value, as
     does this.
 
     Attributes:
         evaluators: Keys of models, as in `evaluators.EVALUATORS`.
-        tuned: Whether their settings are searched on the real table first, as the authors do; see `tuning`.
-        n_trials: Settings that are tried for each.
-        cache: Folder where found settings are kept; see `tuning`.
-        max_rows: Rows of each table that are learned from, or predicted.
+        tuned: Whether their settings are tuned on the real table first, as the authors do; see `tuning`.
+        n_trials: Number of settings to try for each.
+        cache: Folder where tuned settings are kept; see `tuning`.
+        max_rows: Rows of each table used for training or prediction.
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or a number is below 1.
@@ -86,7 +85,7 @@ class Affinity:
                 return root_mean_squared_error(test, said)
 
             ideal, found = score(real), score(synthetic)
-            # A perfect model of a number has error 0: any loss is then infinite.
+            # A perfect regression model has error 0, and any loss relative to it is infinite.
             parts[key,] = abs(found - ideal) / ideal if ideal else float(np.inf if found else 0.0)
         facts: dict[str, int | float | str] = {"rows": synthetic.y.size, "tested": test.y.size}
         return Score.mean(self.key, parts, direction="lower", facts=facts)

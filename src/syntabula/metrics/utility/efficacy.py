@@ -1,4 +1,4 @@
-"""Machine-learning efficacy: how well models that learned from the synthetic table predict real records."""
+"""Machine-learning efficacy: how well models trained on the synthetic table predict real records."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ NO_TARGET = "name the column to predict, and real records to predict it on (targ
 
 @dataclass(frozen=True, kw_only=True)
 class Efficacy:
-    """Mean score, on holdout records, of models that were trained on the synthetic table.
+    """Mean score, on holdout records, of models trained on the synthetic table.
 
     Chen, Li, Gong, McKenna and Wang (tab_bench): macro F1 of an MLP, CatBoost, XGBoost and a random forest;
     RMSE, in units of the target, for numbers. The same models trained on the real table are the baseline SELF.
-    The facts have the AUC and accuracy of classes. Departure: models have fixed settings here, where the
-    authors tune them for each table and stop early by a real validation set.
+    For classes the facts include AUC and accuracy. Departure: models have fixed settings here, while the
+    authors tune them for each table and use a real validation set for early stopping.
 
     Attributes:
-        target: Whether a class or a number is predicted.
+        target: Whether to predict a class or a number.
         evaluators: Keys of models, as in `evaluators.EVALUATORS`.
-        max_rows: Rows of each table that are learned from, or predicted.
+        max_rows: Rows of each table used for training or prediction.
 
     Raises:
         ArgumentError: If an evaluator is unknown or none is named, or `max_rows` is below 1.
@@ -99,7 +99,7 @@ class Efficacy:
 
 
 def at_most(view: View, n: int, rng: np.random.Generator) -> View:
-    """Return a table, or n random rows of a longer one."""
+    """Return a table, or n random rows if it is longer."""
     if view.n_rows <= n:
         return view
     return view.take(rng.choice(view.n_rows, size=n, replace=False))
@@ -114,7 +114,7 @@ def check_evaluators(keys: tuple[str, ...]) -> None:
 
 
 def _objection(tables: Comparison, wanted: Literal["class", "number"]) -> str:
-    """Say why there is no score, or nothing."""
+    """Return why there is no score, or an empty text."""
     if tables.target is None or tables.holdout is None:
         return NO_TARGET
     kind = "class" if tables.target in tables.categories else "number"

@@ -1,4 +1,4 @@
-"""The eight models of SynMeter that judge a synthetic table by what they learn from it."""
+"""The eight models of SynMeter that evaluate a synthetic table by training on it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Evaluator:
         key: Its lower-case name.
         make: Makes a model for a task with settings and a seed; raises MissingExtraError, which names the extra,
             if its library is not installed.
-        space: The settings that are searched, each with its distribution or list (Du and Li, SynMeter v1,
-            Tables C9 to C16, but for a smaller transformer and no limit on the steps of the linear model;
-            spaces of the random search of `tuning`).
+        space: The settings that `tuning` searches at random, each with its distribution or list (Du and Li,
+            SynMeter v1, Tables C9 to C16, except for a smaller transformer and no limit on the steps of the
+            linear model).
         library: Module that it needs.
         extra: The extra that installs it.
     """
@@ -37,7 +37,7 @@ class Evaluator:
 
 
 def evaluator(key: str) -> Evaluator:
-    """Return an evaluator by its key; raises ArgumentError, with near misses, if there is none."""
+    """Return an evaluator by its key; raises ArgumentError, with similar names, if there is none."""
     if key not in EVALUATORS:
         raise ArgumentError(
             f"there is no evaluator {shown(key)}; evaluators are {', '.join(EVALUATORS)}{near(key, EVALUATORS)}"
@@ -46,7 +46,7 @@ def evaluator(key: str) -> Evaluator:
 
 
 def check_installed(keys: Sequence[str]) -> None:
-    """Raise MissingExtraError, which names every evaluator whose library is missing and how to get it."""
+    """Raise MissingExtraError, which names every evaluator whose library is missing and how to install it."""
     missing = [judge for judge in map(evaluator, keys) if not is_installed(judge.library)]
     if missing:
         names = " and ".join(judge.key for judge in missing)
@@ -110,7 +110,7 @@ def _catboost(task: Task, settings: Settings, seed: int) -> Estimator:
     catboost = require("catboost", "catboost")
     kind = catboost.CatBoostClassifier if task.has_classes else catboost.CatBoostRegressor
     given = {"iterations": 200, "thread_count": 1, **settings}
-    # Without this it writes a folder of logs into the working directory.
+    # Otherwise it writes a folder of logs to the working directory.
     model: Estimator = kind(random_seed=seed, verbose=False, allow_writing_files=False, **given)
     return model
 

@@ -1,4 +1,4 @@
-"""Supervised learning on one table, judged on another."""
+"""Supervised learning on one table, tested on another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scale = Callable[[Floats], Floats]
 
 
 class Estimator(Protocol):
-    """A model in the manner of scikit-learn."""
+    """A model with scikit-learn's interface."""
 
     def fit(self, x: Matrix, y: Labels) -> Any:
         """Learn."""
@@ -29,7 +29,7 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is to be learned.
+    """The prediction task.
 
     Attributes:
         n_classes: Number of classes; 0 if the target is a number.
@@ -61,15 +61,15 @@ class Sample:
 
 
 class Encoding:
-    """How the records of some tables become a matrix: fitted to the real table, the same for all.
+    """Turns the records of all tables into matrices, with scales fitted to the real table.
 
-    Numbers among the features are standardised, and a number to predict is left as it is. If `normal`, both are
-    brought to a normal distribution by the quantiles of the real table, as in SynMeter's code, so that a few large
-    numbers do not make up the whole error: linearly between a quantile for every 30 rows, at least 10 and at most
-    1,000 of them.
+    Numeric features are standardised, and a numeric target is unchanged. If `normal`, both are transformed to a
+    normal distribution by the quantiles of the real table, as in SynMeter's code, so that a few large numbers do
+    not dominate the error. The transform interpolates between quantiles, one for every 30 rows, at least 10 and at
+    most 1,000.
 
     Attributes:
-        task: What is to be learned.
+        task: The prediction task.
     """
 
     def __init__(self, tables: Comparison, *, normal: bool = False) -> None:
@@ -85,7 +85,7 @@ class Encoding:
             self._scale[self._target] = scale(tables.real.numbers[self._target])
         views = [v for v in (tables.real, tables.synthetic, tables.holdout) if v is not None]
         self._gaps = [n for n in self._numeric if any(np.isnan(v.numbers[n]).any() for v in views)]
-        # A missing class is none.
+        # A missing value is not a class.
         n_classes = tables.size(self._target) - 1 if self._target in tables.categories else 0
         self.task = Task(
             n_classes=n_classes, n_numbers=len(self._numeric) + len(self._gaps), categories=self._sizes
@@ -114,11 +114,12 @@ class Encoding:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of some records.
+    """A model's predictions for some records.
 
     Attributes:
         values: Classes or numbers [rows].
-        probabilities: Of every class [rows, classes]; None for numbers, and for models that give none.
+        probabilities: Probability of every class [rows, classes]; None for numbers, and for models without
+            probabilities.
     """
 
     values: Labels
@@ -126,16 +127,16 @@ class Predictions:
 
 
 def predictions(model: Estimator, task: Task, train: Sample, test: Sample) -> Predictions:
-    """Train a model on one sample and let it predict another; classes that training lacks are never predicted.
+    """Train a model on one sample and predict another; classes absent from training are never predicted.
 
-    With one class or one row to learn from, that is what is predicted.
+    If training has one class or one row, that is always predicted.
     """
     known, y = np.unique(train.y, return_inverse=True) if task.has_classes else (None, train.y)
     if np.unique(train.y).size == 1:
         values = np.full(test.y.size, train.y[0])
         return Predictions(values, np.eye(task.n_classes)[values] if task.has_classes else None)
     model.fit(train.x, y)
-    # Some libraries return a column.
+    # Some libraries return a column vector.
     values = np.asarray(model.predict(test.x)).reshape(-1)
     if known is None:
         return Predictions(values.astype(np.float64), None)
@@ -149,8 +150,8 @@ def predictions(model: Estimator, task: Task, train: Sample, test: Sample) -> Pr
 def class_scores(task: Task, test: Sample, said: Predictions) -> Mapping[str, float]:
     """Return "f1" (macro), "weighted_f1", "accuracy" and "auc" of predicted classes.
 
-    The AUC of more than two classes is the mean over those in the sample of each against the rest; it is NaN
-    where the model gives no probabilities, or the sample has one class.
+    The AUC of more than two classes is the mean, over the classes in the sample, of each against the rest;
+    it is NaN if the model gives no probabilities or the sample has one class.
     """
     measures = require("sklearn.metrics", "evaluate")
     f1 = measures.f1_score
@@ -172,7 +173,7 @@ def _area(task: Task, test: Sample, said: Predictions) -> float:
     if said.probabilities is None or present.size < 2:
         return float("nan")
     area = require("sklearn.metrics", "evaluate").roc_auc_score
-    # Of two classes, one stands for both.
+    # With two classes, one is enough.
     classes = present[1:] if task.n_classes == 2 else present
     return float(np.mean([area(test.y == c, said.probabilities[:, c]) for c in classes]))
 
@@ -182,7 +183,7 @@ def _unchanged(values: Floats) -> Floats:
 
 
 def _standard(real: Floats) -> Scale:
-    """Return what gives numbers mean 0 and standard deviation 1; missing ones stay so."""
+    """Return a scale to mean 0 and standard deviation 1; missing numbers stay missing."""
     present = real[~np.isnan(real)]
     if not present.size:
         return _unchanged
@@ -191,7 +192,7 @@ def _standard(real: Floats) -> Scale:
 
 
 def _to_normal(real: Floats) -> Scale:
-    """Return what gives numbers a normal distribution; missing ones stay so."""
+    """Return a scale to a normal distribution; missing numbers stay missing."""
     present = real[~np.isnan(real)]
     if not present.size:
         return _unchanged
@@ -204,7 +205,7 @@ def _to_normal(real: Floats) -> Scale:
 
     def scale(values: Floats) -> Floats:
         scaled, known = np.full(values.shape, np.nan), ~np.isnan(values)
-        if known.any():  # scikit-learn takes no empty table
+        if known.any():  # scikit-learn refuses an empty table
             scaled[known] = quantiles.transform(values[known, None])[:, 0]
         return scaled
 

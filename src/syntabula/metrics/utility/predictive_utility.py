@@ -16,14 +16,14 @@ from syntabula.metrics.utility.learning import Encoding, class_scores, predictio
 
 @dataclass(frozen=True, kw_only=True)
 class PredictiveUtility:
-    """F1 on holdout records of a logistic regression trained on synthetic records, over that of real training.
+    """F1 on holdout records of a logistic regression trained on synthetic records, divided by that of real training.
 
     Ganev, Annamalai, Mahiou and De Cristofaro, "The Importance of Being Discrete" (2025), metric PU. The paper
-    does not say which F1 is meant for more than two classes, nor whether values above 1 are cut: here it is
-    the macro F1, and nothing is cut. 1 is as good as real records.
+    does not say which F1 is meant for more than two classes, nor whether values above 1 are clipped: here it
+    is the macro F1, without clipping. 1 is as good as real records.
 
     Attributes:
-        max_rows: Rows of each table that are learned from.
+        max_rows: Rows of each table used for training.
 
     Raises:
         ArgumentError: If `max_rows` is below 1.
@@ -66,5 +66,5 @@ class PredictiveUtility:
             value=found / ideal if ideal else float("nan"),
             direction="higher",
             facts={"f1 (synthetic)": found, "f1 (real)": ideal, "tested": test.y.size},
-            note="" if ideal else "no holdout record is predicted rightly even by real training",
+            note="" if ideal else "even real training predicts no holdout record correctly",
         )

@@ -23,21 +23,21 @@ _DRAWING = threading.Lock()
 class TabularTransformer:
     """Attention over one token per column, as FT-Transformer (Gorishniy et al. 2021), small.
 
-    A number becomes its value times a learned vector plus another, a category a learned vector; the records'
-    summary is an additional token. SynMeter's paper names a transformer, while its code's class of that name is
-    a multi-layer perceptron; this is a transformer. Training stops when a tenth of the rows, held out, has not
-    improved for `patience` epochs.
+    A number becomes its value times a learned vector plus a learned bias, and a category a learned vector; an
+    additional token summarises the record. SynMeter's paper names a transformer, but the class of that name in
+    its code is a multi-layer perceptron; this is a transformer. Training stops when the loss on a held-out
+    tenth of the rows has not improved for `patience` epochs.
 
     Attributes:
-        task: What is to be learned.
-        seed: Of weights, batches and dropout; the global generator is left as it was.
+        task: The prediction task.
+        seed: Seed of weights, batches and dropout; the state of the global generator is restored.
         n_layers: Layers of attention.
         width: Length of a token, a multiple of 4.
-        dropout: Part of the activations that is dropped.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
-        most_epochs: Passes over the rows, at most.
-        patience: See above.
+        dropout: Fraction of activations dropped.
+        learning_rate: AdamW's learning rate.
+        weight_decay: AdamW's weight decay.
+        most_epochs: Most passes over the rows.
+        patience: Epochs without improvement after which training stops.
     """
 
     task: Task
@@ -59,7 +59,7 @@ class TabularTransformer:
         n_out = int(np.max(y)) + 1 if self.task.has_classes else 1
         losses = torch.nn.functional
         loss: Any = losses.cross_entropy if self.task.has_classes else losses.mse_loss
-        # The generator that torch draws from is one for all threads.
+        # Torch's generator is shared by all threads.
         with _DRAWING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._network = _network(self, n_out)
@@ -87,7 +87,8 @@ class TabularTransformer:
         return probabilities
 
     def _tokens(self, x: Matrix) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return numbers [rows, numbers] and places of categories [rows, categories] in one list of all."""
+        """Return numbers [rows, numbers] and category indices [rows, categories] in a joint list of all
+        categories."""
         import torch
 
         numbers, first = self.task.n_numbers, self.task.n_numbers
@@ -145,7 +146,7 @@ def _network(settings: TabularTransformer, n_out: int) -> torch.nn.Module:
     width, task = settings.width, settings.task
 
     class Network(nn.Module):
-        """Tokens of columns, attention between them, and a linear read-out of the summary token."""
+        """Tokens of columns, attention between them, and a linear layer on the summary token."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""Settings of evaluators, searched on the real table and kept for the next time."""
+"""Tunes the settings of evaluators on the real table and caches them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ def tuned_settings(
     seed: int = 0,
     cache: str | os.PathLike[str] | None = None,
 ) -> Settings:
-    """Return the settings with which an evaluator learns a real table best.
+    """Return the settings with which an evaluator performs best on a real table.
 
-    Settings are drawn at random from the evaluator's space (SynMeter: 50 trials of a Bayesian search), learned on
-    four fifths of the rows and judged on the rest, by weighted F1 or RMSE. They are kept in a file under a digest
-    of the rows, so that the same table is never searched twice. They depend on the real table and are not private.
+    Settings are drawn at random from the evaluator's space (SynMeter: 50 trials of a Bayesian search), trained on
+    four fifths of the rows and scored on the rest, by weighted F1 or RMSE. They are cached in a file named by a
+    digest of the rows, so that the same table is never tuned twice. They depend on the real table and are not
+    private.
 
     Args:
         judge: The evaluator.
-        task: What is to be learned.
-        real: Real records, none of those that it will be tested on.
-        n_trials: Number of settings that are tried.
-        seed: Of the search.
+        task: The prediction task.
+        real: Real records, without those of the test.
+        n_trials: Number of settings to try.
+        seed: Seed of the search.
         cache: Folder of the files; `syntabula/evaluators` in XDG_CACHE_HOME or ~/.cache if None.
 
     Raises:
-        ArgumentError: If there is no trial, fewer than 5 rows, or a file of the cache is damaged.
+        ArgumentError: If there is no trial, there are fewer than 5 rows, or a file of the cache is damaged.
         MissingExtraError: If the evaluator's library is not installed.
     """
     if n_trials < 1 or real.y.size < 5:
@@ -103,5 +104,5 @@ def _read(path: Path) -> Settings:
     except (OSError, ValueError, KeyError, TypeError):
         settings = None
     if not isinstance(settings, dict):
-        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and the settings will be searched again")
+        raise ArgumentError(f"{str(path)!r} is damaged; remove it, and the settings will be tuned again")
     return settings

@@ -1,1 +1,1 @@
-"""Junction trees: elimination orders, calibrated tables, and what is asked of and drawn from them."""
+"""Junction trees: elimination orders, calibration, marginals and sampling."""

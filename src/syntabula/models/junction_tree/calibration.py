@@ -1,7 +1,7 @@
-"""Probabilities of a junction tree's cliques, and of any other columns, by messages over its edges.
+"""Probabilities of a junction tree's cliques, and of any other columns, by message passing.
 
-A fit does without them: `factor_graph` finds the marginals of its tables faster, by up to seven times in AIM on adult. It
-is two to three times slower in making all tables of a tree, which answers (`pairs`) and samples (`sample`) need.
+Fits do not use them: `factor_graph` computes the marginals of its tables up to seven times faster in AIM on adult. But
+it is two to three times slower in making all tables of a tree, which answers (`pairs`) and samples (`sample`) need.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def weigh(
 ) -> tuple[float, list[FloatArray]]:
     """Multiply a distribution by one weight per code of some columns.
 
-    The weights are passed inwards alone: rows that are drawn from the roots outwards (`sample_rows`) then have
-    exactly the new distribution, as every clique knows of the weights behind it and the columns drawn say all of
-    those before it.
+    The weights are only passed inwards. Rows drawn from the roots outwards (`sample_rows`) then have exactly the
+    new distribution: every clique has received the weights behind it, and the columns already drawn
+    determine the effect of those before it.
 
     Args:
         tree: The tree.
-        probabilities: Of its cliques.
+        probabilities: Probabilities of its cliques.
         weights: 0 .. 1 [codes] by column.
 
     Returns:
-        The expected product of a row's weights; and a table for each clique, up to a factor.
+        The expected product of a row's weights, and a table for each clique up to a constant factor.
     """
     tables = list(probabilities)
     changed: set[int] = set()
@@ -54,7 +54,7 @@ def weigh(
         before = sum_over(probabilities[edge.child], outside)
         after = sum_over(tables[edge.child], outside)
         message = np.divide(after, before, out=np.zeros_like(before), where=before > 0)
-        # Small numbers are kept apart, so that rare combinations do not vanish.
+        # The scale is kept separately, so that rare combinations do not underflow.
         largest = float(message.max())
         if largest == 0:
             return 0.0, tables
@@ -72,7 +72,7 @@ def weigh(
 
 
 _LEAST_MAXIMUM = {8: 1e-50, 4: 1e-15}
-"""By bytes of a number."""
+"""Keyed by the bytes of a number."""
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -82,12 +82,12 @@ def clique_tables(
 ) -> list[FloatArray]:
     """Return the probabilities of each clique of the tree; each table sums to one.
 
-    Two passes of messages, the first of which is multiplied in like any other table. The maximum of a table is kept
-    above 1e-50 (1e-15 in single precision), so that only probabilities some e^500 (e^50) times smaller than the
-    largest of their clique are lost.
+    There are two passes of messages; those of the first are multiplied in like any other table. The maximum of a
+    table is kept above 1e-50 (1e-15 in single precision), so that only probabilities some e^500 (e^50) times
+    smaller than the largest of their clique are lost.
 
     Args:
-        tree: Holds each clique that has a potential.
+        tree: A tree that contains each clique with a potential.
         potentials: Log-potentials by clique.
         precision: Floating-point type of the tables.
     """
@@ -124,14 +124,14 @@ def _product(
     factors: Sequence[tuple[Clique, FloatArray]],
     precision: np.dtype[Any],
 ) -> FloatArray:
-    """Return the exponential of a sum of log-tables, up to a factor, with a maximum that is not too small.
+    """Return the exponential of a sum of log-tables up to a constant factor, with a maximum that is not too small.
 
-    The tables' own exponentials are multiplied, as these are smaller; only where tables contradict each other so
-    much that floating point would lose the product, are logarithms added instead.
+    The exponentials of the tables are multiplied, as the tables are smaller than the product. Only if tables
+    contradict each other so much that the product would underflow are logarithms added instead.
     """
     logs = [aligned(table, columns, clique) for columns, table in factors]
     left = [np.exp(np.subtract(table, table.max(), dtype=precision)) for table in logs]
-    # Small tables first, each with the one that it widens least: few products have the full size.
+    # Small tables first, each with the one that it widens least, so that few products have the full size.
     while len(left) > 1:
         left.sort(key=lambda table: -table.size)
         small = left.pop()
@@ -160,10 +160,10 @@ def marginal_probabilities(
         tree: The tree.
         tables: Probabilities of its cliques.
         cliques: Any sets of columns.
-        max_memory_mb: No intermediate table may be larger.
+        max_memory_mb: Largest intermediate table.
 
     Raises:
-        ResourceError: If one would be; nothing was allocated for it.
+        ResourceError: If an intermediate table would be larger; it was not allocated.
     """
     wanted = {clique: tree.domain.canonical(clique) for clique in cliques}
     inside: list[list[Clique]] = [[] for _ in tree.cliques]
@@ -178,7 +178,7 @@ def marginal_probabilities(
         memory_mb = table_mb(tree.domain.cells(clique))
         if memory_mb > max_memory_mb:
             raise ResourceError(
-                f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+                f"a marginal over {clique} would take {above_limit(memory_mb, max_memory_mb)}; request fewer columns at "
                 "once, or raise max_memory_mb"
             )
     found |= pairs_across(tree, tables, [c for c in across if len(c) == 2])
@@ -193,15 +193,15 @@ def projections(table: FloatArray, held: Clique, wanted: Iterable[Clique]) -> di
 
     Args:
         table: One axis per column of `held`.
-        held: Its columns.
-        wanted: Sets of them, in the same order of columns.
+        held: Columns of the table.
+        wanted: Sets of these columns, in the same order.
     """
     left, found = list(wanted), {}
     if held in left:
         left.remove(held)
         found[held] = table
     while left:
-        # Sum out one column for all that do without it: the one that shrinks most for most of them.
+        # Sum out one column for all sets without it: the column that saves most in total.
         gains = [
             (sum(c not in clique for clique in left) * math.log(max(n, 1) + 1), -axis)
             for axis, (c, n) in enumerate(zip(held, table.shape, strict=True))
@@ -217,9 +217,9 @@ def projections(table: FloatArray, held: Clique, wanted: Iterable[Clique]) -> di
 def _eliminate(
     tree: JunctionTree, tables: Sequence[FloatArray], clique: Clique, max_memory_mb: float
 ) -> FloatArray:
-    """Multiply the tree's conditionals from the leaves inwards, summing out what is not asked for.
+    """Multiply the tree's conditionals from the leaves inwards, and sum out all columns not requested.
 
-    A column stays as long as it is asked for or shared with the next clique.
+    A column is kept while it is requested or shared with the next clique.
     """
     parts: dict[int, list[tuple[Clique, FloatArray]]] = {
         i: [(c, tables[i])] for i, c in enumerate(tree.cliques)
@@ -228,7 +228,7 @@ def _eliminate(
         held = tree.cliques[edge.child]
         below = {c for columns, _ in parts[edge.child] for c in columns} & set(clique)
         if below <= set(edge.separator):
-            continue  # nothing asked for on that side: its conditional sums to one
+            continue  # no column requested on that side: its conditional sums to one
         separator = sum_over(tables[edge.child], axes_outside(held, edge.separator))
         inverse = np.divide(1.0, separator, out=np.zeros_like(separator), where=separator > 0)
         wanted = tree.domain.canonical(below | set(edge.separator))
@@ -247,11 +247,11 @@ def _eliminate(
 def _summed_product(
     tree: JunctionTree, parts: list[tuple[Clique, FloatArray]], wanted: Clique, max_memory_mb: float
 ) -> FloatArray:
-    """Multiply tables and sum out what is not wanted."""
+    """Multiply tables and sum out all other columns."""
     memory_mb = table_mb(math.prod(tree.domain.shape(wanted)))
     if memory_mb > max_memory_mb:
         raise ResourceError(
-            f"a marginal over {wanted} would take {above_limit(memory_mb, max_memory_mb)}; ask for fewer columns at "
+            f"a marginal over {wanted} would take {above_limit(memory_mb, max_memory_mb)}; request fewer columns at "
             "once, or raise max_memory_mb"
         )
     names = list(dict.fromkeys(c for columns, _ in parts for c in columns))

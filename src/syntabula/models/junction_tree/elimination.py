@@ -1,20 +1,15 @@
-"""Orders of elimination: which cliques they make, how large the tree of some tables is, and how to sum a column out."""
+"""Elimination orders: the cliques they make, the size of the resulting tree, and how to sum a column out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray
 
 Order = list[tuple[int, int]]
-"""Columns in the order in which they are summed out, each with the clique that this makes, as a set."""
+"""Columns in elimination order, each with the clique that summing it out makes, as a set."""
 
 
 def as_mask(domain: Domain, clique: Iterable[str]) -> int:
@@ -46,23 +41,29 @@ def cells_of(sizes: Sequence[int], mask: int) -> int:
     return math.prod([sizes[i] for i in bits(mask)])
 
 
-def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
-    """Sum columns out greedily: always the one that makes the smallest clique.
+def neighbours(n_columns: int, masks: Iterable[int]) -> list[int]:
+    """Return for each column the set of itself and all columns that share a table with it."""
+    around = [1 << i for i in range(n_columns)]
+    for mask in masks:
+        for i in bits(mask):
+            around[i] |= mask
+    return around
 
-    Of several such the largest column goes first: the clique is the same, what is left of it is smaller.
+
+def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
+    """Sum columns out greedily, always the one that makes the smallest clique.
+
+    Among equals the largest column goes first: the clique is the same, but its remainder is smaller.
 
     Args:
         sizes: Number of codes of each column.
-        masks: The sets of columns that tables are given for.
+        masks: The sets of columns of the tables.
 
     Returns:
         For each column, in the order of elimination: its position, and the clique that summing it out makes
         (itself and all columns that share a table with it by then).
     """
-    around = [1 << i for i in range(len(sizes))]
-    for mask in masks:
-        for i in bits(mask):
-            around[i] |= mask
+    around = neighbours(len(sizes), masks)
     cost = [cells_of(sizes, mask) for mask in around]
     left = sorted(range(len(sizes)), key=lambda i: -sizes[i])  # the first of equals is taken
     made = []
@@ -73,7 +74,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
         rest = around[column] & ~(1 << column)
         for i in bits(rest):
             joined = (around[i] | rest) & ~(1 << column)
-            # Dropping one column and joining none is the common case in a sparse graph.
+            # In a sparse graph, one column usually drops out and none joins.
             cost[i] = (
                 cost[i] // sizes[column] if joined | 1 << column == around[i] else cells_of(sizes, joined)
             )
@@ -82,7 +83,7 @@ def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
 
 
 def maximal(masks: Iterable[int]) -> list[int]:
-    """Return the sets that no other one holds, largest first."""
+    """Return the sets that are not within another one, largest first."""
     kept: list[int] = []
     for mask in sorted(set(masks), key=lambda m: (-m.bit_count(), m)):
         if not any(mask & other == mask for other in kept):
@@ -92,134 +93,32 @@ def maximal(masks: Iterable[int]) -> list[int]:
 
 def tree_cells(sizes: Sequence[int], masks: Iterable[int]) -> int:
     """Return the number of cells over all cliques of the junction tree of some tables."""
-    total, rests = 0, set[int]()
+    return sum(cells for _, cells in counted_cliques(sizes, masks))
+
+
+def counted_cliques(sizes: Sequence[int], masks: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the cells of each clique of the junction tree of some tables, with the column whose elimination makes it."""
+    rests = set[int]()
     for column, clique in eliminate(sizes, masks):
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
         if clique not in rests:
-            total += cells_of(sizes, clique)
+            yield column, cells_of(sizes, clique)
         rests.add(clique & ~(1 << column))
-    return total
 
 
-Words = NDArray[np.unsignedinteger[Any]]
-
-_BITS_AT_ONCE = 2**24
 _TABLES_SPLIT_BY_TRIAL = 8
-
-
-@lru_cache(maxsize=8)
-def tree_cells_with_each(
-    sizes: tuple[int, ...], masks: frozenset[int], candidates: tuple[int, ...]
-) -> tuple[float, ...]:
-    """Return the cells of the junction tree of some tables and each candidate in turn.
-
-    The last results are kept: a round that measured what was measured before asks the same again.
-
-    Args:
-        sizes: Number of codes of each column.
-        masks: The sets of columns of the tables, as integers (see `elimination`).
-        candidates: For each tree, the set of columns of one more table.
-
-    Returns:
-        For each candidate `tree_cells(sizes, [*masks, candidate])`: exact up to 2^53 cells, rounded above.
-    """
-    around = [1 << i for i in range(len(sizes))]
-    for mask in masks:
-        for i in bits(mask):
-            around[i] |= mask
-    # Only candidates that join columns which no table joins make a tree of their own.
-    new = np.flatnonzero([any(mask & ~around[i] for i in bits(mask)) for mask in candidates])
-    # Large columns first: among columns that cost the same, the first is eliminated.
-    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    joined, wanted = _members(around, order)[order], _members(candidates, order)
-    cells = np.full(len(candidates), float(tree_cells(sizes, masks)))
-    chunk = max(1, _BITS_AT_ONCE // len(sizes) ** 2)
-    for start in range(0, new.size, chunk):
-        some = new[start : start + chunk]
-        members = joined | (wanted[some, :, None] & wanted[some, None, :])
-        cells[some] = _eliminated([sizes[i] for i in order], _packed(members))
-    return tuple(cells.tolist())
-
-
-def _members(masks: Sequence[int], order: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which columns, in an order, each set holds."""
-    place = np.argsort(order)
-    held = [bits(mask) for mask in masks]
-    members = np.zeros((len(held), len(order)), dtype=bool)
-    owner = np.repeat(np.arange(len(held)), [len(columns) for columns in held])
-    members[owner, place[[i for columns in held for i in columns]]] = True
-    return members
-
-
-def _packed(members: NDArray[np.bool_]) -> Words:
-    """Return sets of columns as words of 64 bits along the last axis."""
-    packed = np.packbits(members, axis=-1, bitorder="little")
-    missing = -packed.shape[-1] % 8
-    padded = np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, missing)])
-    words: Words = np.ascontiguousarray(padded).view("<u8")
-    return words
-
-
-def _eliminated(sizes: Sequence[int], around: Words) -> FloatArray:
-    """Eliminate all columns of many graphs greedily, and return the cells of their trees.
-
-    Args:
-        sizes: Number of codes of each column.
-        around: For each graph and column, the column and its neighbours [graphs, columns, words]; overwritten.
-    """
-    n_graphs, n_columns, n_words = around.shape
-    alone = _packed(np.eye(n_columns, dtype=bool))
-    products = _products(sizes, n_words)
-    cost = _cells(products, around)
-    graphs = np.arange(n_graphs)
-    rests = np.zeros((n_columns, n_graphs, n_words), dtype=around.dtype)
-    total = np.zeros(n_graphs)
-    for step in range(n_columns):
-        column = cost.argmin(axis=1)
-        clique = around[graphs, column]
-        # A clique lies within an earlier one just if it is what the elimination of a column left behind.
-        held = np.ones((step, n_graphs), dtype=bool)
-        for word in range(n_words):
-            held &= rests[:step, :, word] == clique[:, word]
-        total += np.where(held.any(axis=0), 0.0, cost[graphs, column])
-        cost[graphs, column] = np.inf
-        rest = rests[step] = clique & ~alone[column]
-        graph, other = np.nonzero(
-            np.unpackbits(rest.view(np.uint8), axis=1, bitorder="little", count=n_columns)
-        )
-        now = (around[graph, other] | rest[graph]) & ~alone[column[graph]]
-        around[graph, other] = now
-        cost[graph, other] = _cells(products, now)
-    return total
-
-
-def _products(sizes: Sequence[int], n_words: int) -> FloatArray:
-    """Return the cells of a table over the columns of each byte, for each of its values [bytes, 256]."""
-    products = np.ones((8 * n_words, 256))
-    for column, size in enumerate(sizes):
-        products[column // 8, (np.arange(256) >> column % 8 & 1).astype(bool)] *= size
-    return products
-
-
-def _cells(products: FloatArray, sets: Words) -> FloatArray:
-    """Return the cells of tables over sets of columns [..., words]."""
-    octets = np.ascontiguousarray(sets).view(np.uint8)
-    cells: FloatArray = products[0][octets[..., 0]]
-    for position in range(1, octets.shape[-1]):
-        cells = cells * products[position][octets[..., position]]
-    return cells
 
 
 def cheapest_split(
     sizes: Sequence[int], size: int, others: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Split tables in two groups so that multiplying them out and contracting costs least.
+    """Split tables into two groups so that multiplying each out and contracting them costs least.
 
-    All splits are tried for few tables; for more, one table after the other changes sides while that helps.
+    For few tables all splits are tried; for more, tables change sides one by one while that helps.
 
     Args:
         sizes: Number of codes of all columns.
-        size: Number of codes of the column that is summed out.
+        size: Number of codes of the column to sum out.
         others: The other columns of each table, as sets.
 
     Returns:
@@ -232,7 +131,7 @@ def cheapest_split(
         held_first = union(m for m in free if m not in second)
         alone = cells_of(sizes, held_first) * (len(free) - len(second))
         alone += cells_of(sizes, held_second) * len(second) if second else 0
-        # A multiplication within a matrix product is about twenty times cheaper than one on its own.
+        # A multiplication within a matrix product is about twenty times cheaper than an element-wise one.
         return size * alone + cells_of(sizes, held_first | held_second) * (1 + size / 20)
 
     if len(free) <= _TABLES_SPLIT_BY_TRIAL:
@@ -255,7 +154,7 @@ def cheapest_split(
 
 
 def union(masks: Iterable[int]) -> int:
-    """Return the columns that are in any of some sets."""
+    """Return the union of some sets of columns."""
     found = 0
     for mask in masks:
         found |= mask

@@ -1,9 +1,9 @@
-"""The tables of pairs of columns that no clique of a calibrated junction tree holds together, in one pass.
+"""The tables of all pairs of columns that are in different cliques of a calibrated junction tree, in one pass.
 
-Given the separator between them, columns on either side of an edge are independent. So each branch of the tree sends the
-probabilities of its columns given its separator, all side by side, from the leaves inwards; a pair is found in the
-clique where its two columns meet. A clique's table is read a few times in all, and each product is one of matrices.
-The pass ends in the centroid of each part, so that over each edge the lighter side is carried.
+Columns on either side of an edge are independent given the separator. So each branch of the tree sends the
+probabilities of its columns given its separator, side by side, from the leaves inwards, and a pair is computed in the
+clique where its two columns meet. A clique's table is read only a few times, and each product is a matrix product. The
+pass ends in the centroid of each component, so that each edge carries its lighter side.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from syntabula.models.tables import arranged, axes_outside, sum_over
 
 @dataclass(frozen=True)
 class Sending:
-    """What one clique sends to the next one inwards.
+    """The message that one clique sends to the next one inwards.
 
     Attributes:
-        position: The clique.
-        reader: The next clique inwards; -1 in a centroid.
-        separator: What both hold.
-        sent: Columns beyond the separator that are still asked for further inwards.
+        position: Position of the clique.
+        reader: Position of the next clique inwards; -1 for a centroid.
+        separator: The columns in both.
+        sent: Columns beyond the separator that are still needed further inwards.
     """
 
     position: int
@@ -37,7 +37,7 @@ class Sending:
 
 
 def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
-    """Say what each clique sends, so that each pair of columns meets in a clique."""
+    """Plan what each clique sends, so that each pair of columns meets in a clique."""
     partners: dict[str, set[str]] = {}
     for one, other in wanted:
         partners.setdefault(one, set()).add(other)
@@ -59,7 +59,7 @@ def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
 
 
 def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
-    """Return the most cells that messages hold at one time."""
+    """Return the most cells that messages hold at any time."""
     waiting: dict[int, int] = {}
     held = most = 0
     for step in steps:
@@ -72,7 +72,7 @@ def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
 
 
 _CELLS_AT_ONCE = 10_000_000
-"""Cells that messages may hold at one time (40 MB in single precision)."""
+"""Cells that messages may hold at any time (40 MB in single precision)."""
 
 
 def pairs_across(
@@ -83,7 +83,7 @@ def pairs_across(
     Args:
         tree: The tree.
         tables: Probabilities of its cliques.
-        wanted: Pairs of columns that no clique holds together.
+        wanted: Pairs of columns that are in no common clique.
     """
     return _found(tree, tables, list(wanted), 0)
 
@@ -91,7 +91,7 @@ def pairs_across(
 def _found(
     tree: JunctionTree, tables: Sequence[FloatArray], wanted: list[Clique], side: int
 ) -> dict[Clique, FloatArray]:
-    """Find pairs in one pass or, where messages would take too much room, in several for fewer columns each."""
+    """Find pairs in one pass, or in several passes for fewer columns each if messages would be too large."""
     if not wanted:
         return {}
     steps = plan_pass(tree, wanted)
@@ -106,7 +106,7 @@ def _found(
             for part in (wanted[:half], wanted[half:])
             for pair, table in _found(tree, tables, part, 1 - side).items()
         }
-    # One pair alone has a single column carried: some of its codes at a time.
+    # A single pair needs one column carried: carry some of its codes at a time.
     (pair,) = wanted
     carried = next(c for step in steps for c in step.sent)
     size = tree.domain.size(carried)
@@ -120,12 +120,13 @@ def _found(
 
 @dataclass(frozen=True)
 class _Message:
-    """What a branch of the tree says of its columns.
+    """The probabilities of a branch's columns given its separator.
 
     Attributes:
-        separator: What the branch shares with the clique that reads this.
-        codes: Where the codes of each column are.
-        table: Their probabilities given the separator [one axis per column of it, codes of all one after the other].
+        separator: The columns that the branch shares with the receiving clique.
+        codes: Position of each column's codes.
+        table: Their probabilities given the separator [one axis per separator column, codes of all columns
+            concatenated].
     """
 
     separator: Clique
@@ -133,7 +134,7 @@ class _Message:
     table: FloatArray
 
     def about(self, columns: Sequence[str]) -> _Message:
-        """Return the message about some of its columns."""
+        """Return the message for some of its columns."""
         if len(columns) == len(self.codes):
             return self
         if not columns:
@@ -142,7 +143,7 @@ class _Message:
 
 
 def _joined(separator: Clique, parts: Mapping[str, FloatArray]) -> _Message:
-    """Join what is said of several columns, each table [one axis per column of the separator, codes]."""
+    """Concatenate the tables of several columns, each [one axis per separator column, codes]."""
     codes, start = {}, 0
     for column, part in parts.items():
         codes[column] = slice(start, start + part.shape[-1])
@@ -157,7 +158,7 @@ def _run(
     steps: Sequence[Sending],
     codes: Mapping[str, slice],
 ) -> dict[Clique, FloatArray]:
-    """Make one pass; a column that `codes` names is carried with these codes alone."""
+    """Make one pass; a column in `codes` is carried with only these codes."""
     found = _Found(wanted)
     waiting: dict[int, list[_Message]] = {}
     for step in steps:
@@ -174,7 +175,7 @@ def _run(
 def _joint(
     inside: _Inside, messages: Sequence[_Message], step: Sending, codes: Mapping[str, slice]
 ) -> _Message | None:
-    """Join what branches say with what a clique says of its own columns; None if nothing is asked for."""
+    """Join the messages of branches with the clique's own columns; None if no column is needed."""
     parts = {
         c: inside.sum((*step.separator, c))[..., codes.get(c, slice(None))]
         for c in step.sent
@@ -189,7 +190,7 @@ def _joint(
 
 
 def _add_pairs(found: _Found, inside: _Inside, messages: Sequence[_Message], joint: _Message | None) -> None:
-    """Add pairs of a branch's column with one of the clique that reads it, and with one of another branch."""
+    """Add pairs of a branch's column with a column of the receiving clique or of another branch."""
     for axis, column in enumerate(joint.separator if joint else ()):
         if joint and found.missing(joint.codes, [column]):
             others = tuple(i for i in range(len(joint.separator)) if i != axis)
@@ -209,7 +210,7 @@ def _add_pairs(found: _Found, inside: _Inside, messages: Sequence[_Message], joi
 
 
 def _conditional(joint: _Message, inside: _Inside) -> _Message:
-    """Divide by the separator's probabilities, in place: of columns given the separator, as a message is."""
+    """Divide by the separator's probabilities, in place, which makes a message."""
     below = inside.sum(joint.separator)
     inverse = np.divide(1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny)
     np.multiply(joint.table, inverse[..., None], out=joint.table)
@@ -226,10 +227,10 @@ def _add_independent(found: _Found, messages: Sequence[_Message]) -> None:
 
 
 class _Found:
-    """Pairs, as they are found.
+    """Collects the pairs that are found.
 
     Args:
-        wanted: The pairs that are asked for.
+        wanted: The pairs to find.
     """
 
     def __init__(self, wanted: Sequence[Clique]) -> None:
@@ -237,7 +238,7 @@ class _Found:
         self._left = set(wanted)
 
     def missing(self, columns: Iterable[str], others: Iterable[str]) -> list[str]:
-        """Return the columns that have a pair with one of the others which is not found yet."""
+        """Return the columns that form a pair with one of the others that is not found yet."""
         others = list(others)
         return [c for c in columns if any((c, o) in self._left or (o, c) in self._left for o in others)]
 
@@ -253,11 +254,11 @@ class _Found:
 
 
 class _Inside:
-    """The table of one clique, and sums of it.
+    """The table of one clique and its sums.
 
     Args:
         tree: The tree.
-        position: The clique.
+        position: Position of the clique.
         table: Its probabilities.
     """
 
@@ -267,7 +268,7 @@ class _Inside:
         self._sums = {self.clique: table}
 
     def sum(self, columns: Clique) -> FloatArray:
-        """Return the probabilities of some columns, in their order, summed once from the smallest table at hand."""
+        """Return the probabilities of some columns, in their order, summed once from the smallest available table."""
         wanted = self._domain.canonical(columns)
         if wanted not in self._sums:
             held = min((c for c in self._sums if set(wanted) <= set(c)), key=lambda c: self._sums[c].size)
@@ -293,10 +294,10 @@ class _Inside:
 
 
 def _for_products(table: FloatArray) -> FloatArray:
-    """Return matrices [..., rows, columns] that a matrix product takes without stepping through them one by one."""
+    """Return matrices [..., rows, columns] in a layout that numpy can multiply without a loop over them."""
     return table if table.itemsize in table.strides[-2:] else np.ascontiguousarray(table)
 
 
 def _flat(table: FloatArray) -> FloatArray:
-    """Return a table with all axes but the last joined."""
+    """Return a table with all axes but the last merged."""
     return table.reshape(-1, table.shape[-1])

@@ -24,9 +24,9 @@ def sample_rows(
 ) -> EncodedTable:
     """Draw n rows column by column along the tree, by rounding.
 
-    Rows that agree on the columns already drawn of a clique form a group; within a group of size g each code
-    of the next column gets floor(g p) rows, and the rows left over go to distinct codes drawn in proportion
-    to the fractional parts (McKenna, Sheldon, Miklau 2019, synthetic data generation).
+    Rows that agree on a clique's columns drawn so far form a group. Within a group of size g each code of
+    the next column gets floor(g p) rows, and the remaining rows go to distinct codes drawn in proportion to
+    the fractional parts (McKenna, Sheldon, Miklau 2019, synthetic data generation).
     """
     drawn: dict[str, Column] = {}
     for position in tree.order:
@@ -61,7 +61,7 @@ def _draw(table: FloatArray, groups: Column, n: int, rng: np.random.Generator) -
     present = np.flatnonzero(counted)
     weights = table[present].astype(np.float64)
     sums = weights.sum(axis=1, keepdims=True)
-    # A group that the model holds impossible can only come from rounding; its codes are then equally likely.
+    # A group with probability 0 can only come from rounding; its codes are then equally likely.
     conditional = np.where(sums > 0, weights, 1.0)
     conditional /= conditional.sum(axis=1, keepdims=True)
     counts = round_rows(conditional * counted[present, None], counted[present], rng)
@@ -76,7 +76,7 @@ def _draw(table: FloatArray, groups: Column, n: int, rng: np.random.Generator) -
 
 _CELLS_AT_ONCE = 4_000_000
 _GROUPS_AT_ONCE = 2**16
-"""So few that the place of a group and a number within it share a float64 with 1e-11 to spare."""
+"""Few enough that a group's number plus a fraction within it fit a float64 with a precision of 1e-11."""
 
 
 def sample_given(
@@ -84,12 +84,12 @@ def sample_given(
 ) -> EncodedTable:
     """Draw the columns that are not given, exactly from their conditional distribution, row by row.
 
-    Each distinct combination of given codes is evidence: it leaves of each clique's table the part that agrees with it,
-    which is passed inwards along the tree, and rows are then drawn outwards. A combination that the model holds
-    impossible is drawn as if its contradicting part were not given, which a ConditionWarning says.
+    Each distinct combination of given codes is evidence: each clique's table is restricted to the part that agrees with
+    it, which is passed inwards along the tree, and rows are then drawn outwards. For a combination with probability
+    0, the contradicting part is ignored and a ConditionWarning is issued.
 
     Returns:
-        As many rows as given, over the tree's domain; given columns as they are.
+        As many rows as given, over the tree's domain; given columns are unchanged.
     """
     distinct, which = np.unique(
         np.stack([c.astype(np.int64) for c in given.codes]), axis=1, return_inverse=True
@@ -117,7 +117,7 @@ def sample_given(
         warn_caller(
             ConditionWarning(
                 f"the values of {contrary:,} of {given.n_rows:,} given rows are impossible together in this model; "
-                "their other columns were drawn as if a part were not given"
+                "their other columns were drawn with some of the given values ignored"
             )
         )
     return EncodedTable(tree.domain, tuple(drawn[c] for c in tree.domain.columns))
@@ -126,11 +126,11 @@ def sample_given(
 def _collect(
     tree: JunctionTree, probabilities: Sequence[FloatArray], evidence: Mapping[str, NDArray[np.intp]]
 ) -> tuple[list[FloatArray], NDArray[np.bool_]]:
-    """Return what is left of each clique's table, times what its children say of the evidence.
+    """Return each clique's table restricted to the evidence, times the messages of its children.
 
     Returns:
-        Per clique [combinations, codes of its columns that are not given], the first axis of length 1 where no evidence
-        is in the clique or behind it; and which combinations contradict themselves.
+        For each clique [combinations, codes of its columns that are not given], with a first axis of length 1 if there
+        is no evidence in the clique or behind it; and which combinations have probability 0.
     """
     contrary = np.zeros(next(iter(evidence.values())).size, dtype=np.bool_)
     left = [tuple(c for c in clique if c not in evidence) for clique in tree.cliques]
@@ -152,7 +152,7 @@ def _collect(
         found = weights[edge.child].sum(axis=tuple(1 + i for i in axes_outside(left[edge.child], shared)))
         shape = np.broadcast_shapes(found.shape, prior.shape)
         message = np.divide(found, prior, out=np.zeros(shape), where=prior > 0)
-        # Only ratios count; with 1 as the largest, evidence in many cliques does not vanish.
+        # Only ratios matter; a maximum of 1 prevents underflow with evidence in many cliques.
         largest = message.max(axis=tuple(range(1, message.ndim)), keepdims=True)
         message = np.divide(message, largest, out=np.zeros(shape), where=largest > 0)
         sizes = dict(zip(shared, shape[1:], strict=True))
@@ -166,7 +166,8 @@ def _collect(
 
 
 def _agreeing(clique: Clique, table: FloatArray, evidence: Mapping[str, NDArray[np.intp]]) -> FloatArray:
-    """Return what of a table agrees with each combination [combinations, other columns]; all of it, [1, ...], if free."""
+    """Return the part of a table that agrees with each combination [combinations, other columns]; [1, ...] without
+    evidence."""
     given = [i for i, c in enumerate(clique) if c in evidence]
     if not given:
         return table[None]
@@ -200,7 +201,7 @@ def _draw_given(
         for parent in parents:
             groups = groups * tree.domain.size(parent) + drawn[parent]
         table = weights[position].transpose(axes).reshape(-1, tree.domain.cells(new))
-        # Where the evidence contradicts what was drawn, the columns follow their own distribution.
+        # If the evidence contradicts the columns drawn so far, the columns follow their own distribution.
         own = sum_over(probabilities[position], axes_outside(clique, new))
         cells = _cells(table, own.reshape(-1), groups, rng)
         for column, codes in zip(new, np.unravel_index(cells, tree.domain.shape(new)), strict=True):
@@ -211,7 +212,7 @@ def _draw_given(
 def _cells(
     table: FloatArray, otherwise: FloatArray, groups: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw a cell of its group's row of a table [groups, cells] for each row."""
+    """Draw for each row a cell from its group's row of a table [groups, cells]."""
     size = table.shape[1]
     cells = np.zeros(groups.size, dtype=np.intp)
     present, which = np.unique(groups, return_inverse=True)
@@ -224,7 +225,7 @@ def _cells(
         part[_without_mass(part)] = otherwise
         cumulative = np.cumsum(part, axis=1)
         cumulative /= cumulative[:, -1:]
-        # The g-th distribution rises from g to g + 1, so that one search serves all rows.
+        # The g-th cumulative distribution rises from g to g + 1, so that one search serves all rows.
         steps = (cumulative + np.arange(stop - start)[:, None]).ravel()
         rows = order[bounds[start] : bounds[stop]]
         group = which[rows] - start

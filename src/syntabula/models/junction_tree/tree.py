@@ -1,4 +1,4 @@
-"""Junction trees: which cliques hold a set of marginals, how large they are, and in which order they are walked."""
+"""Junction trees: construction from a set of marginals, size, and order of traversal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from syntabula.models.junction_tree.elimination import (
     eliminate,
     maximal,
     tree_cells,
-    tree_cells_with_each,
 )
+from syntabula.models.junction_tree.growth import tree_cells_with_each
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Edge:
 
     Attributes:
         child: Position of the clique.
-        parent: Position of its parent, which comes before it in every walk from the roots.
-        separator: The columns that both hold, in the order of the domain; never empty.
+        parent: Position of its parent, which precedes it in every traversal from the roots.
+        separator: The columns in both, in the order of the domain; never empty.
     """
 
     child: int
@@ -43,7 +43,7 @@ class JunctionTree:
     Attributes:
         domain: All columns; each is in at least one clique.
         cliques: Maximal cliques, columns in the order of the domain.
-        edges: Edges from the roots outwards; a clique that is no child is a root.
+        edges: Edges from the roots outwards; a clique that is not a child is a root.
     """
 
     domain: Domain
@@ -62,7 +62,7 @@ class JunctionTree:
         return sum(self.domain.cells(c) for c in self.cliques)
 
     def holder(self, clique: Iterable[str]) -> int | None:
-        """Return the position of the smallest tree clique that holds all columns of a clique, if there is one."""
+        """Return the position of the smallest tree clique that contains all columns of a clique, if there is one."""
         wanted = tuple(clique)
         if not wanted:
             return min(range(len(self.cliques)), key=self._sizes.__getitem__, default=None)
@@ -76,14 +76,14 @@ class JunctionTree:
 
     @cached_property
     def _holding(self) -> dict[str, frozenset[int]]:
-        """For each column the positions of the cliques that hold it."""
+        """For each column the positions of the cliques that contain it."""
         return {
             c: frozenset(i for i, held in enumerate(self.cliques) if c in held) for c in self.domain.columns
         }
 
 
 def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
-    """Build a junction tree that holds each of the cliques.
+    """Build a junction tree that contains each of the cliques.
 
     Columns are eliminated greedily, the one whose elimination makes the smallest clique first.
     """
@@ -91,19 +91,19 @@ def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
 
 
 def elimination_order(domain: Domain, cliques: Iterable[Clique]) -> Order:
-    """Return the order in which the columns of tables over some cliques are summed out."""
+    """Return an elimination order for the columns of tables over some cliques."""
     return eliminate(domain.sizes, [as_mask(domain, c) for c in cliques])
 
 
 def tree_of(domain: Domain, order: Order) -> JunctionTree:
-    """Build the junction tree that an order of elimination makes."""
+    """Build the junction tree of an elimination order."""
     held = sorted(maximal(clique for _, clique in order), key=lambda mask: list(bits(mask)))
     nodes = tuple(as_clique(domain, mask) for mask in held)
     return JunctionTree(domain, nodes, _spanning_forest(domain, nodes))
 
 
 def junction_tree_memory_mb(domain: Domain, cliques: Iterable[Clique]) -> float:
-    """Return the size of the junction tree over some cliques, at 8 bytes a cell, before anything is allocated."""
+    """Return the size of the junction tree over some cliques, at 8 bytes a cell, without allocating it."""
     return table_mb(tree_cells(domain.sizes, [as_mask(domain, c) for c in cliques]))
 
 
@@ -111,8 +111,8 @@ def memory_with_each_mb(
     domain: Domain, cliques: Iterable[Clique], candidates: Iterable[Clique]
 ) -> list[float]:
     """Return the size of the junction tree over some cliques and each candidate in turn, at 8 bytes a cell."""
-    masks = frozenset(as_mask(domain, c) for c in cliques)
-    cells = tree_cells_with_each(domain.sizes, masks, tuple(as_mask(domain, c) for c in candidates))
+    masks = [as_mask(domain, c) for c in cliques]
+    cells = tree_cells_with_each(domain.sizes, masks, [as_mask(domain, c) for c in candidates])
     return [n * 8 / 2**20 for n in cells]
 
 
@@ -129,13 +129,13 @@ def check_memory(tree: JunctionTree, max_memory_mb: float) -> None:
 
 
 def _spanning_forest(domain: Domain, cliques: tuple[Clique, ...]) -> tuple[Edge, ...]:
-    """Join cliques by as many shared columns as possible (Prim), roots outwards."""
+    """Join cliques that share the most columns (Prim's algorithm), roots outwards."""
     edges: list[Edge] = []
     outside = set(range(len(cliques)))
     while outside:
         root = min(outside)
         outside.discard(root)
-        # For each clique outside: the most shared columns with a clique inside, and that clique.
+        # For each clique outside the tree: the most columns shared with a clique inside, and that clique.
         best = {i: (len(set(cliques[i]) & set(cliques[root])), root) for i in outside}
         while best:
             child = max(best, key=lambda i: (best[i][0], -i))
@@ -152,7 +152,7 @@ def _spanning_forest(domain: Domain, cliques: tuple[Clique, ...]) -> tuple[Edge,
 
 
 def inwards(tree: JunctionTree, weights: Sequence[int]) -> Iterator[list[tuple[int, int, Clique]]]:
-    """Yield each part of the forest, leaves first and its centroid last: cliques, the next inwards, the separators."""
+    """Yield each tree of the forest, leaves first and centroid last, as (clique, next inwards, separator)."""
     around: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
     for edge in tree.edges:
         around[edge.child].append((edge.parent, edge.separator))

@@ -1,4 +1,4 @@
-"""The doors to sensitive records: whatever comes through one of them is noisy and paid for."""
+"""The interfaces ("doors") to sensitive records: every answer is noisy and paid for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syntabula.privacy.doors.tables import Curator
 
 @dataclass(frozen=True, eq=False)
 class Doors:
-    """What a learner may ask a sensitive table; every answer is noisy and paid for by one ledger.
+    """The queries that a learner may ask a sensitive table; every answer is noisy and paid for by one ledger.
 
     Attributes:
         tables: Answers marginals, cells and dependences.

@@ -1,4 +1,4 @@
-"""Queries of single cells: counting queries, chosen and measured one by one."""
+"""Queries of single cells: counting queries, selected and measured one by one."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Cell = tuple[int, ...]
 """One code for each column of a clique."""
 
 _UNKNOWN = 1e9
-"""Standard deviation of a cell that was not measured, over that of one that was: it outweighs any count."""
+"""Standard deviation of an unmeasured cell, relative to that of a measured one: larger than any count."""
 
 
 class CellCurator:
     """Answers queries of single cells of marginals, on a curator's ledger.
 
-    One record changes every cell's count by at most one, and a single cell of each marginal: the score of a
-    cell, its distance to an estimate, has sensitivity 1, and so has each marginal of which cells are measured.
+    One record changes a single cell of each marginal, by one. So the score of a cell (its distance to an estimate)
+    has sensitivity 1, and so has each marginal whose cells are measured.
 
     Args:
         curator: Holds the table.
-        cliques: The marginals whose cells may be asked for.
+        cliques: The marginals whose cells may be queried.
     """
 
     def __init__(self, curator: CountedTable, cliques: Sequence[Clique]) -> None:
         if not cliques:
-            raise ArgumentError("cells can only be asked for of at least one clique")
+            raise ArgumentError("cliques must hold at least one clique")
         self._curator = curator
         self._cliques = [tuple(c) for c in cliques]
         self._ends = np.cumsum([curator.domain.cells(c) for c in self._cliques])
@@ -50,13 +50,13 @@ class CellCurator:
         share: Fraction | float,
         step: str,
     ) -> tuple[Clique, Cell]:
-        """Choose the cell whose count differs most from its estimate, by the exponential mechanism.
+        """Select the cell whose count differs most from its estimate, by the exponential mechanism.
 
         Args:
             estimates: Expected counts of each clique, of its shape.
-            without: Cells that are no candidates; not all of them.
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
+            without: Cells to exclude; at least one must remain.
+            share: Fraction of the whole budget for this choice.
+            step: Name of this spend in the ledger.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -66,7 +66,7 @@ class CellCurator:
         left[[self._position(*cell) for cell in without]] = False
         candidates = np.flatnonzero(left)
         if len(estimates) != len(self._cliques) or not candidates.size:
-            raise ArgumentError("choose needs an estimate of each clique, and at least one candidate")
+            raise ArgumentError("choose needs an estimate for each clique, and at least one candidate")
         curator = self._curator
         if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(self._cliques, estimates, strict=True)):
             raise ArgumentError("each estimate must have the shape of its clique")
@@ -91,12 +91,12 @@ class CellCurator:
 
         Args:
             cells: At least one; each with its clique.
-            share: Part of the whole budget that all of them together may cost.
-            step: What the ledger calls this spend.
+            share: Fraction of the whole budget for all of them together.
+            step: Name of this spend in the ledger.
 
         Returns:
-            One measurement per clique that has a cell here, in which all other cells are 0 with a standard
-            deviation beyond any count: they say nothing.
+            One measurement per clique with a measured cell. All other cells in it are 0, with a standard deviation
+            beyond any count, so they carry no information.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -104,7 +104,7 @@ class CellCurator:
         """
         chosen: dict[Clique, list[Cell]] = {}
         for clique, cell in dict.fromkeys(cells):
-            self._position(clique, cell)  # raises for one that is not there
+            self._position(clique, cell)  # raises an error for an unknown cell
             chosen.setdefault(clique, []).append(cell)
         if not chosen:
             raise ArgumentError("measure needs at least one cell")

@@ -1,4 +1,4 @@
-"""The door to one raw ordered column: noisy counts, noisy sums, private quantiles and private splits."""
+"""Private queries to one raw ordered column: noisy counts, noisy sums, quantiles and splits."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_de
 
 
 class ColumnCurator:
-    """Holds the values of one sensitive column; answers under privacy, paid before the draw.
+    """Holds the values of one sensitive column; every answer is private and paid for before the draw.
 
     Neighbouring tables differ by one record, which has at most one value in the column: it changes one cell
     of a histogram by one, one sum by at most one width, and the rank of any point by at most one. Cells,
     candidates and shares must come from public facts or released values; sensitivities are computed here.
 
     Args:
-        points: [n] values that are not missing: float64 without NaN, int64 or uint64. They are sorted once, in
-            a copy of 8 bytes a value.
+        points: [n] present values: float64 without NaN, int64 or uint64. They are sorted once, in a copy of 8 bytes
+            per value.
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
@@ -60,7 +60,7 @@ class ColumnCurator:
 
     @property
     def is_private(self) -> bool:
-        """Whether noise is drawn at all; False where privacy is switched off."""
+        """Whether noise is drawn at all; False if privacy is switched off."""
         return self._ledger.budget.currency != "none"
 
     def pure_epsilon(self, share: Fraction | float) -> float:
@@ -83,15 +83,15 @@ class ColumnCurator:
         step: str,
         count_missing: bool = False,
     ) -> NoisyVector:
-        """Release how many values lie in each of some adjacent cells.
+        """Release the number of values in each of some adjacent cells.
 
         Args:
-            edges: k + 1 ascending edges. Cell i holds e_i <= x < e_(i+1); the first and last cell also hold
-                what lies outside.
-            share: Part of the whole budget.
-            step: What the ledger calls this spend.
-            count_missing: Whether to count missing values in one more cell, at the end; it costs nothing, as
-                a record lies in one cell.
+            edges: k + 1 ascending edges. Cell i holds e_i <= x < e_(i+1); the first and last cell also hold the
+                values outside.
+            share: Fraction of the whole budget.
+            step: Name of this spend in the ledger.
+            count_missing: Whether to count missing values in an additional last cell; it costs nothing, because a record
+                lies in one cell.
 
         Returns:
             [k] or [k + 1] noisy counts.
@@ -117,14 +117,14 @@ class ColumnCurator:
         share: Fraction | float,
         step: str,
     ) -> NoisyVector:
-        """Release, for each of some adjacent cells, the sum of where its values lie, from 0 to 1.
+        """Release, for each of some adjacent cells, the sum of its values' places, from 0 to 1.
 
         Args:
-            edges: k + 1 ascending edges, as in `histogram`; values outside count as the nearest edge.
+            edges: k + 1 ascending edges, as in `histogram`; values outside are clipped to the nearest edge.
             power: 1 for places, 2 for their squares.
             of: Whether 0 and 1 are the ends of the cell or of all cells together.
-            share: Part of the whole budget.
-            step: What the ledger calls this spend.
+            share: Fraction of the whole budget.
+            step: Name of this spend in the ledger.
 
         Returns:
             [k] noisy sums.
@@ -145,26 +145,26 @@ class ColumnCurator:
         share: Fraction | float,
         step: str,
     ) -> list[int]:
-        """Choose cells below which about these fractions of the values lie, by the exponential mechanism.
+        """Select cells below which about these fractions of the values lie, by the exponential mechanism.
 
-        A cell weighs its width times exp(-epsilon |records below it - fraction * records| / (2 Delta)), which
+        The weight of a cell is its width times exp(-epsilon |records below it - fraction * records| / (2 Delta)), which
         is Smith (2011) over cells.
 
-        The middle fraction is drawn first, then the middles of what lies to either side of it, among the
-        cells up to the one that was drawn: the cells of a draw are released values, so that each is an
-        exponential mechanism as before, the choices ascend, and most draws look at few cells.
+        The middle fraction is drawn first, then recursively the middle ones on either side of it, among the cells up to
+        the one drawn. The candidates of a draw are released values, so each draw is an exponential mechanism as before;
+        the results ascend, and most draws see few cells.
 
         Args:
             edges: k + 1 ascending edges of the candidate cells.
             fractions: Ascending, each between 0 and 1, both excluded, with a small denominator.
-            share: Part of the whole budget, for all of them together.
-            step: What the ledger calls these spends.
+            share: Fraction of the whole budget, for all of them together.
+            step: Name of the spends in the ledger.
 
         Returns:
             The position of the chosen cell, for each fraction.
         """
         if any(not 0 < f < 1 for f in fractions) or list(fractions) != sorted(fractions):
-            raise ArgumentError("the fractions of quantiles ascend between 0 and 1, both excluded")
+            raise ArgumentError("fractions must ascend between 0 and 1, both excluded")
         ranks = self._sorted().starts(edges)[:-1]
         widths = np.array([float(b - a) for a, b in itertools.pairwise(edges)])
         log_widths = np.log(widths / widths.max())
@@ -200,18 +200,18 @@ class ColumnCurator:
         share: Fraction | float,
         step: str,
     ) -> int:
-        """Choose an interval that holds about as many values as it should, by the exponential mechanism.
+        """Select an interval that holds about as many values as wanted, by the exponential mechanism.
 
-        A window weighs exp(log weight - epsilon (values that it lacks - merit) / 2), where it lacks what is
-        enough minus the values in it, or nothing: a record changes that number by at most one.
+        The weight of a window is exp(log weight - epsilon (lack - merit) / 2), where its lack is `enough` minus the
+        number of its values, at least 0: a record changes the lack by at most one.
 
         Args:
-            windows: Each from a lower end, included, to an upper one, excluded.
+            windows: Half-open intervals, each with its lower end included.
             enough: A public or released number of values.
-            merits: How many values each may lack for what else speaks for it; public or released.
-            log_weights: Weights between windows that are alike in this; without privacy they do not count.
-            share: Part of the whole budget.
-            step: What the ledger calls this spend.
+            merits: How many values each may lack because of its other merits; public or released.
+            log_weights: Log weights between windows with equal scores; ignored without privacy.
+            share: Fraction of the whole budget.
+            step: Name of this spend in the ledger.
 
         Returns:
             The position of the chosen window.
@@ -227,7 +227,7 @@ class ColumnCurator:
         return int(self._answer(event, step, [*windows, *merits, *log_weights, enough], draw)[0])
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
-        """Return the choice that a share buys, and by what a score of sensitivity one is divided in it."""
+        """Return the choice that a share buys, and the divisor of a score of sensitivity one in it."""
         event = bought(self._ledger, share, ExponentialEvent, what=what, candidates=candidates)
         return event, 2 / event.epsilon if isinstance(event, ExponentialEvent) else 0.0
 
@@ -241,7 +241,7 @@ class ColumnCurator:
         step: str,
         query: Sequence[Any],
     ) -> int:
-        """Choose one of some cells by the rank of their lower edges and their widths."""
+        """Select one of some cells by the ranks of their lower edges and their widths."""
         event, scale = self._choice("quantile", share, candidates=ranks.size)
         scores, sensitivity = quantile_scores(ranks, self._sorted().size, fraction, log_widths, scale)
 
@@ -259,7 +259,7 @@ class ColumnCurator:
         share: Fraction | float,
         step: str,
     ) -> list[Node]:
-        """Split an interval in halves again and again where it holds many values: PrivTree.
+        """Split an interval into halves repeatedly where it holds many values: PrivTree.
 
         See `split_tree`, which holds the mechanism and its proof. One spend pays for the whole tree.
 
@@ -272,7 +272,7 @@ class ColumnCurator:
             ends = (
                 self._sorted().ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
             )
-            # The outer nodes also hold what lies outside the root.
+            # The outer nodes also hold the values outside the root.
             ends[[node.low == root.low for node in nodes], 0] = 0
             ends[[node.high == root.high for node in nodes], 1] = self._sorted().size
             return Sensitive(ends[:, 1] - ends[:, 0])

@@ -1,4 +1,4 @@
-"""A sensitive table whose exact counts stay closed, with the ledger and the noise of every answer about it."""
+"""A sensitive table whose exact counts stay hidden, with the ledger and the noise source for answers about it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CACHED_CELLS = 50_000_000
 
 
 class CountedTable:
-    """Counts a sensitive table exactly, for the doors of this folder alone, and pays for what they release.
+    """Counts a sensitive table exactly, only for the doors of this folder, and pays for their answers.
 
     Args:
         engine: Counts the encoded table exactly.
@@ -46,7 +46,7 @@ class CountedTable:
 
     @property
     def domain(self) -> Domain:
-        """Columns and sizes of the table as it is asked for."""
+        """Columns and sizes of the table in its present coding."""
         return self._recoding.target if self._recoding else self._engine.domain
 
     @property
@@ -63,11 +63,11 @@ class CountedTable:
         return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
 
     def _choice(self, candidates: int, share: Fraction | float) -> Event:
-        """Return the event of one choice among so many candidates."""
+        """Return the event of one choice among this many candidates."""
         return bought(self._ledger, share, ExponentialEvent, what="choice", candidates=candidates)
 
     def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
-        """Return the dependence of each family in steps; a number each is kept, not the counts."""
+        """Return the dependence of each family in steps; only these numbers are kept, not the counts."""
         missing = [f for f in dict.fromkeys(families) if f not in self._dependences]
         for batch in batches(self._engine.domain, missing):
             for family, counts in zip(batch, self._engine.counts(batch), strict=True):

@@ -1,4 +1,4 @@
-"""The door to one raw column of labels whose categories are not known."""
+"""Private queries to one raw column of labels with unknown categories."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from syntabula.privacy.spends import NoisyArray
 Label = str | None
 
 LONGEST = 4 * 2**20
-"""Bytes of JSON that released labels and their counts take at most: a journal has to have room for them."""
+"""Largest size in bytes of released labels and their counts as JSON: a journal must have room for them."""
 
 
 class LabelCurator:
-    """Holds how often each label of one sensitive column occurs; releases the frequent ones.
+    """Holds the count of each label of one sensitive column; releases the frequent labels.
 
-    A record has one label, or None where it is missing, which counts as a label. Work grows with the number
-    of distinct labels.
+    A record has one label; None, for a missing cell, counts as a label. Work grows with the number of distinct
+    labels.
 
     Args:
         counts: Exact number of records of each label that occurs.
@@ -42,20 +42,20 @@ class LabelCurator:
         self._source = noise
 
     def frequent(self, *, share: Fraction | float, delta: Fraction | float, step: str) -> dict[Label, int]:
-        """Release the labels whose noisy count reaches a threshold, and that count.
+        """Release the labels whose noisy count reaches a threshold, with their noisy counts.
 
         Args:
-            share: Part of the whole budget; it must be a budget with a delta.
-            delta: Part of the budget's delta: with this probability, at most, a label comes out that a single
-                record holds.
-            step: What the ledger calls this spend.
+            share: Fraction of the whole budget; it must be a budget with a delta.
+            delta: Part of the budget's delta: an upper bound on the probability of releasing a label that only one
+                record has.
+            step: Name of this spend in the ledger.
 
         Returns:
-            Noisy count of each released label, labels in alphabetical order, None last. If they take more than
-            LONGEST bytes, those with the smallest noisy counts are left out, which is post-processing.
+            Noisy count of each released label, labels in alphabetical order, None last. If they exceed LONGEST bytes,
+            those with the smallest noisy counts are left out, which is post-processing.
 
         Raises:
-            BudgetExceededError: If too little of delta is set aside (`Budget.with_failure_delta`).
+            BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
         """
         event = bought(self._ledger, share, ThresholdEvent, what="categories", failure=delta)
         longest = None if self._ledger.budget.currency == "none" else LONGEST
@@ -66,7 +66,7 @@ class LabelCurator:
             present: list[Label] = [*labels, *([None] if None in counts else [])]
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
             kept, noisy = frequent(token, self._source, exact)
-            # Labels, not their positions among those that occur, which would tell how many do.
+            # Labels, not their positions among those that occur, which would reveal how many occur.
             released = [(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)]
             return _as_bytes(released if longest is None else _that_fit(released, longest))
 
@@ -86,7 +86,7 @@ class LabelCurator:
 
 
 def _as_bytes(released: list[tuple[Label, int]]) -> NoisyArray:
-    """Return released labels and counts as numbers that a journal can keep: bytes of JSON."""
+    """Return released labels and counts as numbers that a journal can hold: bytes of JSON."""
     return np.frombuffer(json.dumps(released).encode("ascii"), dtype=np.uint8)
 
 
@@ -103,7 +103,7 @@ def _is_readable(text: NoisyArray) -> bool:
 
 
 def _that_fit(released: list[tuple[Label, int]], longest: int) -> list[tuple[Label, int]]:
-    """Return what takes at most so many bytes: missing cells, then labels from the largest noisy count on."""
+    """Return what fits into this many bytes: missing cells, then labels by descending noisy count."""
     order = sorted(range(len(released)), key=lambda i: (released[i][0] is not None, -released[i][1]))
     lengths = [len(json.dumps(released[i])) + len(", ") for i in order]
     ends = itertools.accumulate(lengths)

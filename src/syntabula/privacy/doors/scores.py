@@ -1,4 +1,4 @@
-"""Distances, dependences and scores of choices, and what one record can change them by, their rounding included."""
+"""Distances, dependences and scores of choices, with their sensitivities, rounding included."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 
 STEPS_PER_RECORD = 1024
-"""Dependences are rounded to so many steps a record, so that discrete noise can be added to them."""
+"""Dependences are rounded to this many steps per record, so that discrete noise can be added to them."""
 
 SENSITIVITY_STEPS = 4 * STEPS_PER_RECORD + 2
-"""The most that adding or removing one record changes a rounded dependence: four records, and rounding.
+"""Sensitivity of a rounded dependence to adding or removing one record: four records, plus rounding.
 
 With M the joint counts of n records, a and b its margins, D = M - a b' / n, and a new record in cell (i, j):
 D' - D = (n e_ij + a b' / n - a e_j' - e_i b') / (n + 1), whose L1 norm is at most 4 n / (n + 1). Each
@@ -29,28 +29,28 @@ below that up to 2^33 records.
 _FAMILY_CELLS_AT_ONCE = 2**22
 
 _FARTHEST = 2.0**31
-"""Larger differences count as this many records, so that rounding of scores has a bound without the data."""
+"""Differences are clipped to this many records, so that the rounding of scores has a data-independent bound."""
 
 _LARGEST_WHOLE = 2.0**52
 
 _CELLS_AT_ONCE = 2**18
-"""2 MB of counts stay in the cache; a larger table stands alone."""
+"""2 MB of counts stay in the cache; a larger table is processed alone."""
 
 _TWICE_ROUNDED = 2.0**-51
-"""What rounding moves a product of a difference by at most, in parts of it, in both of two tables."""
+"""Bound on the relative rounding error of a product with a difference, over both of two tables."""
 
 
 def on_grid(numbers: FloatArray) -> FloatArray:
-    """Round numbers of records to multiples of 2^-10, of which float64 adds 2^43 records' worth exactly."""
+    """Round numbers of records to multiples of 2^-10, which float64 adds exactly up to 2^43 records."""
     rounded: FloatArray = np.round(np.asarray(numbers, dtype=np.float64) * STEPS_PER_RECORD)
     return rounded / STEPS_PER_RECORD
 
 
 def differences(counts: NDArray[np.int64], estimate: FloatArray) -> FloatArray:
-    """Return how far each cell is from its estimate, at most 2^31: one record changes it by at most one, exactly.
+    """Return each cell's distance from its estimate, at most 2^31: one record changes it by at most one, exactly.
 
-    Below 2^31 all differences are exact on the grid. An estimate that is too large for that makes a difference
-    that is held at 2^31 whatever the count.
+    Below 2^31 all differences are exact on the grid. If an estimate is too large for that, the difference is clipped
+    to 2^31 for every count.
 
     Args:
         counts: Exact counts, any shape.
@@ -63,8 +63,8 @@ def differences(counts: NDArray[np.int64], estimate: FloatArray) -> FloatArray:
 def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArray]) -> FloatArray:
     """Return the L1 distances of counts and estimates [tables], at most 2^31; one record changes each by at most one.
 
-    That is exact: sums below 2^43 records are so in any order, and larger ones are held at 2^31 all the same. Many
-    small tables go at a time.
+    This is exact: sums below 2^43 records are exact in any order, and larger ones are clipped to 2^31 anyway. Many
+    small tables are processed at a time.
 
     Args:
         counts: Exact counts, of any shapes.
@@ -80,13 +80,13 @@ def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArra
 
 
 def row_distances(counts: NDArray[np.int64], estimates: FloatArray) -> FloatArray:
-    """Return the L1 distance of each row of counts [tables, cells] and estimates, as `distances` does of tables."""
+    """Return the L1 distance of each row of counts [tables, cells] and estimates, as `distances` does for tables."""
     far: FloatArray = np.minimum(differences(counts, estimates).sum(axis=1), _FARTHEST)
     return far
 
 
 def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield where runs of tables start and stop that are few cells together, or one table."""
+    """Yield the start and stop of runs of tables with few cells in total, or of a single table."""
     start, cells = 0, 0
     for position, size in enumerate(sizes):
         if position > start and cells + size > _CELLS_AT_ONCE:
@@ -104,7 +104,7 @@ def dependence_steps(counts: NDArray[np.int64]) -> int:
     Synthesis"; 2 n times the score R in Zhang et al. 2017, "PrivBayes"); 0 if there is no record.
 
     Args:
-        counts: Exact joint counts, the last axis being that of the column, the others those it may depend on.
+        counts: Exact joint counts; the last axis is that of the column, the others are those it may depend on.
     """
     joint = counts.reshape(-1, counts.shape[-1])
     n = int(joint.sum())
@@ -113,13 +113,13 @@ def dependence_steps(counts: NDArray[np.int64]) -> int:
     rows, columns = np.nonzero(joint)
     counts = joint[rows, columns]
     independent = joint.sum(axis=1)[rows] * (joint.sum(axis=0) / n)[columns]
-    # Independent counts sum to n, so those of the empty cells are n less those of the others.
+    # Independent counts sum to n, so those of the empty cells are n minus those of the others.
     distance = n + float((np.abs(counts - independent) - independent).sum())
     return round(distance * STEPS_PER_RECORD)
 
 
 def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]]:
-    """Yield the families in parts whose counts take a bounded memory, by the domain alone."""
+    """Yield the families in parts whose counts need bounded memory, decided by the domain alone."""
     batch: list[Clique] = []
     cells = 0
     for family in families:
@@ -134,11 +134,11 @@ def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Weights and penalties of candidates, of which one scores weight * (distance - penalty).
+    """Weights and penalties of candidates; the score of a candidate is weight * (distance - penalty).
 
     Attributes:
         weights: Above 0 [candidates].
-        penalties: Numbers of records, free of the data [candidates].
+        penalties: Numbers of records, independent of the data [candidates].
 
     """
 
@@ -147,7 +147,7 @@ class Weighing:
 
     @classmethod
     def of(cls, n: int, weights: Sequence[float] | None, penalties: Sequence[float] | None) -> Weighing:
-        """Return those of n candidates; weights are 1 and penalties 0 where none are given.
+        """Return the weighing of n candidates; by default weights are 1 and penalties 0.
 
         Raises:
             ArgumentError: If there are not n of each, a weight is not finite and above 0, or a penalty not finite.
@@ -155,13 +155,13 @@ class Weighing:
         weight = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         penalty = np.zeros(n) if penalties is None else np.asarray(penalties, dtype=np.float64)
         if weight.shape != (n,) or not np.isfinite(weight).all() or (weight <= 0).any():
-            raise ArgumentError("weights must be one positive number per candidate")
+            raise ArgumentError("weights must be one positive finite number per candidate")
         if penalty.shape != (n,) or not np.isfinite(penalty).all():
             raise ArgumentError("penalties must be one finite number per candidate")
         return cls(weight, penalty)
 
     def among(self, candidates: NDArray[np.bool_]) -> Weighing:
-        """Return those of some candidates, given as a mask [candidates]."""
+        """Return the weighing of some candidates, given as a mask [candidates]."""
         return Weighing(self.weights[candidates], self.penalties[candidates])
 
     def scores(self, distances: FloatArray) -> FloatArray:
@@ -171,13 +171,13 @@ class Weighing:
 
     @property
     def sensitivity(self) -> float:
-        """The most that one record changes a score by, its rounding included.
+        """The largest change of a score by one record, rounding included.
 
-        A distance moves by at most one. It and the penalty are at most 2^31 and |penalty| records, so that the
-        rounding of their difference and its product stays below 2^-51 of the sum of both, over two tables.
+        A distance changes by at most one. It is at most 2^31 records, so the rounding of its difference to the penalty,
+        and of the product, stays below 2^-51 of 2^31 + |penalty|, over two tables.
         """
         rounding = _TWICE_ROUNDED * (_FARTHEST + np.abs(self.penalties))
-        # The bound is rounded too.
+        # The bound itself is rounded too.
         return float((self.weights * (1 + rounding)).max()) * (1 + 2.0**-40)
 
 
@@ -191,9 +191,9 @@ def quantile_scores(
     Args:
         ranks: Number of values below each cell [cells].
         n_values: Number of values.
-        fraction: Of the values that lie below the quantile.
+        fraction: Fraction of the values that lie below the quantile.
         log_widths: Logarithm of the width of each cell [cells].
-        scale: By what a score of sensitivity one is divided in the choice.
+        scale: Divisor of a score of sensitivity one in the choice.
     """
     i, b = fraction.numerator, fraction.denominator
     widest = max(i, b - i)
@@ -204,20 +204,20 @@ def quantile_scores(
 def shortfall_scores(
     counts: NDArray[np.int64], enough: float, merits: FloatArray, log_weights: FloatArray, scale: float
 ) -> FloatArray:
-    """Return what counts lack of enough, below zero, with merits and weights; one record changes it by one.
+    """Return scores: minus the number that counts lack, with merits and weights; one record changes one by one.
 
     Args:
         counts: Exact counts [candidates].
         enough: A public or released number.
         merits: How much each may lack; public or released [candidates].
-        log_weights: Weights between candidates that are alike in this [candidates].
-        scale: By what a score is divided in the choice.
+        log_weights: Log weights between candidates with equal scores [candidates].
+        scale: Divisor of a score in the choice.
     """
     scores: FloatArray = _whole(merits + log_weights * scale) - np.maximum(math.ceil(enough) - counts, 0)
     return scores
 
 
 def _whole(numbers: FloatArray) -> FloatArray:
-    """Round to whole numbers, and hold them where float64 still adds 2^51 records to them exactly."""
+    """Round to whole numbers, and clip them so that float64 still adds 2^51 records to them exactly."""
     rounded: FloatArray = np.clip(np.rint(numbers), -_LARGEST_WHOLE, _LARGEST_WHOLE)
     return rounded

@@ -1,4 +1,4 @@
-"""The sorted values of one column, and exact ranks, counts and sums of them; for use inside `privacy` alone."""
+"""The sorted values of one column, and their exact ranks, counts and sums; only for use inside `privacy`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ FRACTION_STEPS = 1 << 20
 """Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
 
 _VALUES_PER_PASS = 1 << 20
-"""Values whose places are held at a time, which bounds memory beyond the sorted column."""
+"""Number of values processed at a time, which bounds the memory beyond the sorted column."""
 
 
 class SortedPoints:
-    """Values in ascending order, a copy of 8 bytes each. Everything it answers is exact, so nothing may leave.
+    """Values in ascending order, a copy of 8 bytes each. All answers are exact, so none may leave `privacy`.
 
     Args:
         points: [n] float64 without NaN, int64 or uint64.
 
     Attributes:
         values: [n] the same values in ascending order.
-        integer: Whether they are whole numbers.
+        integer: Whether they are integers.
     """
 
     def __init__(self, points: NDArray[Any]) -> None:
@@ -56,8 +56,8 @@ class SortedPoints:
         """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity.
 
         Raises:
-            ArgumentError: If there are less than two edges, or they do not ascend: a value would then count in
-                several cells.
+            ArgumentError: If there are fewer than two edges, or they do not ascend: a value would then count in several
+                cells.
         """
         if len(edges) < 2 or not all(a <= b for a, b in pairwise(edges)):
             raise ArgumentError("cells need at least two edges, in ascending order")
@@ -66,7 +66,7 @@ class SortedPoints:
     def sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
         """Return [k] sums of places from 0 to 1 in their cell or the column, or of their squares, in steps.
 
-        A value adds at most FRACTION_STEPS, whatever it is: no place may be anything but a number from 0 to 1.
+        Any value adds at most FRACTION_STEPS, because every place is a number from 0 to 1.
 
         Raises:
             ArgumentError: If a cell has no width, or power is not 1 or 2.
@@ -74,7 +74,7 @@ class SortedPoints:
         if power not in (1, 2) or of not in ("cell", "column"):
             raise ArgumentError("power must be 1 or 2, and of 'cell' or 'column'")
         starts = self.starts(edges)
-        # In halves where the whole width is beyond float64: infinite differences have no quotient.
+        # If the width overflows float64, compute with halves: infinite differences have no quotient.
         unit = 1.0 if self.integer or np.isfinite(float(edges[-1]) - float(edges[0])) else 0.5
         # From the first edge, so that integers beyond 2^53 keep their differences.
         ends = np.array([float(e - edges[0]) if self.integer else e * unit - edges[0] * unit for e in edges])
@@ -82,7 +82,7 @@ class SortedPoints:
         if of == "column":
             low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
         if not (high > low).all():
-            raise ArgumentError("places can only be summed in cells that have a width")
+            raise ArgumentError("every cell of sums must have a width above 0")
         exact = np.zeros(low.size, dtype=np.int64)
         points = self.values
         for first in range(0, points.size, _VALUES_PER_PASS):
@@ -94,9 +94,9 @@ class SortedPoints:
         return exact
 
     def _offsets(self, points: NDArray[Any], edges: Sequence[float], unit: float) -> NDArray[np.float64]:
-        """Return the distances of values from the first edge, those outside held at the outer edges.
+        """Return the distances of values from the first edge; values outside are clipped to the outer edges.
 
-        Distances between floats are in parts `unit` of what they are.
+        Distances between floats are multiplied by `unit`.
         """
         if not self.integer:
             held = np.clip(points, float(edges[0]), float(edges[-1]))

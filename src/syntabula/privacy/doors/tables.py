@@ -1,4 +1,4 @@
-"""The door to a whole table: noisy marginals and dependences, and choices among them, all paid for."""
+"""Private queries to a whole table: noisy marginals and dependences, and choices among them, all paid for."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Curator(CountedTable):
     sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
     sensitivities are computed here, from the query; no caller passes one in.
 
-    A cost is said as a share of the ledger's allowance, which is the whole budget unless an earlier run has
-    spent part of it: a Fraction or float in (0, 1].
+    A cost is given as a share of the ledger's allowance, a Fraction or float in (0, 1]. The allowance is the whole
+    budget unless an earlier run has spent part of it.
 
     Args:
         engine: Counts the encoded table exactly.
@@ -46,11 +46,11 @@ class Curator(CountedTable):
     def recoded(self, recoding: Recoding) -> Curator:
         """Return a curator of the same table with codes merged, on the same ledger.
 
-        Merging codes maps each record on its own, so neighbours stay neighbours; the recoding itself
+        Merging codes maps each record independently, so neighbours stay neighbours; the recoding itself
         must come from public facts or released values.
         """
         if recoding.domain != self.domain:
-            raise ArgumentError("the recoding is for another domain than the curator's")
+            raise ArgumentError("the recoding's domain differs from the curator's")
         other = Curator(self._engine, self._ledger, self._source)
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
@@ -58,8 +58,8 @@ class Curator(CountedTable):
     def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Curator:
         """Return a curator of the same table with a column for each threshold, on the same ledger.
 
-        A threshold maps each record on its own, so neighbours stay neighbours and a marginal of such columns has
-        the sensitivity of any other; the thresholds themselves must come from public facts.
+        A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
+        same sensitivity as any other; the thresholds themselves must come from public facts.
 
         Args:
             thresholds: By the name of their column, over columns of the domain.
@@ -83,12 +83,12 @@ class Curator(CountedTable):
         """Release noisy counts of some marginals, all with the same noise.
 
         Args:
-            cliques: At least one clique; one that is named twice is measured (and paid for) twice.
-            share: Part of the whole budget that all of them together may cost.
-            step: What the ledger calls this spend.
+            cliques: At least one clique; a clique named twice is measured (and paid for) twice.
+            share: Fraction of the whole budget for all of them together.
+            step: Name of this spend in the ledger.
 
-        Returns:
-            One measurement per clique, its values of the clique's shape.
+            Returns:
+                One measurement per clique, with values of the clique's shape.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -108,7 +108,7 @@ class Curator(CountedTable):
         ]
 
     def noise_sigma(self, n_cliques: int, share: Fraction | float) -> float:
-        """Return the standard deviation that `measure` would use for so many cliques and this share. Free."""
+        """Return the standard deviation that `measure` would use for this many cliques and this share. Free."""
         return self._noise(n_cliques, n_cliques, share)[1]
 
     def choose(
@@ -121,9 +121,9 @@ class Curator(CountedTable):
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
     ) -> int:
-        """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
+        """Select the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
-        For a single choice; see `Candidates`, which takes the same arguments and allows several, and its `choose`.
+        This makes a single choice; `Candidates` takes the same arguments and allows several (see its `choose`).
 
         Returns:
             The position of the chosen candidate.
@@ -134,18 +134,18 @@ class Curator(CountedTable):
     def measure_dependence(
         self, families: Sequence[Clique], *, share: Fraction | float, step: str
     ) -> FloatArray:
-        """Release how far the last column of each family is from independence of its others, in records.
+        """Release how far the last column of each family is from independence of the others, in records.
 
-        The dependence of a family is || M - a b' / n ||_1 with M its joint counts of n records and a, b those
-        of its others and of its last column: between 0 and 2 n, with sensitivity 4 (`doors.scores`).
+        The dependence of a family is || M - a b' / n ||_1, where M holds its joint counts of n records, and a and b the
+        counts of the other columns and of the last one: between 0 and 2 n, with sensitivity 4 (`doors.scores`).
 
         Args:
             families: At least one clique, each of two columns or more.
-            share: Part of the whole budget that all of them together may cost.
-            step: What the ledger calls this spend.
+            share: Fraction of the whole budget for all of them together.
+            step: Name of this spend in the ledger.
 
         Returns:
-            One noisy dependence per family; noise may take it below 0.
+            One noisy dependence per family, which noise may make negative.
 
         Raises:
             ResourceError: If counting could take more memory than the engine allows; nothing was spent.
@@ -162,14 +162,14 @@ class Curator(CountedTable):
         return released
 
     def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
-        """Choose the family whose last column depends most on its others, by the exponential mechanism.
+        """Select the family whose last column depends most on the others, by the exponential mechanism.
 
         The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`).
 
         Args:
-            families: At least one clique; one of a single column scores 0.
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
+            families: At least one clique; a single column scores 0.
+            share: Fraction of the whole budget for this choice.
+            step: Name of this spend in the ledger.
 
         Returns:
             The position of the chosen family.
@@ -189,7 +189,7 @@ class Curator(CountedTable):
 
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
-            raise ArgumentError("a dependence needs at least one family, and a column in each")
+            raise ArgumentError("families must hold at least one family, each with at least one column")
         for batch in batches(self._engine.domain, families):
             self._engine.check_memory(batch)
 
@@ -208,23 +208,22 @@ class Curator(CountedTable):
 
 
 class Candidates:
-    """Marginals that one or more choices are among, all against the same estimates, on a curator's ledger.
+    """Candidate marginals for one or more choices against the same estimates, on a curator's ledger.
 
-    The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty); its
-    sensitivity is the largest weight, and some millionths for rounding (`doors.scores`, which also holds
-    distances at 2^31 records). Distances are found once, so that a further choice takes a few passes of numpy
-    over the candidates.
+    The score of a candidate is weight * (L1 distance of its exact counts to the estimate - penalty). Its sensitivity is
+    the largest weight, plus some millionths for rounding (`doors.scores`, which also clips distances to 2^31 records).
+    Distances are computed once, so a further choice takes a few numpy passes over the candidates.
 
     Args:
         curator: Holds the table.
         cliques: At least one.
-        estimates: What a model believes of each: expected counts, of the clique's shape.
+        estimates: A model's expected counts of each, of the clique's shape.
         weights: One positive number per candidate; 1 by default.
-        penalties: One number per candidate, free of the data; 0 by default.
+        penalties: One number per candidate, independent of the data; 0 by default.
 
     Raises:
-        ArgumentError: If there are not as many estimates as candidates, of their shapes, or weights or
-            penalties are off.
+        ArgumentError: If the estimates do not match the candidates in number or shape, or weights or penalties are
+            invalid.
     """
 
     def __init__(
@@ -237,7 +236,7 @@ class Candidates:
         penalties: Sequence[float] | None = None,
     ) -> None:
         if not cliques or len(cliques) != len(estimates):
-            raise ArgumentError("choose needs as many estimates as candidates, and at least one")
+            raise ArgumentError("choose needs one estimate for each candidate, and at least one candidate")
         self._weighing = Weighing.of(len(cliques), weights, penalties)
         # A wider array would count each record several times.
         if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
@@ -251,9 +250,9 @@ class Candidates:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
         Args:
-            share: Part of the whole budget that this choice costs.
-            step: What the ledger calls this spend.
-            among: Which candidates this choice is among [candidates], by released values alone; None for all.
+            share: Fraction of the whole budget for this choice.
+            step: Name of this spend in the ledger.
+            among: Mask of the candidates of this choice [candidates], by released values alone; None for all.
 
         Returns:
             The position of the chosen candidate among all.
@@ -267,7 +266,7 @@ class Candidates:
         left = np.ones(len(self._cliques), dtype=np.bool_) if among is None else among
         positions = np.flatnonzero(left)
         if left.shape != (len(self._cliques),) or not positions.size:
-            raise ArgumentError("a choice is among at least one of the candidates, said by a mask of all")
+            raise ArgumentError("among must be a mask of all candidates with at least one of them")
         curator = self._curator
         if self._distances is None:
             curator._engine.check_memory(curator._missing(self._cliques))
@@ -278,7 +277,7 @@ class Candidates:
             scores = Sensitive(weighing.scores(found))
             return np.asarray([choose(token, curator._source, scores, weighing.sensitivity)])
 
-        # The names are long where there are many.
+        # The names of many candidates are long.
         query = self._cliques if every else [self._name, np.packbits(left)]
         event = curator._choice(positions.size, share)
         drawn = curator._answer(event, step, query, draw)

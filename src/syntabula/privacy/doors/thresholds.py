@@ -1,4 +1,4 @@
-"""Very many thresholds to choose among, each counted with one other column."""
+"""Private choices among very many thresholds, each counted with one other column."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _THRESHOLDS_AT_ONCE, _ROWS_AT_ONCE = 32, 4096
 
 
 class ThresholdCurator:
-    """Chooses among very many thresholds, each crossed with a column, and measures a few, on a curator's ledger.
+    """Selects among very many thresholds, each crossed with a column, and measures a few, on a curator's ledger.
 
-    The answer of a threshold is how many records pass it, by the code that they have in its other column: one
-    record changes one cell by one, so that the L1 distance to an estimate has sensitivity 1.
+    The answer of a threshold is the number of records that pass it, for each code of its other column: one record
+    changes one cell by one, so the L1 distance to an estimate has sensitivity 1.
 
     Args:
         curator: Holds the table.
-        thresholds: From public facts, over columns of the curator's domain.
+        thresholds: Thresholds from public facts, over columns of the curator's domain.
 
     Raises:
         ArgumentError: If a threshold has the name of a column.
-        ResourceError: If the answers of all thresholds take more memory than the engine allows.
+        ResourceError: If the answers of all thresholds need more memory than the engine allows.
         SchemaError: If a threshold is over an unknown column.
     """
 
@@ -66,14 +66,14 @@ class ThresholdCurator:
         share: Fraction | float,
         step: str,
     ) -> list[int]:
-        """Choose the thresholds whose answers differ most from what a model believes, one after the other.
+        """Select the thresholds whose answers differ most from a model's, one after the other.
 
         Args:
             believed: Expected answers [thresholds, codes], 0 beyond the codes of the other column.
-            among: Which thresholds the first choice is among [thresholds].
-            picks: How many are chosen, at most as many as there are.
-            share: Part of the whole budget for all choices.
-            step: What the ledger calls them.
+            among: Mask of the thresholds of the first choice [thresholds].
+            picks: Number of choices, at most that of the thresholds.
+            share: Fraction of the whole budget for all choices.
+            step: Name of the spends in the ledger.
 
         Returns:
             Positions of the chosen ones, in order.
@@ -82,7 +82,9 @@ class ThresholdCurator:
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         if believed.shape != (len(self._thresholds), max(self._sizes)) or among.shape != believed.shape[:1]:
-            raise ArgumentError("choose needs an estimate of every threshold's answer, and a mask of all")
+            raise ArgumentError(
+                "choose needs an estimate of every threshold's answer, and a mask of all thresholds"
+            )
         curator, left = self._curator, among.copy()
         weighing, chosen = Weighing.of(len(self._thresholds), None, None), list[int]()
         far: Sensitive[FloatArray] | None = None

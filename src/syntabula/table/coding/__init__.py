@@ -1,1 +1,1 @@
-"""From values to codes and back."""
+"""Encoding of values as codes, and decoding."""

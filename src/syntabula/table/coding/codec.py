@@ -1,4 +1,4 @@
-"""Raw values to small integer codes and back, by the declared domain alone."""
+"""Encodes raw values as small integer codes and decodes them, by the declared domain alone."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from syntabula.table.schema.schema import Schema
 
 @dataclass(frozen=True)
 class Codec:
-    """One coder per learned column of a schema; of identifiers, only which are missing is learned, if any may be.
+    """Codes for each learned column of a schema; a nullable identifier has codes only for present and missing.
 
     Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is
-    nullable; of an identifier, present and missing. Nothing about a codec depends on data, unless bins were
-    privately fitted and paid for elsewhere.
+    nullable; for an identifier, present and missing. A codec does not depend on data, except for bins that were
+    fitted privately and paid for elsewhere.
 
     Attributes:
         schema: Declared columns.
-        bins: Bins of every numeric, date and datetime column, in grid points where the column has a grid.
-        spreads: How the values of some of these columns lie within their bins; evenly if not given.
+        bins: Bins of every numeric, date and datetime column, in grid points if the column has a grid.
+        spreads: How the values of some of these columns lie within their bins; evenly by default.
 
     Raises:
-        SchemaError: If nothing is left to learn, or bins are missing, needless or do not span the domain.
+        SchemaError: If nothing is left to learn, or bins are missing, superfluous or do not span the domain.
     """
 
     schema: Schema
@@ -48,7 +48,9 @@ class Codec:
         object.__setattr__(self, "bins", MappingProxyType(dict(self.bins)))
         needed = {n for n, c in self.schema.columns.items() if isinstance(c, Ordered)}
         if needed != set(self.bins):
-            raise SchemaError(f"bins do not match the columns {sorted(needed ^ set(self.bins))}")
+            raise SchemaError(
+                f"bins are missing or superfluous for columns {sorted(needed ^ set(self.bins))}"
+            )
         for name, bins in self.bins.items():
             lower, upper, integer = self.schema[name].span()
             if bins.integer != integer or bins.edges[0] != lower or bins.edges[-1] != upper + integer:
@@ -59,7 +61,7 @@ class Codec:
                 raise SchemaError(f"the spread of column {name!r} does not fit its bins")
         sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
-            raise SchemaError("the schema has no column to learn from; declare one that is no identifier")
+            raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
         object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes)))
 
     @classmethod
@@ -75,9 +77,9 @@ class Codec:
 
         Args:
             schema: Declared columns.
-            bins: Number of bins of columns that do not state their own; an integer column, date or datetime
-                with no more values than that keeps one code per value.
-            fitted: Bins of some columns from another discretiser, used instead.
+            bins: Number of bins of columns that do not set their own; an integer, date or datetime column with at most
+                that many values keeps one code per value.
+            fitted: Bins of some columns from another discretizer, used instead.
             spreads: How the values of some columns lie within their bins.
 
         Returns:
@@ -99,27 +101,27 @@ class Codec:
     def encode(
         self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
     ) -> tuple[EncodedTable, Coercions]:
-        """Encode a table; total on every table whose columns are stored as the schema says.
+        """Encode a table; never fails on a table whose columns are stored as the schema says.
 
-        Values outside the bounds count as the nearest bound, unlisted categories as "other" if the column is
-        open, else as missing if it is nullable; cells of text files that the declared kind does not read count as
-        such a category, or as missing. A record that still has a cell without a code is left out.
-        Whether it is depends on that record alone, so adding or removing one record of the raw table changes
-        at most one record of the encoded table, and the guarantee carries over (a 1-stable transformation).
+        Values outside the bounds are clipped to the nearest bound. Unlisted categories become "other" if the column is
+        open, else missing if it is nullable; so do cells of text files that cannot be read as the declared kind. A
+        record that still has a cell without a code is left out. That depends only on the record itself, so adding or
+        removing one record of the raw table changes at most one record of the encoded table, and the guarantee
+        carries over (a 1-stable transformation).
 
         Args:
             table: Table to encode.
-            strict: Whether to raise instead of coercing. Such a failure depends on the data and is not
-                covered by the guarantee.
-            found: Columns whose domains were found, which leave out some values by design: these are coerced
-                even if strict, and not reported.
+            strict: Whether to raise an error instead of coercing. The failure depends on the data and is not covered by
+                the guarantee.
+            found: Columns whose domains were found and leave out some values by design; these values are coerced even
+                if strict, and not reported.
 
         Returns:
-            Codes of the learned columns, and what was coerced (not for release).
+            Codes of the learned columns, and the coercions (not for release).
 
         Raises:
-            SchemaError: If column names do not fit the schema, or kinds of columns that were read without it.
-            DataError: In strict mode, if anything had to be coerced; names columns, never values.
+            SchemaError: If the column names do not fit the schema, or the kinds of columns read without it do not.
+            DataError: In strict mode, if anything had to be coerced; the message names columns, never values.
         """
         self.schema.check_table(table)
         kept = np.ones(table.n_rows, dtype=np.bool_)
@@ -161,19 +163,18 @@ class Codec:
         Args:
             table: Codes over this codec's domain.
             rng: Source of ordinary randomness for values within bins.
-            first_row: Position of the first of these rows in the whole table, so that its pieces do not repeat
-                identifiers.
+            first_row: Position of the first of these rows in the whole table, so that pieces do not repeat identifiers.
 
         Returns:
-            One column per column of the schema, in its order; identifiers are running numbers, the first row of
-            the whole table having 1. Encoding the values again gives the same codes.
+            One column per column of the schema, in its order; identifiers are running numbers, from 1 for the first row
+            of the whole table. Encoding the values again gives the same codes.
 
         Raises:
             DataError: If the table has another domain.
         """
         if table.domain != self.domain:
             raise DataError(
-                "the encoded table has another domain than the codec; encode it with the same codec"
+                "the encoded table's domain differs from the codec's; encode the table with the same codec"
             )
         decoded = {}
         for name, column in self.schema.columns.items():
@@ -188,7 +189,7 @@ class Codec:
         return decoded
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that rebuilds the codec as a dictionary of JSON values."""
+        """Return the codec as a dictionary of JSON values, from which `from_json` rebuilds it."""
         # The outer edges follow from the schema, and one of them may exceed 64 bits.
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
@@ -200,17 +201,19 @@ class Codec:
 
         Args:
             document: What `to_json` returned.
-            learned: Columns that the model knows: of identifiers that it does not know, no cell is missing.
-                None if these are all that this codec would learn.
+            learned: Columns that the model knows; identifiers that it does not know have no missing cells. None if it
+                knows all columns that this codec would learn.
 
         Raises:
             SchemaError: On anything else.
         """
         if not isinstance(document, Mapping) or set(document) - {"spreads"} != {"schema", "cuts"}:
-            raise SchemaError("a codec is a mapping with the keys 'schema' and 'cuts', and perhaps 'spreads'")
+            raise SchemaError(
+                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads'"
+            )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
-            # Releases were once made that had learned nothing of identifiers.
+            # Older releases learned nothing about identifiers.
             for name in [n for n, c in schema.columns.items() if c.is_learned and n not in learned]:
                 schema = schema.with_column(name, replace(schema[name], nullable=False))
         try:
@@ -229,44 +232,49 @@ class Codec:
 
 
 _COERCIONS = {
-    "clipped": "some values lie outside the declared bounds and count as the nearest bound",
+    "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
     "rounded": "some values of an integer column are not whole and were rounded",
     "unknown": "some values are not declared categories",
     "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
     "missing": "some cells are missing though the column is not nullable, and their records are left out",
 }
-"""A sentence for each kind of coercion; for those of cells without a code, what becomes of them is added."""
+"""A sentence for each kind of coercion; for cells without a code, their outcome is added."""
 
 
 def _outcome(column: Column) -> str:
-    """Say what becomes of a cell that holds no value of a column's domain, by its declaration alone."""
+    """Return what happens to a cell that holds no value of a column's domain, by the declaration alone."""
     if isinstance(column, Categorical) and column.open:
-        return "count as the category for all others"
+        return "become the category for all others"
     return (
-        "count as missing" if column.nullable else "their records are left out, as the column is not nullable"
+        "become missing"
+        if column.nullable
+        else "their records are left out, because the column is not nullable"
     )
 
 
 _NONE = {
-    "unknown": "no value is a declared category: check the kind and the categories in the schema,",
-    "unreadable": "no cell can be read as the declared kind: check it in the schema,",
+    "unknown": (
+        "no value is a declared category, so all",
+        "; check the kind and the categories in the schema",
+    ),
+    "unreadable": ("no cell can be read as the declared kind, so all", "; check the kind in the schema"),
 }
-"""Sentences where all cells that hold something have no code."""
+"""Beginning and end of the sentence for columns in which no present cell has a code."""
 
 
 @dataclass(frozen=True, repr=False)
 class Coercions:
-    """What did not fit the declared domain: exact counts, for the operator's eyes only, never for release.
+    """Cells that did not fit the declared domain: exact counts, only for the operator, never for release.
 
     Attributes:
         clipped: Per column, number of values outside the bounds.
-        rounded: Per column, number of values that are not whole though declared integer.
-        unknown: Per column, number of values that are no declared category.
-        unreadable: Per column of a text file, number of cells that the declared kind does not read.
+        rounded: Per column, number of values that are not whole although declared integer.
+        unknown: Per column, number of values that are not declared categories.
+        unreadable: Per column of a text file, number of cells that cannot be read as the declared kind.
         missing: Per column, number of missing cells of a column that is not nullable.
         records_left_out: Number of records that could not be encoded.
-        outcomes: Per column, what becomes of unknown and unreadable cells.
-        none_fit: Columns of which all cells that hold something are unknown or unreadable.
+        outcomes: Per column, what happens to unknown and unreadable cells.
+        none_fit: Columns in which all present cells are unknown or unreadable.
     """
 
     clipped: Mapping[str, int] = field(default_factory=dict)
@@ -284,13 +292,14 @@ class Coercions:
         return tuple(dict.fromkeys(name for kind in _COERCIONS for name in getattr(self, kind)))
 
     def describe(self) -> list[str]:
-        """Return one sentence for all columns with the same coercion, without counts or values."""
+        """Return one sentence for each coercion, with all of its columns, and without counts or values."""
         columns: dict[str, list[str]] = {}
         for kind, text in _COERCIONS.items():
             for name in getattr(self, kind):
-                sentence, then = (_NONE[kind], "so that all") if name in self.none_fit else (text, "and")
-                ending = f" {then} {self.outcomes[name]}" if kind in _NONE and name in self.outcomes else ""
-                columns.setdefault(sentence + ending, []).append(repr(name))
+                begin, end = _NONE[kind] if name in self.none_fit else (f"{text} and", "")
+                lacks_code = kind in _NONE and name in self.outcomes
+                sentence = f"{begin} {self.outcomes[name]}{end}" if lacks_code else text
+                columns.setdefault(sentence, []).append(repr(name))
         return [
             f"column{'s' if len(names) > 1 else ''} {', '.join(names)}: {sentence}"
             for sentence, names in columns.items()

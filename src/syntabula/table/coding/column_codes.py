@@ -1,4 +1,4 @@
-"""Values of one column to codes, totally, exactly and each on its own; and codes back to values."""
+"""Encodes the values of one column, each independently and without failure, and decodes the codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syntabula.table.schema.columns import Boolean, Categorical, Column, Identif
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """One column's codes [n], arbitrary where not valid, its counts of coercions, and whether no cell could be read."""
+    """A column's codes [n], arbitrary where not valid, its counts of coercions, and whether no cell could be read."""
 
     codes: NDArray[np.int64]
     valid: NDArray[np.bool_]
@@ -27,7 +27,7 @@ class ReadColumn:
 
 
 def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColumn:
-    """Encode one column; total on every column that is stored as its kind reads.
+    """Encode one column; never fails on a column stored in a type that its kind can read.
 
     Args:
         column: Its declaration.
@@ -37,12 +37,12 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
     present = _present(raw)
     unreadable = np.zeros_like(present) if raw.unreadable is None else raw.unreadable
     if isinstance(column, Identifier):
-        # Whatever is written there, it is not missing.
+        # Something is written there, so the cell is not missing.
         present, unreadable = present | unreadable, np.zeros_like(present)
     values = raw.values[present] if not present.all() else raw.values
     n_unreadable = int(unreadable.sum())
     counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
-    # A cell that is no label of any type is an unlisted one.
+    # A cell that cannot be read as a label counts as unlisted.
     counts["unknown" if isinstance(column, Categorical) else "unreadable"] = n_unreadable
     known: NDArray[np.bool_] | None = None
     if bins is not None:
@@ -77,14 +77,14 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
 
 
 def ordered_points(column: Ordered, raw: RawColumn) -> tuple[NDArray[Any], int]:
-    """Return the values of an ordered column that are not missing as points of its domain, and how many are.
+    """Return the present values of an ordered column as points of its domain, and the number of missing cells.
 
     Args:
-        column: Declares the grid and the bounds; values outside count as the nearest bound.
+        column: Declares the grid and the bounds; values outside are clipped to the nearest bound.
         raw: The column as read.
 
     Returns:
-        [n] grid points as 64-bit integers, or float64 where the column has no grid; number of missing cells.
+        [n] grid points as 64-bit integers, or float64 if the column has no grid; number of missing cells.
     """
     present = _present(raw)
     points, _, _ = column.points(raw.values[present], raw.physical.kind)
@@ -92,7 +92,7 @@ def ordered_points(column: Ordered, raw: RawColumn) -> tuple[NDArray[Any], int]:
 
 
 def _present(raw: RawColumn) -> NDArray[np.bool_]:
-    """Return which cells hold a value, NaN being none."""
+    """Return which cells hold a value; NaN is not a value."""
     present = ~raw.missing
     if raw.physical.kind == "float":
         present &= ~np.isnan(raw.values)
@@ -102,9 +102,9 @@ def _present(raw: RawColumn) -> NDArray[np.bool_]:
 
 
 def _look_up(labels: tuple[Label, ...], values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the position of each value in the labels, -1 where it is none of them.
+    """Return the position of each value in the labels, or -1 if it is not a label.
 
-    Python's equality is exact between integers, floats and decimals, so that one dictionary serves all types.
+    Python's equality is exact between integers, floats and decimals, so one dictionary serves all types.
     """
     position = {label: code for code, label in enumerate(labels)}
     return np.fromiter(map(position.get, values.tolist(), repeat(-1)), np.int64, count=values.size)
@@ -129,7 +129,7 @@ def decode_column(
     missing = np.zeros(codes.size, dtype=np.bool_)
     if column.nullable:
         missing = codes == column.n_codes(bins) - 1
-    # Missing cells get some valid content, so that every array has its plain type.
+    # Missing cells get a valid value, so that every array has a plain type.
     index = np.where(missing, 0, codes).astype(np.intp)
     if isinstance(column, Categorical):
         return _labels(column, index, missing)
@@ -162,8 +162,8 @@ def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -
 
     Args:
         column: The declaration.
-        missing: Which cells are [n].
-        first_row: Position of the first of these rows in the whole table; it would have this number plus 1.
+        missing: Which cells are missing [n].
+        first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
     """
     numbers = range(first_row + 1, first_row + missing.size + 1)
     if column.integer:

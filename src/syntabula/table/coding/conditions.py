@@ -1,4 +1,4 @@
-"""What a user allows of one column: values, ranges and missing cells, read as the column is declared."""
+"""Conditions on one column: values, ranges and missing cells, read by the column's declaration."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _HOW = "give a value, a list of values, a range as a tuple (first, last), None f
 
 @dataclass(frozen=True)
 class Allowed:
-    """What satisfies a condition on one column.
+    """The codes or points that satisfy a condition on one column.
 
     Attributes:
-        missing: Whether missing cells do.
-        codes: Codes of categories or of false and true that do.
-        spans: Of an ordered column, from where up to but not including what its points do; in no order.
+        missing: Whether missing cells satisfy it.
+        codes: Codes of categories, or of false and true, that satisfy it.
+        spans: For an ordered column, half-open intervals of points that satisfy it, in no order.
     """
 
     missing: bool
@@ -43,17 +43,18 @@ class Allowed:
 
 
 def allowed(name: str, column: Column, condition: object) -> Allowed:
-    """Read what a user allows of a column.
+    """Read a user's condition on a column.
 
     Args:
         name: Its name.
         column: Its declaration.
-        condition: A value; a tuple (first, last), both included and None for an open end, which is a range of numbers,
-            dates or times; None for missing; ... for anything but missing; or any other collection of these, one of
-            which must hold. A day stands for all of it in a column of times. Days and times may be ISO 8601 text.
+        condition: A value; a tuple (first, last), a range of numbers, dates or times, both ends included and None for
+            an open end; None for missing; ... for anything but missing; or any other collection of these, one of
+            which must hold. In a column of times, a day means the whole day. Days and times may be ISO 8601 text.
 
     Raises:
-        ArgumentError: If the column can never be so; shows what was given, and nothing of an observed domain.
+        ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
+            observed domain.
     """
     missing, codes, spans = False, set(), []
     listed = column.labels if isinstance(column, Categorical) else ()
@@ -69,13 +70,13 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             codes |= set(range(column.n_values))
         elif isinstance(column, Identifier):
             raise ArgumentError(
-                f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; only "
-                "missing ones, None, or present ones, ..., can be asked for"
+                f"where cannot ask for values of column {name!r}: it is an identifier, whose values are made anew; ask "
+                "for missing cells with None, or for present ones with ..."
             )
         elif isinstance(one, tuple):
             raise ArgumentError(
-                f"where gives the tuple {shown(one)} for column {name!r}; that is a range, which a {column.kind} column "
-                "has not: give several values as a list"
+                f"where gives the tuple {shown(one)} for column {name!r}; a tuple is a range, which a {column.kind} "
+                "column does not have: give several values as a list"
             )
         else:
             codes.add(_code(name, column, one, labels))
@@ -93,14 +94,14 @@ def _alternatives(name: str, condition: object) -> list[Any]:
 
 
 def _is_missing(value: object) -> bool:
-    # NaN and NaT are the values that do not equal themselves; pandas.NA is neither.
+    # NaN and NaT do not equal themselves; comparing pandas.NA gives neither true nor false.
     if isinstance(value, tuple | np.ndarray):
         return False
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _plain(value: object) -> Any:
-    """Return numbers and times of numpy and pandas as Python's own."""
+    """Return numpy and pandas numbers and times as Python's own."""
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[us]").item()
     if isinstance(value, np.generic):
@@ -117,7 +118,7 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
         found = next((code for code, same in ((1, (True, true)), (0, (False, false))) if value in same), None)
     else:
         assert isinstance(column, Categorical)
-        # 1 is no true, though Python has them equal; and 7 is the category "7", as it is when tables are read.
+        # 1 is not True, although Python holds them equal; and 7 is the category "7", as when tables are read.
         same_type = isinstance(value, bool) == (column.label_type is bool)
         is_count = isinstance(value, int) and column.label_type is str
         found = labels.get(str(value) if is_count else value) if _is_hashable(value) and same_type else None
@@ -134,7 +135,7 @@ def _code(name: str, column: Column, value: object, labels: Mapping[Any, int]) -
 
 
 def _is_of_type(value: object, kind: type) -> bool:
-    """Say whether a value could be a category of a type: numbers of either type could, and whole ones be text."""
+    """Return whether a value could be a category of a type; numbers fit either number type, and integers fit text."""
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
     return isinstance(value, (str, int) if kind is str else int | float | Decimal | Fraction)
@@ -149,7 +150,7 @@ def _is_hashable(value: object) -> bool:
 
 
 def _hint(name: str, column: ColumnBase, value: object) -> str:
-    """Say what a column can be, unless that was read off the data."""
+    """Say which values a column can have, unless its domain was taken from the data."""
     where = f"see release.schema[{name!r}]"
     if column.provenance == "observed":
         return where
@@ -157,14 +158,14 @@ def _hint(name: str, column: ColumnBase, value: object) -> str:
         return "it is True or False"
     if isinstance(column, Categorical):
         hint = near(value, column.labels, 3).removeprefix("; ")
-        other = f"unlisted values are {column.other_label!r} there; " if column.open else ""
+        other = f"unlisted values are {column.other_label!r}; " if column.open else ""
         return other + (hint or where)
     assert isinstance(column, Ordered)
     return f"it goes from {column.lower} to {column.upper}{column.grain}"
 
 
 def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int | float]:
-    """Return the points that a value or a range stands for, the last one excluded."""
+    """Return the half-open interval of points that a value or a range means."""
     if not isinstance(given, tuple):
         ends: tuple[Any, Any] = (given, given)
     elif len(given) == 2:
@@ -181,7 +182,7 @@ def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int |
         ) from None
     if first is not None and last is not None and first[0] > last[1]:
         raise ArgumentError(
-            f"where gives {shown(given)} for column {name!r}; the range is empty, as its ends are reversed"
+            f"where gives {shown(given)} for column {name!r}; the range is empty: swap its ends"
         )
     low, high = (None if first is None else first[0]), (None if last is None else last[1])
     if (grid := column.grid()) is None:
@@ -199,7 +200,7 @@ def _real_span(
     name: str, column: Ordered, given: object, low: Fraction | None, high: Fraction | None
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
-    # Compared as they were written: a number may be too large for a float.
+    # Compared as given, because a number may be too large for a float.
     if (low is not None and low > upper) or (high is not None and high < lower):
         raise ArgumentError(
             f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
@@ -208,11 +209,11 @@ def _real_span(
     most = upper if high is None or high >= upper else float(high)
     if least == most and lower < upper:
         raise ArgumentError(
-            f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so that no single one "
-            "has a probability; give a range such as (0.5, 1.5), or the values themselves by given="
+            f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so a single number "
+            "has probability 0; give a range such as (0.5, 1.5), or the values themselves by given="
         )
     if most == upper:
         return least, math.inf
-    # The last number belongs to the range. Beside the upper bound, which shares its bin, it is given up.
+    # The last number belongs to the range, except next to the upper bound, which shares its bin.
     stop = math.nextafter(most, math.inf)
     return least, stop if stop < upper else most

@@ -1,11 +1,11 @@
-"""Types of cells of text that nothing declares, by rules that never change a value.
+"""Types of undeclared text cells, inferred by rules that never change a value.
 
-Without a schema, a column has the first of these types that all its cells have: true/false; whole numbers of at most 64
+Without a schema, a column has the first of these types that fits all its cells: true/false; whole numbers of at most 64
 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64
-bits and codes such as 007 therefore stay text. White space around anything but text is passed over.
+bits and codes such as 007 therefore stay text. White space around anything but text is ignored.
 
-Where a type must be found under differential privacy, it is found from the kinds of single cells: what a cell is follows
-from that cell alone, and no cell decides about the others.
+If a type must be found under differential privacy, it is found from the kinds of single cells: the kind of a cell
+depends only on that cell, and no cell decides about the others.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from syntabula.table.raw import PhysicalType
 
 SAMPLE_ROWS = 1000
 CELL_KINDS = ("true or false", "whole", "long whole", "real", "day", "local time", "zoned time", "text")
-"""What a cell can be; the first of these that it is. Long whole numbers have 16 digits or more, within 64 bits."""
+"""The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits."""
 
 _SHORT = "-?(0|[1-9][0-9]{0,14})"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
-# Whole numbers among fractions are exact as floats up to 15 digits; longer ones stay text.
+# In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
 _REAL = (
     r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
     r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
@@ -40,7 +40,7 @@ _PATTERNS = {
 
 
 def types_of(database: Any, places: Sequence[int]) -> dict[int, str]:
-    """Return the type of columns of a table `written` of texts c0, c1 and so on: guessed on the first rows, then proven.
+    """Return the types of columns of a table `written` of texts c0, c1, ...: guessed from the first rows, then verified.
 
     Args:
         database: Connection with the table.
@@ -84,7 +84,7 @@ def _reads(column: str, kind: str) -> str:
 
 
 def cast(column: str, kind: str) -> str:
-    """Return the SQL of the value of a cell of a type that it has."""
+    """Return the SQL of the value of a cell, given its type."""
     return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
 
 
@@ -97,7 +97,7 @@ def kind_of(cell: str) -> str:
 
 
 def found_value(column: str, physical: PhysicalType) -> str:
-    """Return the SQL of a cell's value, of a type that was found; null where the type does not read it."""
+    """Return the SQL of a cell's value in a type that was found; null if the cell cannot be read as this type."""
     if physical.kind == "text":
         return column
     cell = stripped(column)

@@ -1,19 +1,18 @@
-"""Cells of text to raw columns of the kinds that a schema declares.
+"""Reads text cells into raw columns of the kinds that a schema declares.
 
-Text files store no types. With a schema, the type of every column follows from its declaration alone, and what
-becomes of a cell from that cell and the declaration alone, so that no cell changes how another one is read:
+Text files store no types. With a schema, the type of every column follows from its declaration alone, and the value
+of a cell from that cell and the declaration alone, so no cell changes how another one is read:
 
-- text categories and identifiers are the text as it is written: 007 stays 007, NA stays NA;
+- text categories and identifiers keep the text as written: 007 stays 007, NA stays NA;
 - numbers may have a sign, leading zeros, a decimal point and an exponent, or be infinite; they are exact whole
-  numbers where the column declares these, and nan is missing;
-- true, t, yes, y, 1 and 1.0 are true, false, f, no, n, 0 and 0.0 are false, in any case of letters;
+  numbers if the column declares these, and nan is missing;
+- true, t, yes, y, 1 and 1.0 are true; false, f, no, n, 0 and 0.0 are false; case does not matter;
 - days are ISO 8601 dates, or the day of an ISO 8601 time without an offset;
-- points in time are ISO 8601 times or dates; without an offset they are times of the declared zone, and an
-  offset fits no column without a zone.
+- datetimes are ISO 8601 times or dates; without an offset they are in the declared zone, and a column without a
+  zone accepts no offset.
 
-White space around anything but text is passed over, and an empty cell is missing; only in a column of text, an
-empty one that is quoted is the empty string. Any other cell is unreadable: it counts as the codec says of values
-outside the domain.
+White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
+empty cell is the empty string. Any other cell is unreadable, and the codec treats it as a value outside the domain.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     """Return the SQL columns of the table `cells` that `read_declared` reads.
 
     Args:
-        texts: SQL of each column's text, null where there is none.
+        texts: SQL of each column's text, null if there is none.
         names: Name of each column.
         schema: Declares the columns.
     """
@@ -64,8 +63,8 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     """Read cells of text as a schema declares them.
 
     Args:
-        database: Connection with a table `cells` of the columns that `written_cells` says.
-        names: Name of each column by position. Those that the schema does not declare come as text.
+        database: Connection with a table `cells`, whose columns come from `written_cells`.
+        names: Name of each column by position. Undeclared columns are read as text.
         schema: Declares the columns.
 
     Returns:
@@ -89,7 +88,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
 
 
 def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[dict[str, RawColumn], int]:
-    """Read, of a table `written` of texts c0, c1 and so on, the columns that a schema declares, as it declares them.
+    """Read the declared columns of a table `written` of texts c0, c1, ..., as the schema declares them.
 
     Args:
         database: Connection that keeps the order of rows.
@@ -106,10 +105,10 @@ def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[d
 
 
 def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
-    """Read columns of text as `declared_cells` says.
+    """Read columns of text by the rules of `declared_cells`.
 
     Args:
-        texts: The cells of each column [n], None where there is nothing.
+        texts: The cells of each column [n], None for empty ones.
         schema: Declares the columns.
 
     Returns:
@@ -130,7 +129,7 @@ def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tup
 
 
 def _read_as(schema: Schema, name: str) -> PhysicalType:
-    # Identifiers are made anew, whatever is written in them.
+    # Identifiers are made anew, so their cells are not read.
     learned = name in schema and not isinstance(schema[name], Identifier)
     return schema[name].stored if learned else _TEXT
 
@@ -141,7 +140,7 @@ def stripped(text: str) -> str:
 
 
 def matches(cell: str, pattern: str) -> str:
-    """Return the SQL that says whether a whole text is of a pattern."""
+    """Return the SQL that tests whether a whole text matches a pattern."""
     return f"regexp_full_match({cell}, {quoted(pattern)})"
 
 
@@ -150,7 +149,7 @@ def _when(cell: str, pattern: str, value: str) -> str:
 
 
 def parsed_as(cell: str, physical: PhysicalType) -> str:
-    """Return the SQL of a cell's value; null where it has none."""
+    """Return the SQL of a cell's value; null if it has none."""
     match physical.kind:
         case "integer":
             return _when(cell, _WHOLE, f"TRY_CAST({cell} AS {physical.name})")
@@ -162,7 +161,7 @@ def parsed_as(cell: str, physical: PhysicalType) -> str:
         case "date":
             return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
         case "datetime" if physical.timezone is not None:
-            # Times without an offset are read as if in UTC first.
+            # Times without an offset are first read as UTC.
             return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({cell} AS TIMESTAMPTZ)")
         case "datetime":
             return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)")
@@ -170,7 +169,7 @@ def parsed_as(cell: str, physical: PhysicalType) -> str:
 
 
 def _with_wide_numbers(database: Any, physical: Sequence[PhysicalType], parsed: Sequence[str]) -> set[int]:
-    """Return the columns of whole numbers with a number that is not whole or exceeds their 64 bits."""
+    """Return the integer columns with a number that is not whole or exceeds 64 bits."""
     whole = [i for i, p in enumerate(physical) if p.kind == "integer"]
     if not whole:
         return set()
@@ -180,7 +179,7 @@ def _with_wide_numbers(database: Any, physical: Sequence[PhysicalType], parsed: 
 
 
 def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray[np.bool_]]:
-    """Return for each column which cells hold nothing, and for zoned times which have no offset."""
+    """Return which cells of each column are empty, and which zoned times have no offset."""
     marks = []
     for i, p in enumerate(physical):
         nan = f" OR lower(c{i}) = 'nan'" if p.kind in ("integer", "float") else ""
@@ -192,7 +191,7 @@ def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray
 
 
 def _decimals(column: RawColumn) -> RawColumn:
-    """Return texts of numbers as decimals, which hold any of them exactly."""
+    """Return texts of numbers as decimals, which are exact."""
     pairs = zip(column.values.tolist(), column.missing.tolist(), strict=True)
     values = object_array([Decimal(0) if gap else _decimal(text) for text, gap in pairs])
     return RawColumn(values, column.missing, PhysicalType("decimal", "text"))
@@ -202,12 +201,12 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        # An exponent that decimals have not: as good as nothing, or infinite.
+        # The exponent exceeds that of decimals: practically zero, or infinite.
         return Decimal(float(text))
 
 
 def _in_utc(moments: NDArray[Any], local: NDArray[np.bool_], timezone: str) -> NDArray[Any]:
-    """Return microseconds in UTC, of which some are given as wall-clock times of a zone."""
+    """Return microseconds in UTC, converting those given as wall-clock times of a zone."""
     zone, moments = time_zone(timezone), moments.copy()
     distinct, places = np.unique(moments[local], return_inverse=True)
     moments[local] = np.array([_shifted(m, zone) for m in distinct.tolist()], dtype=np.int64)[places]
@@ -218,5 +217,5 @@ def _shifted(moment: int, zone: dt.tzinfo) -> int:
     try:
         return microseconds((_EPOCH + dt.timedelta(microseconds=moment)).replace(tzinfo=zone))
     except OverflowError:
-        # At the ends of the calendar, beyond any bound that a schema can state.
+        # At the ends of the calendar, beyond any bound of a schema.
         return moment

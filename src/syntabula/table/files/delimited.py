@@ -1,7 +1,7 @@
-"""Delimited files: their cells are read as texts, and columns typed as declared, as found, or by all of their cells.
+"""Delimited files: cells are read as text, and columns are typed as declared, as found, or by all of their cells.
 
-A cell with nothing in it is missing; a quoted empty cell ("") is the empty string in a column of text, and missing in
-every other column. Columns are typed as `declared_cells` says, and those that no schema declares as `cell_types` says.
+An empty cell is missing; a quoted empty cell ("") is the empty string in a column of text, and missing in every other
+column. Declared columns are typed by the rules of `declared_cells`, others by those of `cell_types`.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def read_delimited(
     Args:
         path: File to read.
         compression: "none", "gzip" or "zstd".
-        delimiter: Character between cells; found from the header among , ; tab and | if None.
-        schema: Declares the columns; the types of what it does not declare are read off the cells.
+        delimiter: Character between cells; if None, chosen among , ; tab and | by the header.
+        schema: Declares the columns; the types of undeclared ones are inferred from the cells.
 
     Returns:
         The columns, and the number of rows.
 
     Raises:
-        DataError: If the file is empty, repeats a name, or has a line that does not fit; the message names
-            the line, never its content.
+        DataError: If the file is empty, repeats a name, or has a malformed line; the message names the line, never its
+            content.
     """
     import duckdb
 
@@ -61,7 +61,7 @@ def read_delimited(
 
 
 class DelimitedFile:
-    """The cells of a delimited file, as they are written: each has a kind, and no column a type yet.
+    """The cells of a delimited file, as written: each cell has a kind, but columns have no types yet.
 
     Attributes:
         names: Names of the columns, in order.
@@ -81,9 +81,9 @@ class DelimitedFile:
         return dict.fromkeys(self.names, _TEXT)
 
     def cell_kinds(self, name: str) -> NDArray[np.int64]:
-        """Return the position in `CELL_KINDS` of each cell of a column that holds something; sensitive."""
+        """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
         text = stripped(f"c{self.names.index(name)}")
-        # Each distinct text is looked at once.
+        # Each distinct text is tested once.
         texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
         query = f"SELECT {kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
         with memory_for("find the types of the table's columns"):
@@ -92,14 +92,14 @@ class DelimitedFile:
         return np.repeat(kinds, numbers)
 
     def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
-        """Return the table with columns of these types, and let go of the texts; to be called once, at the end.
+        """Return the table with columns of these types, and free the texts; call it once, at the end.
 
-        Cells that a type does not read are missing. Where numbers are whole, fractions are rounded, and numbers
-        beyond 64 bits are not read.
+        Cells that cannot be read as their type are missing. In integer columns, fractions are rounded, and numbers beyond
+        64 bits are missing.
 
         Args:
-            physical: Type of each column that is not declared.
-            schema: Declares the other columns, which are read as `declared_cells` says.
+            physical: Type of each undeclared column.
+            schema: Declares the other columns, which are read by the rules of `declared_cells`.
         """
         values = {
             name: found_value(f"c{i}", physical[name])
@@ -111,7 +111,7 @@ class DelimitedFile:
                 self._database, lambda: _columns(self._database, self.names, values, schema)
             )
         self._database.execute("DROP TABLE written")
-        # No types are stored: what comes out follows from the domains, declared or found.
+        # Text stores no types: those of the synthetic table follow from the domains, declared or found.
         return RawTable(columns, n_rows, Origin(self.container, {}))
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -
         schema: Declares some of its columns, or None.
 
     Raises:
-        DataError: If the file cannot be read; names file and line, never a cell's value.
+        DataError: If the file cannot be read; the message names the file and the line, never a cell's value.
         ResourceError: If there is too little memory for it.
     """
     kind = file_format(path)
@@ -141,7 +141,7 @@ def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -
 
 
 def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Say whether a table to be read is the path of a delimited file."""
+    """Return whether the source of a table is the path of a delimited file."""
     if not isinstance(source, str | os.PathLike):
         return False
     return file_format(source).container in ("csv", "tsv")
@@ -150,15 +150,15 @@ def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
 def _load_texts(
     database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
 ) -> list[str]:
-    """Load all cells of a delimited file, as they are written, into a table `written` of columns c0, c1, and so on.
+    """Load all cells of a delimited file, as written, into a table `written` of columns c0, c1, ....
 
-    Nothing but the header and the schema say what the delimiter is, so that no record changes how the others are read.
+    Only the header and the schema decide the delimiter, so no record changes how the others are read.
 
     Args:
-        database: Connection that gets the table.
+        database: Connection in which the table is created.
         path: File to read.
         compression: "none", "gzip" or "zstd".
-        delimiter: Character between cells; the one of , ; tab and | that makes most names of the header if None.
+        delimiter: Character between cells; if None, the one of , ; tab and | that gives the header most names.
         schema: Declares some of the columns, or None.
 
     Returns:
@@ -225,20 +225,18 @@ def _columns(
 def _header(
     reader: _Reader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
 ) -> tuple[list[str], str]:
-    """Return the column names and the delimiter, found if it is not given: by the schema alone if its names fit."""
+    """Return the column names and the delimiter; if not given, it is found by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
     texts = [(line or "") + "\n" for (line,) in lines]
     if not "".join(texts).strip("\n\r\ufeff"):
-        raise DataError(
-            f"{reader.path!r} is empty; a table needs at least a header line with the column names"
-        )
+        raise DataError(f"{reader.path!r} is empty; give it at least a header line with the column names")
     records = {d: _records(texts, d, reader.path) for d in ([delimiter] if delimiter else DELIMITERS)}
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
         if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
             return names, mark
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
-    # A delimiter that only the header has belongs to a name.
+    # A delimiter that occurs only in the header is part of a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
@@ -275,7 +273,7 @@ class _Reader:
         )
 
     def fetch(self, delimiter: str, *, quote: str, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
-        """Return the first records, the header among them."""
+        """Return the first records, including the header."""
         source = self.source(delimiter, quote=quote, names=names, header=False)
         rows: list[tuple[Any, ...]] = self.database.execute(
             f"SELECT * FROM {source} LIMIT {limit}"
@@ -283,7 +281,7 @@ class _Reader:
         return rows
 
     def fault(self, message: str, delimiter: str | None) -> str:
-        """Return what is wrong with a file that DuckDB refused; its own words may hold cells, and are not passed on."""
+        """Say what is wrong with a file that DuckDB refused; DuckDB's own message may hold cells, so it is not shown."""
         from syntabula.table.files.text_faults import delimited_fault
 
         fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)

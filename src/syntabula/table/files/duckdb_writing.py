@@ -1,4 +1,4 @@
-"""Raw columns to Parquet, delimited text and JSON Lines, by DuckDB, in one piece or many."""
+"""Write raw columns as Parquet, delimited text or JSON Lines with DuckDB, in one piece or many."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _NUMPY = {sql.lower(): name for name, sql in _INTEGERS.items()}
 _NARROW_FLOATS = {"float", "float32", "float16", "halffloat"}
 _DECIMAL = re.compile(r"decimal(?:\d+)?\((?:precision=)?(\d+), ?(?:scale=)?(\d+)\)")
 _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
-_MOMENTS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+_TIMESTAMPS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
-"""From a column's name, values and alias: an array for DuckDB, and the expression that is written."""
-# What may begin a formula (OWASP, CSV Injection), in half and in full width. A number cannot run, and negative
-# numbers are common labels.
+"""From a column's name, values and alias, returns an array for DuckDB and the expression to write."""
+# Characters that may begin a formula (OWASP, CSV Injection), in half and full width. Plain numbers are harmless,
+# and negative numbers are common labels.
 _STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 _PLAIN_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
 
 Pieces = Iterable[Mapping[str, RawColumn]]
-"""A table in pieces of some rows each, of the same columns and types; at least one."""
+"""A table as pieces of some rows each, with the same columns and types; at least one."""
 
 
 def write_parquet(pieces: Pieces, path: str) -> None:
-    """Write Parquet; raises DataError for names that differ in case only, which DuckDB cannot keep apart."""
+    """Write Parquet; raises DataError for names that differ only in case, which DuckDB cannot distinguish."""
 
     def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
         _check_case(columns)
@@ -55,13 +55,13 @@ def write_parquet(pieces: Pieces, path: str) -> None:
 def write_json_lines(pieces: Pieces, path: str, compression: str) -> None:
     """Write one JSON object per line; times as ISO 8601 text, missing cells as null.
 
-    Decimals are numbers, or text where one has more digits than readers of JSON keep.
+    Decimals are numbers, or text if one has more digits than JSON readers keep.
     """
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
         if column.physical.kind == "float" and not np.isfinite(column.values[~column.missing]).all():
             raise DataError(
-                f"column {name!r} holds infinite numbers, which JSON has not; write another format"
+                f"column {name!r} holds infinite numbers, which JSON cannot hold; write another format"
             )
         if column.physical.kind == "decimal" and _are_floats(column):
             return np.where(column.missing, 0, column.values).astype(np.float64), source
@@ -89,16 +89,16 @@ def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str,
     iterator = iter(pieces)
     begun = [next(iterator)]
     names = list(begun[0])
-    # The header is a row of its own, as DuckDB would rename columns that differ in case only.
+    # The header is written as a row, because DuckDB would rename columns that differ only in case.
     header = [f"{quoted(_neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
     for name in names:
         if "\r" in name:
             raise DataError(
-                f"the name of column {name!r} holds a carriage return, which delimited text cannot keep in a header; "
+                f"the name of column {name!r} holds a carriage return, which the header of delimited text cannot hold; "
                 "rename it, or write Parquet"
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
-    # A reader may take another delimiter's character in a bare header for the file's own.
+    # In an unquoted header, a reader may mistake another delimiter character for the file's delimiter.
     ambiguous = [f"c{i}" for i, name in enumerate(names) if any(c in name for c in DELIMITERS)]
     if ambiguous:
         options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
@@ -133,9 +133,9 @@ class _Prepared:
 
 
 def _copy(pieces: Iterator[_Prepared], path: str, options: str, *, first: str = "") -> None:
-    """Write a table's pieces; more than one are gathered in files of their own, never in memory.
+    """Write a table's pieces; several pieces are gathered in temporary files, never in memory.
 
-    A database file would not do: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
+    A database file would not help: DuckDB keeps its blocks in memory up to a limit, so the peak grew with the rows.
     """
     begun = list(islice(pieces, 2))
     target = f"TO {quoted(path)} ({options}, USE_TMP_FILE false)"
@@ -168,7 +168,7 @@ def _gather(database: Any, pieces: Iterator[_Prepared], folder: str) -> str:
         files.append(one_file(file))
 
     release_each(keep, pieces)
-    # By position and with its type: the options of the reader are names too, and Parquet knows fewer units of time.
+    # By position and with types: the reader's options would clash with names, and Parquet has fewer units of time.
     aliases = [f"c{i}" for i in range(len(columns))]
     cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
     source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
@@ -184,8 +184,8 @@ def _check_case(columns: Mapping[str, RawColumn]) -> None:
     for name in columns:
         if (other := folded.setdefault(name.casefold(), name)) != name:
             raise DataError(
-                f"the columns {other!r} and {name!r} differ in case only, which this format's writer cannot "
-                "keep apart; rename one, or write CSV or Arrow"
+                f"the columns {other!r} and {name!r} differ only in case, which this format's writer cannot "
+                "distinguish; rename one, or write CSV or Arrow"
             )
 
 
@@ -208,13 +208,13 @@ def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], st
         case "datetime" if physical.timezone is not None:
             return _numbers(column), f"make_timestamptz({source})"
         case "datetime":
-            return _numbers(column), f"make_timestamp({source})::{_moment_type(column)}"
+            return _numbers(column), f"make_timestamp({source})::{_timestamp_type(column)}"
         case "duration":
             return _numbers(column), f"to_microseconds({source})"
         case "text":
             return _texts(column), f"{source}::VARCHAR"
     raise DataError(
-        f"column {name!r} holds mixed or nested values ({physical.name}), which cannot be written"
+        f"column {name!r} holds mixed or nested values ({physical.name}), which cannot be written; drop it"
     )
 
 
@@ -245,7 +245,7 @@ def _texts(column: RawColumn) -> NDArray[Any]:
 
 
 def _are_floats(column: RawColumn) -> bool:
-    """Say whether every decimal is the shortest text of a float, so that none loses a digit as one."""
+    """Return whether every decimal is the shortest text of a float, so that none loses a digit as a float."""
     present = column.values[~column.missing].tolist()
     return all(value.is_finite() and Decimal(repr(float(value))) == value for value in present)
 
@@ -256,15 +256,17 @@ def _decimal_type(name: str, column: RawColumn) -> str:
     present = column.values[~column.missing].tolist()
     scale = max((-value.as_tuple().exponent for value in present), default=0)
     if scale > 38:
-        raise DataError(f"column {name!r} has decimals with more than 38 digits, which Parquet cannot hold")
+        raise DataError(
+            f"column {name!r} has decimals of more than 38 digits, which Parquet cannot hold; write CSV"
+        )
     return f"DECIMAL(38,{max(scale, 0)})"
 
 
-def _moment_type(column: RawColumn) -> str:
+def _timestamp_type(column: RawColumn) -> str:
     matched = _UNIT.search(column.physical.name)
     named = column.physical.name.upper()
-    unit = matched[1] if matched else next((u for u, t in _MOMENTS.items() if t == named), "us")
-    return _MOMENTS[held_unit(column, unit)]
+    unit = matched[1] if matched else next((u for u, t in _TIMESTAMPS.items() if t == named), "us")
+    return _TIMESTAMPS[held_unit(column, unit)]
 
 
 def _neutralised(text: str) -> str:
@@ -275,7 +277,7 @@ def _neutralised(text: str) -> str:
 
 
 def _neutralised_sql(column: str) -> str:
-    """Return the SQL expression that does the same as `_neutralised` to a column of text."""
+    """Return the SQL expression that applies `_neutralised` to a column of text."""
     return (
         f"CASE WHEN regexp_matches({column}, '{_STARTS_FORMULA}') AND NOT "
         f"regexp_full_match({column}, '{_PLAIN_NUMBER}') THEN '''' || {column} ELSE {column} END"

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, JSON Lines, Parquet and Arrow, read exactly and written whole or not at all."""
+"""Tables in files: CSV, TSV, JSON Lines, Parquet and Arrow, read exactly and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> RawTable:
-    """Read a table from a file, its format given by the suffix.
+    """Read a table from a file; the suffix gives the format.
 
-    With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, delimited text
-    is typed as `cell_types` says, JSON Lines as `json_reading` says; the types then depend on the cells. Parquet and
-    Arrow files keep their types; Parquet times with a zone come in UTC, as that format forgets the zone. Nothing is
-    fetched from a network and nothing is written.
+    With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, the types
+    depend on the cells, by the rules of `cell_types` for delimited text and of `json_reading` for JSON Lines. Parquet
+    and Arrow files keep their types; zoned times in Parquet are read as UTC, because that format does not store the
+    zone. Nothing is fetched from a network and nothing is written.
 
     Args:
         path: File with one of the suffixes of `formats`.
-        schema: Declares all columns of a text file, or some, or is None.
+        schema: Declares all columns of a text file or some, or is None.
 
     Returns:
         The table.
 
     Raises:
         ArgumentError: If the suffix is not supported.
-        DataError: If the file does not exist or cannot be read; names file and line, never a cell's value.
+        DataError: If the file does not exist or cannot be read; the message names file and line, never a cell's value.
         MissingExtraError: If an Arrow file is given and pyarrow is not installed.
         ResourceError: If there is too little memory for it.
     """
@@ -76,24 +76,24 @@ def write_table(
     *,
     neutralise_formulas: bool = True,
 ) -> None:
-    """Write a table to a file, its format given by the suffix, whole or not at all.
+    """Write a table to a file, completely or not at all; the suffix gives the format.
 
-    Delimited text is UTF-8 after RFC 4180: missing cells are empty, the empty string is "", booleans are true
-    and false unless a schema spells them otherwise, numbers are as short as can be (12.5, not 12.50), dates and
+    Delimited text is UTF-8 following RFC 4180: missing cells are empty, the empty string is "", booleans are true
+    and false unless a schema spells them otherwise, numbers are as short as possible (12.5, not 12.50), dates and
     times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow files keep the types of
-    the origin; categories become plain text in Parquet, and a zone becomes UTC there.
+    the origin; in Parquet, categories become plain text and zones become UTC.
 
     Args:
         columns: Columns in order, of one length.
-        path: File to write; an existing one is replaced at the very end, and of a symbolic link the link itself.
+        path: File to write; an existing file, or symbolic link, is replaced at the very end.
         origin: Types to write; the columns' own if None.
-        neutralise_formulas: Whether text of delimited files that a spreadsheet would run gets a leading apostrophe:
-            text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed, and is
-            not a plain number.
+        neutralise_formulas: Whether text in delimited files that a spreadsheet would run as a formula gets a leading
+            apostrophe: text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed,
+            and is not a plain number.
 
     Raises:
         ArgumentError: If the suffix is not supported.
-        DataError: If the file cannot be written; the old file is left as it was.
+        DataError: If the file cannot be written; the old file is unchanged.
         MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
     """
     write_pieces([columns], path, origin, neutralise_formulas=neutralise_formulas)
@@ -106,11 +106,10 @@ def write_pieces(
     *,
     neutralise_formulas: bool = True,
 ) -> None:
-    """Write a table that comes in pieces of some rows each, as `write_table` does.
+    """Write a table given as pieces of some rows each, like `write_table`.
 
-    Two pieces or more are gathered in temporary files beside the target (see `whole_file`), so that memory is that
-    of a few pieces, however many there are. A killed process leaves them behind: pieces are for rows that are not
-    sensitive.
+    Two or more pieces are gathered in temporary files beside the target (see `whole_file`), so memory holds only a few
+    pieces, however many there are. A killed process leaves the files behind, so pieces must not hold sensitive rows.
 
     Args:
         pieces: At least one piece; all have the same columns and types.
@@ -121,7 +120,7 @@ def write_pieces(
     kind = file_format(path)
     physical = origin.physical if origin is not None else {}
     with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
-        # Not a generator expression, which would hold a piece while the next is made.
+        # Not a generator expression, which would keep a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), pieces)
         _write(conformed, temporary, kind, neutralise_formulas)
 
@@ -154,7 +153,7 @@ def _write(pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, 
 
 @contextmanager
 def _target(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a temporary file of the target's name; whatever goes wrong is a DataError that holds no cell."""
+    """Yield a temporary file of the target's name; every failure becomes a DataError that shows no cell."""
     try:
         with whole_file(path) as temporary:
             yield str(temporary)
@@ -172,7 +171,7 @@ def _unwritten(path: str | os.PathLike[str], reason: str) -> DataError:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the operating system said, if a library passed it on, and nothing that could be a cell."""
+    """Return the operating system's message, if a library passed it on, and nothing that could be a cell."""
     import errno
 
     text = str(error)
@@ -188,7 +187,7 @@ def _read_arrow(path: str) -> RawTable:
         table = feather.read_table(path)
     except Exception:
         raise DataError(
-            f"{path!r} cannot be read as an Arrow file; it is truncated, damaged or another format"
+            f"{path!r} cannot be read as an Arrow file: it is truncated, damaged or in another format; check the file"
         ) from None
     raw = from_frame(table)
     return replace(raw, origin=raw.origin.with_container("arrow"))

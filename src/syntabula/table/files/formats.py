@@ -1,4 +1,4 @@
-"""File formats by suffix, and what readers and writers of files share."""
+"""File formats by suffix, and checks shared by readers and writers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIXES: dict[str, Container] = {
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 DELIMITERS = ",;\t|"
-"""Characters that may lie between the cells of delimited text."""
+"""Characters that may separate the cells of delimited text."""
 
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
@@ -34,11 +34,11 @@ SUPPORTED = (
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file's suffix says.
+    """The format that a file's suffix gives.
 
     Attributes:
         container: Format.
-        compression: Compression of the whole file; of text formats only.
+        compression: Compression of the whole file; only for text formats.
     """
 
     container: Container
@@ -46,7 +46,7 @@ class FileFormat:
 
 
 def file_format(path: str | os.PathLike[str]) -> FileFormat:
-    """Tell a file's format from its suffix, in any case; raises ArgumentError listing what is supported."""
+    """Return a file's format by its suffix, in any case; raises ArgumentError listing what is supported."""
     shown = os.fspath(file_path("path", path))
     suffixes = [s.lower() for s in Path(shown).suffixes]
     compression: Compression = "none"
@@ -59,17 +59,17 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
 
 
 def check_readable(path: str, *, once: bool = False) -> None:
-    """Refuse the path of a file that cannot be opened, without waiting for whoever writes to a pipe.
+    """Refuse the path of a file that cannot be opened, without waiting for the writer of a pipe.
 
     Args:
         path: Path of an input.
         once: Whether it is read once from beginning to end, as this process's standard input can be.
 
     Raises:
-        DataError: If it is no file, is not there, or may not be read.
+        DataError: If it is not a file, does not exist, or may not be read.
     """
     if kind := not_a_file(path, standard_input=once):
-        raise DataError(f"{path!r} is {kind} and no file; save the table to a file and give its path")
+        raise DataError(f"{path!r} is {kind}, not a file; save the table to a file and give its path")
     if not os.path.exists(path):
         raise DataError(f"there is no file {path!r}; check the path")
     try:

@@ -1,4 +1,4 @@
-"""JSON Lines to raw columns: one object per line, every number exact."""
+"""Read JSON Lines as raw columns: one object per line, every number exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
 
 
 def read_json_lines(
@@ -26,30 +26,31 @@ def read_json_lines(
 ) -> tuple[dict[str, RawColumn], int]:
     """Read a JSON Lines file; null and absent keys are missing.
 
-    With a schema, its columns are those of the table, whichever keys occur, and each cell's text is read as
-    `declared_cells` says: that of a string, or a number as it is written. Other keys are ignored, with a warning.
-    Without a schema, or if it leaves others to be found, the columns are the keys that occur; those of ISO dates or
-    times that are not declared become such.
+    With a schema, the table has its columns, whichever keys occur, and each cell's text (that of a string, or a number
+    as written) is read by the rules of `declared_cells`. Other keys are ignored, with a warning. Without a schema, or
+    if it leaves others to be found, the columns are the keys that occur; undeclared ones of ISO dates or times are
+    read as dates or times.
 
     Args:
         path: File to read.
         compression: "none", "gzip" or "zstd".
-        schema: Declares the columns; None to read names and types off the file; if it leaves others to be found,
-            both, so that a declared column that no record has is absent.
+        schema: Declares the columns; None to take names and types from the file. If it leaves others to be found, a
+            declared column that no record has is absent.
 
     Returns:
         The columns, in the schema's order or in that of first appearance, and the number of rows.
 
     Raises:
-        DataError: If a line is not a JSON object, or there is none and no schema; names the line, never its content.
+        DataError: If a line is not a JSON object, or there is no line and no schema; the message names the line,
+            never its content.
     """
     if is_whole(schema):
         return _declared(_rows(path, compression, msgspec.Raw), schema)
-    # What is declared is read as it is written.
+    # Declared columns are read as written.
     rows = _rows(path, compression, Any if schema is None else msgspec.Raw)
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
-        raise DataError(f"{path!r} is empty; JSON Lines without a line have no columns")
+        raise DataError(f"{path!r} is empty; write one object per line, with a key for each column")
     check_names(names)
     if schema is None:
         return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
@@ -100,7 +101,7 @@ def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, Raw
 
 
 def _text(cell: msgspec.Raw | None) -> str | None:
-    """Return the text of a string, and anything else as it is written."""
+    """Return the text of a string, and anything else as written."""
     written = b"null" if cell is None else bytes(cell)
     if written.startswith(b'"'):
         return msgspec.json.decode(written, type=str)
@@ -123,11 +124,11 @@ def _column(cells: list[Any]) -> RawColumn:
 
 
 def _parsed(texts: list[str]) -> list[Any] | None:
-    """Return dates, or times without or with an offset (in UTC then); None if some text is neither."""
+    """Return dates, or times (in UTC if they have an offset); None if some text is neither."""
     try:
         if all(map(_DATE.fullmatch, texts)):
             return [dt.date.fromisoformat(t) for t in texts]
-        if all(map(_MOMENT.fullmatch, texts)):
+        if all(map(_TIMESTAMP.fullmatch, texts)):
             moments = [dt.datetime.fromisoformat(t) for t in texts]
             if all(m.tzinfo is not None for m in moments):
                 return [m.astimezone(dt.UTC) for m in moments]

@@ -1,4 +1,4 @@
-"""Going through the pieces of a table so that each is let go before the next one is made, or putting them together."""
+"""Iterate over the pieces of a table so that each is freed before the next one is made, or concatenate them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ PieceT = TypeVar("PieceT")
 
 
 def drained(begun: list[PieceT], rest: Iterator[PieceT]) -> Iterator[PieceT]:
-    """Give the pieces that were taken already, and empty their list in doing so, then the others."""
+    """Yield the pieces that were already taken, removing them from their list, then the others."""
     while begun:
         yield begun.pop(0)
     yield from rest
 
 
 def release_each(work: Callable[[PieceT], object], pieces: Iterator[PieceT]) -> None:
-    """Call a function with each piece; a plain loop would hold the last piece while the next is made."""
+    """Call a function with each piece; a plain loop would keep the last piece while the next is made."""
     deque(map(work, pieces), maxlen=0)
 
 
 def together(pieces: Iterator[Mapping[str, RawColumn]], n_rows: int) -> dict[str, RawColumn]:
-    """Put the pieces of a table together, in arrays that are made once and filled as pieces come.
+    """Concatenate the pieces of a table, in arrays that are allocated once and filled as pieces arrive.
 
     Args:
         pieces: At least one; all have the same columns and types, and no unreadable cells.
-        n_rows: Their number of rows in all.
+        n_rows: Their total number of rows.
     """
     first = next(pieces)
     if all(column.values.size == n_rows for column in first.values()):

@@ -1,13 +1,14 @@
-"""Why a text file cannot be read: the first line that is wrong and what to do, never what it holds.
+"""Find out why a text file cannot be read: the first wrong line and what to do, never its content.
 
-The reading library counts records instead of lines, gives no line for mixed line ends, and quotes cells in its messages.
-So a file that it refused is looked through once more, line by line.
+The reading library counts records instead of lines, gives no line for mixed line ends, and quotes cells in its
+messages. So a file that it refused is checked again, line by line.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import gzip
 import io
 import json
@@ -18,7 +19,7 @@ from typing import IO, Any, NoReturn
 import msgspec
 
 MOST_CHARACTERS = 2_000_000
-"""Of a record: DuckDB reads no longer one."""
+"""Largest record that DuckDB reads."""
 
 _OPENERS: dict[str, Callable[..., Any]] = {"none": open, "gzip": gzip.open}
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -35,11 +36,11 @@ def delimited_fault(path: str, compression: str, delimiters: str) -> str | None:
 
     Args:
         path: The file.
-        compression: "none" or "gzip"; files of others are not looked through.
-        delimiters: The characters that may lie between cells; the one of them that makes most names of the header does.
+        compression: "none" or "gzip"; other files are not checked.
+        delimiters: The possible separators of cells; the one that gives the header most names is used.
 
     Returns:
-        The first line that is wrong and what to do; None if nothing is found.
+        The first wrong line and what to do; None if nothing is found.
     """
     return _looked_through(path, compression, lambda raw: _check_delimited(raw, delimiters))
 
@@ -54,7 +55,7 @@ def _looked_through(path: str, compression: str, check: Callable[[IO[bytes]], No
         return None
     try:
         with _OPENERS[compression](path, "rb") as raw:
-            # Without a mark, the first letters of a header have a zero byte each.
+            # Without a byte order mark, each of the first letters of a header has a zero byte.
             if (head := raw.read(4)).startswith(_UTF_16) or b"\0" in head:
                 raise _Fault(1, "shows that the file is UTF-16; save it in UTF-8")
             raw.seek(0)
@@ -69,16 +70,16 @@ def _looked_through(path: str, compression: str, check: Callable[[IO[bytes]], No
 
 
 class _Lines:
-    """Lines of a text as a reader of records takes them.
+    """Lines of a text, for a reader of records.
 
     Attributes:
         number: Number of the last line, counted from 1.
-        end: How that line ends.
-        record: Number of the first line of this record; to be set when one begins.
+        end: Line end of that line.
+        record: Number of the first line of this record; set when a record begins.
     """
 
     def __init__(self, raw: IO[bytes]) -> None:
-        # Bytes that are no UTF-8 become surrogates, so that their line can be told.
+        # Bytes that are not UTF-8 become surrogates, so that their line can be named.
         self._text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
         self.number = 0
         self.end = ""
@@ -108,7 +109,9 @@ def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
     csv.field_size_limit(2**31 - 1)
     header = raw.readline(MOST_CHARACTERS).decode("utf-8-sig", "replace")
     raw.seek(0)
-    delimiter = max(delimiters, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+    # By its own line end, which may be another than that of the lines after it.
+    first = functools.partial(io.StringIO, header, newline="")
+    delimiter = max(delimiters, key=lambda mark: len(next(csv.reader(first(), delimiter=mark), [])))
     lines = _Lines(raw)
     usual, width = "", 0
     records = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -136,7 +139,7 @@ def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
                 f"ends with {_ENDS[lines.end]} and the lines before it with {_ENDS[usual]}; save the file with one kind "
                 "of line end",
             )
-        # An empty line is passed over, and so is a delimiter at the end.
+        # An empty line is ignored, and so is a delimiter at the end.
         if record and len(record) != width and not (len(record) == width + 1 and not record[-1]):
             cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
             raise _Fault(
@@ -164,7 +167,7 @@ def _check_json(raw: IO[bytes]) -> None:
 
 def _check_object(text: str, number: int) -> None:
     def refuse(constant: str) -> NoReturn:
-        raise _Fault(number, f"holds {constant}, which is no JSON; write null where a cell is missing")
+        raise _Fault(number, f"holds {constant}, which is not valid JSON; write null for a missing cell")
 
     try:
         found = json.loads(text, parse_constant=refuse)
@@ -172,7 +175,7 @@ def _check_object(text: str, number: int) -> None:
         msgspec.json.decode(text)
     except UnicodeEncodeError:
         raise _Fault(
-            number, "holds half of a surrogate pair, which is no character; correct the text"
+            number, "holds half of a surrogate pair, which is not a character; correct the text"
         ) from None
     except RecursionError:
         raise _Fault(number, "is nested too deep; write one object of plain values per line") from None
@@ -183,4 +186,4 @@ def _check_object(text: str, number: int) -> None:
     except ValueError:
         raise _Fault(number, "is not valid JSON; write one object per line") from None
     if not isinstance(found, dict):
-        raise _Fault(number, "is no JSON object; write one object per line, with a key for each column")
+        raise _Fault(number, "is not a JSON object; write one object per line, with a key for each column")

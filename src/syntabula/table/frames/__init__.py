@@ -1,1 +1,1 @@
-"""Data frames in and out."""
+"""Reading and writing of data frames."""

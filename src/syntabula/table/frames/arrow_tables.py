@@ -1,4 +1,4 @@
-"""Arrow tables to raw columns and back, type by type; and to a file, in one piece or many."""
+"""Convert Arrow tables to raw columns and back, type by type, and write them to files, in one piece or many."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _numbers(chunks: Any, gap: Any, dtype: Any) -> NDArray[Any]:
 
 
 def parse_type(printed: str) -> Any:
-    """Return the Arrow type that prints so; None if it is no type that a raw column can have."""
+    """Return the Arrow type with this printed form; None if raw columns do not support it."""
     pa = require("pyarrow", "arrow")
     if matched := _TIMESTAMP.fullmatch(printed):
         return pa.timestamp(matched[1], tz=matched[2])
@@ -98,7 +98,7 @@ def parse_type(printed: str) -> Any:
 
 
 def make_array(column: RawColumn) -> Any:
-    """Return a column as an Arrow array, of the physical type where that can hold it."""
+    """Return a column as an Arrow array, of the physical type if that can hold it."""
     pa = require("pyarrow", "arrow")
     plain = _plain_array(column)
     target = parse_type(column.physical.name)
@@ -140,14 +140,14 @@ def _plain_array(column: RawColumn) -> Any:
 
 
 _ROWS_OF_A_BATCH = 65_536
-"""What `pyarrow.feather` writes by default."""
+"""The default of `pyarrow.feather`."""
 
 
 def write_arrow(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
     """Write an Arrow file, compressed by LZ4, from the pieces of a table; at least one.
 
-    Such a file holds the categories of a column once and before its first row. Several pieces are therefore
-    gathered in a file beside the target until all categories are known, so that memory is that of a few pieces.
+    The file holds the categories of a column once, before its first row. So several pieces are gathered in a file
+    beside the target until all categories are known, and memory holds only a few pieces.
     """
     arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
     tables = map(_table, pieces)
@@ -160,7 +160,7 @@ def write_arrow(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
     gathered = f"{path}.pieces"
     try:
         categories = _gather(drained(begun, tables), gathered, begun[0].schema)
-        # Read as a file and not mapped into memory, where each page that was read would count.
+        # Read as a file and not memory-mapped, because each mapped page that was read would count as memory.
         with (
             arrow.OSFile(gathered, "rb") as source,
             ipc.open_stream(source) as batches,
@@ -179,7 +179,7 @@ def _table(columns: Mapping[str, RawColumn]) -> Any:
 
 
 def _gather(tables: Iterator[Any], path: str, schema: Any) -> Any:
-    """Write pieces to a stream; return a table without rows that has the categories of all of them."""
+    """Write pieces to a stream; return an empty table with the categories of all pieces."""
     arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
     categories = schema.empty_table()
 
@@ -194,5 +194,5 @@ def _gather(tables: Iterator[Any], path: str, schema: Any) -> Any:
 
 
 def _united(categories: Any, table: Any) -> Any:
-    """Return a table whose categories are those given, followed by any of its own that are new."""
+    """Return a table whose categories are the given ones, followed by new ones of its own."""
     return require("pyarrow", "arrow").concat_tables([categories, table]).unify_dictionaries()

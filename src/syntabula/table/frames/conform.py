@@ -1,4 +1,4 @@
-"""The types of columns in synthetic tables: those that follow from a declaration, or those of the original table."""
+"""The types of columns in synthetic tables: from the declaration, or from the original table."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MOST_DIGITS = 20
 def output_type(column: Column, container: Container) -> PhysicalType:
     """Return the type of a declared column in a data frame or file.
 
-    It follows from the declaration and the kind of table. How the original stored the column has no part in it, as one
-    cell may decide that: a blank makes floats of the whole numbers of a pandas column, and objects of its flags.
+    It follows from the declaration and the kind of table, not from the original's stored type, because a single cell
+    may decide that: a blank turns the integers of a pandas column into floats, and its flags into objects.
 
-    Whole numbers have 64 bits. In pandas they are int64, flags are bool, and both are of the nullable types Int64 and
-    boolean where cells may be missing; texts are what pandas makes of texts, and days are points in time at
-    midnight, as pandas has no type for days. Elsewhere each kind has a type of its own that knows missing cells.
+    Integers have 64 bits. In pandas they are int64 and flags are bool, or the nullable Int64 and boolean if cells may
+    be missing; texts have pandas' default text type, and days are times at midnight, because pandas has no type for
+    days. Elsewhere each kind has its own type, which supports missing cells.
 
     Args:
         column: The declaration.
@@ -44,7 +44,7 @@ def output_type(column: Column, container: Container) -> PhysicalType:
                 name = {"int64": "Int64", "uint64": "UInt64"}[name]
             return replace(stored, name=name)
         case "boolean" if container not in ("csv", "tsv"):
-            # How text spells flags is of no account elsewhere.
+            # The spelling of flags only matters in text files.
             return replace(stored, name="boolean" if pandas and column.nullable else "bool")
         case "date" if pandas:
             return PhysicalType("datetime", "datetime64[us]")
@@ -59,8 +59,8 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
         physical: Type of the original; None if it had no such column.
 
     Returns:
-        The column with `physical`; the column as it is where that type cannot hold its values, for instance
-        fractions for integers. A number written with a fixed count of decimals becomes exactly that decimal.
+        The column with the type `physical`, or unchanged if that type cannot hold its values, such as fractions in an
+        integer type. A number with a fixed number of decimals becomes exactly that decimal.
     """
     if physical is None:
         return column
@@ -108,7 +108,7 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None
 
 
 def _texts(column: RawColumn) -> list[str]:
-    """Return values as text files hold them, anything where missing."""
+    """Return values as written in text files, with arbitrary text for missing cells."""
     true, slash, false = column.physical.name.partition("/")
     if column.physical.kind == "boolean":
         true, false = (true, false) if slash else ("true", "false")
@@ -117,7 +117,7 @@ def _texts(column: RawColumn) -> list[str]:
 
 
 def _from_texts(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
-    """Return texts as the numbers or flags that they write; None if one of them writes none."""
+    """Parse texts as numbers or flags; None if one of them is neither."""
     distinct = {text: _meant(text, physical.kind) for text in {*column.values[~column.missing].tolist()}}
     if None in distinct.values():
         return None
@@ -137,7 +137,7 @@ def _meant(text: str, kind: PhysicalKind) -> int | float | None:
 
 
 def as_number(text: str) -> int | float | None:
-    """Return the number that a text writes as Python does; None if it does not."""
+    """Return the number whose Python form is this text; None if there is none."""
     if _WHOLE.fullmatch(text):
         return int(text) if len(text) <= _MOST_DIGITS else None
     try:
@@ -149,7 +149,7 @@ def as_number(text: str) -> int | float | None:
 
 def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
     known: list[Any] = np.where(column.missing, 0, column.values).tolist()
-    # The shortest text of a float is the decimal that it stands for.
+    # The shortest text of a float is the decimal that it represents.
     decimals = [Decimal(repr(v)) if isinstance(v, float) else Decimal(v) for v in known]
     if not all(d.is_finite() for d in decimals):
         return None
@@ -161,7 +161,7 @@ def _decimals(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
 
 
 def round_to(value: Decimal, unit: Decimal) -> Decimal | None:
-    """Round to a multiple of a power of ten, whatever the precision; None if even 76 digits are too few."""
+    """Round to a multiple of a power of ten, at any precision; None if even 76 digits are too few."""
     from decimal import Context, InvalidOperation
 
     try:

@@ -1,7 +1,7 @@
-"""Tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and what narwhals knows besides.
+"""Convert tables in memory to raw tables and back: pandas, polars, Arrow, DuckDB and others through narwhals.
 
-No library is imported unless such a table was given. The index of a pandas data frame is not part of
-the table; if it has a name, a warning says so.
+A library is imported only if one of its tables was given. The index of a pandas data frame is not part of the
+table; if it has a name, a warning says so.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or th
 def from_frame(frame: Any) -> RawTable:
     """Read a table in memory, every value exactly.
 
-    Missing are None, NaN, pandas.NA and NaT; the empty string is not. Infinite numbers stay. Times are kept
-    to the microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, are of
-    kind "other", which is read cell by cell where a schema declares it (see `retyping`), and not at all elsewhere. Text
-    that is not valid Unicode is unreadable, cell by cell.
+    None, NaN, pandas.NA and NaT are missing; the empty string is not. Infinite numbers stay. Times are kept to the
+    microsecond, rounded down. Columns of mixed or nested values, and integers beyond 64 bits, have the kind "other",
+    which is read cell by cell if a schema declares the column (see `retyping`), and otherwise not at all. Each cell of
+    text that is not valid Unicode is unreadable.
 
     Args:
         frame: A pandas DataFrame, polars DataFrame or LazyFrame, pyarrow Table, DuckDB relation, or any other
@@ -38,7 +38,7 @@ def from_frame(frame: Any) -> RawTable:
         The table.
 
     Raises:
-        DataError: If it is no such table, has no columns, repeats a column name, or has a name that is not text.
+        DataError: If it is not such a table, has no columns, repeats a column name, or has a name that is not text.
         ResourceError: If there is too little memory for it.
     """
     with memory_for("read the table"):
@@ -66,7 +66,7 @@ def _from_any(frame: Any) -> RawTable:
     except (DataError, MissingExtraError):
         raise
     except Exception as error:
-        # Whatever the library says may quote a cell.
+        # The library's own message may quote a cell.
         raise DataError(
             f"the table cannot be read ({type(error).__name__} from its library); check that it can be "
             "computed and converted, or write it to a Parquet file and give its path"
@@ -84,7 +84,7 @@ def _from_pandas(frame: Any) -> RawTable:
     if named := [name for name in frame.index.names if name is not None]:
         warn_caller(
             CoercionWarning(
-                f"the frame's index {', '.join(map(repr, named))} is no column and is left out; frame.reset_index() "
+                f"the frame's index {', '.join(map(repr, named))} is not a column and is left out; frame.reset_index() "
                 "makes it one, and frame.reset_index(drop=True) drops it without this warning"
             )
         )
@@ -141,15 +141,15 @@ def to_frame(
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> Any:
-    """Make a table of the kind and the types of the original.
+    """Make a table of the original's kind and types.
 
-    Where the original type cannot hold the values, the next wider one is used: see `make_series` of each
-    library. Values of a wrong kind altogether, such as running numbers for a text identifier, keep their own.
+    If the original type cannot hold the values, the next wider one is used: see `make_series` of each library. Values
+    of an entirely different kind, such as running numbers for a text identifier, keep their own type.
 
     Args:
         columns: Columns in order.
         origin: Kind of table and types of its columns.
-        categories: Categories of columns that are stored as such; those that occur, if not given.
+        categories: Categories of columns that are stored as categories; by default those that occur.
 
     Returns:
         A pandas or polars DataFrame or a pyarrow Table; for a table read from a file the first of these whose
@@ -166,7 +166,7 @@ def to_frame(
 
         pandas = require("pandas", "pandas")
         series = {n: pandas_columns.make_series(c, known.get(n)) for n, c in typed.items()}
-        # Pandas would copy all columns of one type in one call, which no interrupt stops; a few rows are better together.
+        # pandas would copy all columns of one type in one call, which no interrupt stops; few rows are faster together.
         long = any(column.missing.size > CELLS_AT_ONCE for column in typed.values())
         return pandas.DataFrame(series, copy=False if long else None)
     if container == "polars":
@@ -180,10 +180,10 @@ def to_frame(
 
 
 def frame_library(container: Container) -> Container:
-    """Return the library of a table in memory: of one from a file, the first that is installed.
+    """Return the library of a table in memory; for a table from a file, the first that is installed.
 
     Raises:
-        MissingExtraError: If none is.
+        MissingExtraError: If none is installed.
     """
     if container in _LIBRARIES:
         return container

@@ -1,4 +1,4 @@
-"""Raw columns from Python objects: what kind of values a list of unknown things holds."""
+"""Make raw columns from Python objects, and find the kind of values that a list holds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def in_microseconds(values: NDArray[Any], unit: str) -> NDArray[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a Python object stands for a missing cell: None, or a number that is none (NaN)."""
+    """Return whether a Python object means a missing cell: None or NaN."""
     if value is None:
         return True
     if isinstance(value, float | np.floating):
@@ -44,7 +44,7 @@ def is_missing(value: object) -> bool:
 
 
 def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
-    """Find the one kind that all present objects have, without ever changing a value.
+    """Find the one kind that all present objects share, without changing any value.
 
     Args:
         values: Objects of any types [n].
@@ -52,7 +52,7 @@ def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printe
         printed: The column's type as the source prints it.
 
     Returns:
-        A column of kind "other" if the objects are mixed, nested or cannot be held exactly; of kind "text" if
+        A column of kind "other" if the objects are mixed, nested or not exactly representable, and of kind "text" if
         there are none. Text that is not valid Unicode is unreadable.
     """
     present = values[~missing].tolist()
@@ -65,7 +65,7 @@ def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printe
 
 
 def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
-    """Return a column of texts [n], of which those that are no valid Unicode, which no file can hold, are unreadable."""
+    """Return a column of texts [n]; those that are not valid Unicode, which no file can hold, are unreadable."""
     try:
         "".join(texts[~missing].tolist()).encode()
     except UnicodeEncodeError:
@@ -76,7 +76,7 @@ def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: Physi
 
 
 def is_unicode(text: str) -> bool:
-    """Say whether a text is valid Unicode, which lone surrogates are not."""
+    """Return whether a text is valid Unicode; lone surrogates are not."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -104,7 +104,7 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
     if any(issubclass(t, bool | np.bool_) for t in types):
         return other
     if any(issubclass(t, np.timedelta64) for t in types):
-        return other  # to numpy these are integers
+        return other  # numpy takes these for integers
     if all(issubclass(t, int | np.integer) for t in types):
         integers = exact_integers([int(v) for v in values])
         return other if integers is None else ("integer", integers, None)
@@ -117,7 +117,7 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
         zones = {zone_name(v.tzinfo) for v in values}
         zone = zones.pop()
         moments = np.array([microseconds(v) for v in values], dtype=np.int64)
-        return other if zones or not _come_back(moments, zone) else ("datetime", moments, zone)
+        return other if zones or not _are_representable(moments, zone) else ("datetime", moments, zone)
     if all(issubclass(t, dt.date) and not issubclass(t, dt.datetime) for t in types):
         return "date", np.array([v.toordinal() - _FIRST_DAY for v in values], dtype=np.int64), None
     if all(issubclass(t, dt.timedelta) for t in types):
@@ -126,17 +126,17 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
 
 
 def whole_decimals(values: list[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
-    """Return whole numbers of more than 64 bits, or texts of them, as decimals.
+    """Return integers of more than 64 bits, or their texts, as decimals.
 
-    They are decimals however small they are: whether a column is read, and as what, must not follow from its cells.
+    Small ones become decimals too: the type of a column must not depend on its cells.
     """
     pairs = zip(values, missing.tolist(), strict=True)
     decimals = object_array([Decimal(0) if gap else Decimal(value) for value, gap in pairs])
     return RawColumn(decimals, missing, PhysicalType("decimal", printed, scale=0))
 
 
-def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
-    """Say whether moments become objects again: in a zone that is known here, and within the calendar in any zone."""
+def _are_representable(moments: NDArray[np.int64], zone: str | None) -> bool:
+    """Return whether times can be turned back into objects: the zone is known, and they are within the calendar."""
     if zone is None:
         return True
     try:
@@ -148,7 +148,7 @@ def _come_back(moments: NDArray[np.int64], zone: str | None) -> bool:
 
 
 def exact_integers(values: list[int]) -> NDArray[Any] | None:
-    """Return integers as int64, or else as uint64; None if 64 bits cannot hold them."""
+    """Return integers as int64, else as uint64; None if 64 bits cannot hold them."""
     low, high = (min(values), max(values)) if values else (0, 0)
     if low >= -(2**63) and high < 2**63:
         return np.array(values, dtype=np.int64)

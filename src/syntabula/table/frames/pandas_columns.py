@@ -1,4 +1,4 @@
-"""Columns of pandas data frames to raw columns and back, type by type."""
+"""Convert columns of pandas data frames to raw columns and back, type by type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _gaps(series: Any) -> NDArray[np.bool_]:
     try:
         gaps: NDArray[np.bool_] = series.isna().to_numpy(dtype=np.bool_)
     except ArithmeticError:
-        # A signalling NaN of `decimal` is not compared with anything, as pandas tries to.
+        # A signalling NaN of `decimal` cannot be compared, which pandas tries.
         pandas = require("pandas", "pandas")
         kinds = (type(pandas.NaT), type(pandas.NA))
         cells = series.to_numpy(dtype=object)
@@ -85,7 +85,7 @@ def _read_plain(series: Any, missing: NDArray[np.bool_], printed: str) -> RawCol
 
 
 def _filled(series: Any, dtype: Any) -> NDArray[Any]:
-    """Return values without gaps, so that integers never pass through floats."""
+    """Return values with gaps filled, so that integers never pass through floats."""
     mask = getattr(series.array, "_mask", None)
     source = series if mask is None else series.fillna(series.dtype.type(0))
     array: NDArray[Any] = source.to_numpy(dtype=dtype)
@@ -127,10 +127,10 @@ def _string_name(dtype: Any) -> str:
 
 
 def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
-    """Return a column as something a pandas data frame takes, of the physical type where that can hold it.
+    """Return a column in a form that pandas data frames accept, of the physical type if that can hold it.
 
-    What pandas cannot hold it widens as pandas does itself: plain integers with missing cells become float64,
-    or Int64 beyond 2**53; plain booleans with missing cells become objects.
+    Types that cannot hold the values are widened as pandas does: plain integers with missing cells become float64, or
+    Int64 beyond 2**53; plain booleans with missing cells become objects.
     """
     name = column.physical.name
     if name.startswith("category"):
@@ -156,7 +156,7 @@ def make_series(column: RawColumn, categories: Sequence[Any] | None) -> Any:
 
 
 def _objects(column: RawColumn) -> Any:
-    # Said outright, or else pandas turns objects such as datetimes into a type of its own.
+    # Without an explicit dtype, pandas converts objects such as datetimes to its own type.
     return require("pandas", "pandas").Series(to_objects(column), dtype=object)
 
 
@@ -244,7 +244,7 @@ def _make_text(column: RawColumn) -> Any:
 
 
 def _text_series(column: RawColumn, dtype: Any) -> Any:
-    """Return texts as a series, made in slices: pandas takes them in calls that no interrupt stops."""
+    """Return texts as a series, made in slices, because no interrupt stops a call of pandas."""
     pandas = require("pandas", "pandas")
     parts = [
         pandas.Series(to_objects(part), dtype=dtype).where(~part.missing, None) for part in parts_of(column)
@@ -277,5 +277,5 @@ def _make_times(column: RawColumn) -> Any:
         return series.dt.tz_localize("UTC").dt.tz_convert(zone)
     except (LookupError, ValueError):
         raise SchemaError(
-            "the time zone of a column is not known here; state another in the schema"
+            "the time zone of a column is unknown on this machine; declare another timezone in the schema"
         ) from None

@@ -1,4 +1,4 @@
-"""Columns of polars data frames to raw columns and back, type by type."""
+"""Convert columns of polars data frames to raw columns and back, type by type."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_series(series: Any) -> RawColumn:
 
 
 def _printed(dtype: Any) -> str:
-    """Return a type's name without the categories that an enumeration prints."""
+    """Return a type's name, without the categories of an enumeration."""
     text = str(dtype)
     return text.partition("(")[0] if text.startswith(("Enum", "Categorical")) else text
 
@@ -65,7 +65,7 @@ def _physical(series: Any) -> NDArray[Any]:
 
 
 def make_series(name: str, column: RawColumn, categories: Sequence[Any] | None) -> Any:
-    """Return a column as a polars series, of the physical type where that can hold it."""
+    """Return a column as a polars series, of the physical type if that can hold it."""
     polars = require("polars", "polars")
     printed = column.physical.name
     match column.physical.kind:

@@ -1,16 +1,16 @@
-"""Columns that are stored otherwise than a schema declares them, or in no type at all, read as it declares.
+"""Read columns as a schema declares them if they are stored in another type, or in none.
 
-Their values become the texts that they would be in a file. A library that guesses types keeps what cells mean, not how
-they are written: 007 becomes 7 and true becomes True, unless one cell is something else, and all of them stay texts. So
-that the others are read alike in both cases, a number, a flag or a time is the category that means it, if only one does,
-and so is a text that no category equals:
+Values are converted to the texts that they would be in a file. A library that guesses types keeps the meaning of cells,
+not their spelling: 007 becomes 7 and true becomes True, unless one cell is something else, and all cells stay texts. To
+read the other cells alike in both cases, a number, a flag or a time is taken for the category with that meaning, if
+there is only one. The same holds for a text that equals no category:
 
-- 7, 7.0 and "7.0" are the category "7", or "007" if that is the only one of this number;
-- True and "TRUE" are the category "true", "True", "yes" or the like, and 1 where numbers are declared;
+- 7, 7.0 and "7.0" are the category "7", or "007" if that is the only category with this number;
+- True and "TRUE" are the category "true", "True", "yes" or the like, and 1 if numbers are declared;
 - 7+0j is 7;
 - a time at midnight is the category "2020-01-31", if there is one;
-- a time with a zone is, where none is declared, what the clock of that zone shows;
-- a text with nothing in it is missing, unless it is a category.
+- a time with a zone is its zone's wall-clock time, if no zone is declared;
+- an empty text is missing, unless it is a category.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _WORDS = {"true": ("true", "True", "TRUE"), "false": ("false", "False", "FALSE")
 
 
 def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
-    """Return a table whose declared columns are of the kinds that the schema declares, however they are stored.
+    """Return a table whose declared columns have the declared kinds, however they are stored.
 
-    The stored type of a column is what its library made of all cells: one of them may turn whole numbers into floats,
-    texts or objects. Where a column is not of a kind that its declaration reads, each cell is therefore read on its own,
-    by what it would be as text in a file (see `declared_cells`); what has no such text, or none that
-    the declaration reads, is unreadable. No stored type is refused, as the refusal would tell of the cell that made it.
+    The stored type of a column is what its library inferred from all cells: one cell may turn integers into floats,
+    texts or objects. So if the stored type does not suit the declaration, each cell is read independently, by its text
+    in a file (see `declared_cells`). A cell without such a text, or whose text does not suit the declaration, is
+    unreadable. No stored type is refused, because a refusal would reveal the cell that caused the type.
 
-    The origin keeps the stored types of the other columns alone: what comes out of the declared ones follows from
+    The origin keeps the stored types of the other columns only: the synthetic types of declared columns follow from
     their declaration (see `output_type`).
     """
     declared = {name: column for name, column in schema.columns.items() if name in table.columns}
@@ -80,21 +80,21 @@ def _warn_of_zones(names: list[str]) -> None:
     if names:
         warn_caller(
             CoercionWarning(
-                f"column {listed(names)}: times are stored with a time zone, which is left out, and count as its clock "
-                "shows them; to keep it, declare them as datetime with a timezone"
+                f"column {listed(names)}: times are stored with a time zone, which is dropped, and are read as "
+                "its wall-clock times; to keep the zone, declare them as datetime with a timezone"
             )
         )
 
 
 def _is_kept(table: RawTable, name: str, column: Column) -> bool:
     physical = table.columns[name].physical
-    # The cells of a file of text were read as declared before.
+    # The cells of a text file were already read as declared.
     guessed = physical.kind == "text" and not table.origin.is_text
     return column.objection(physical) is None and not (guessed and is_read_by_meaning(column))
 
 
 def _read_as_texts(table: RawTable, declared: Mapping[str, Column]) -> dict[str, RawColumn]:
-    """Read columns by their texts, each distinct one once."""
+    """Read columns through their texts, each distinct text once."""
     from syntabula.table.files.declared_cells import read_texts
 
     texts: dict[str, list[str | None]] = {}
@@ -103,7 +103,7 @@ def _read_as_texts(table: RawTable, declared: Mapping[str, Column]) -> dict[str,
         raw = table.columns[name]
         values, places = distinct_values(raw)
         written = [*map(text_of(column), values)]
-        # The first is that of missing cells, and of those without a text.
+        # The first entry is for missing cells, and for those without a text.
         texts[name] = [*dict.fromkeys([None, *written])]
         position = {text: row for row, text in enumerate(texts[name])}
         rows[name] = np.zeros(raw.missing.size, dtype=np.intp)
@@ -115,7 +115,7 @@ def _read_as_texts(table: RawTable, declared: Mapping[str, Column]) -> dict[str,
 
 
 def _placed(read: RawColumn, rows: NDArray[np.intp], raw: RawColumn) -> RawColumn:
-    """Return the cells of a column, each as it was read in its row, and which of them are unreadable."""
+    """Return the cells of a column, each as read in its row, and mark those that are unreadable."""
     unreadable = (rows == 0) & ~raw.missing
     for marks in (raw.unreadable, None if read.unreadable is None else read.unreadable[rows]):
         unreadable = unreadable if marks is None else unreadable | marks
@@ -123,7 +123,7 @@ def _placed(read: RawColumn, rows: NDArray[np.intp], raw: RawColumn) -> RawColum
 
 
 def _without_empty(raw: RawColumn, column: Column) -> RawColumn:
-    """Return a column of which empty texts are missing, where a schema declares texts and none that is empty."""
+    """Return a column with empty texts as missing, if a schema declares texts but not the empty one."""
     of_text = isinstance(column, Identifier) or (isinstance(column, Categorical) and column.label_type is str)
     if (
         raw.values.dtype != object
@@ -136,18 +136,18 @@ def _without_empty(raw: RawColumn, column: Column) -> RawColumn:
 
 
 def distinct_values(raw: RawColumn) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the values of the cells that are not missing, each once where equal ones are the same.
+    """Return the values of present cells, each once if equal values are interchangeable.
 
     Returns:
-        The values, and the position among them of each cell that is not missing. Days and points in time are those of
-        Python, and None beyond its calendar; durations are None, as no column reads them.
+        The values, and the position among them of each present cell. Days and times are Python's, or None beyond its
+        calendar; durations are None, because no column reads them.
     """
     present: NDArray[Any] = raw.values[~raw.missing]
     if raw.physical.kind == "text":
         rows = {text: row for row, text in enumerate(dict.fromkeys(present.tolist()))}
         return [*rows], np.fromiter((rows[text] for text in present), np.intp, count=present.size)
     if present.dtype == object:
-        # Some have no equals, and others equal what is written otherwise, as 1 does True.
+        # Some never equal anything, and others equal a value that is written differently, as 1 equals True.
         return present.tolist(), np.arange(present.size)
     found, places = np.unique(present, return_inverse=True)
     values: list[Any] = found.tolist()
@@ -173,30 +173,30 @@ def _moment(microseconds: int, timezone: str | None = None) -> dt.datetime | Non
 
 
 def is_read_by_meaning(column: Column) -> bool:
-    """Say whether a column has texts as categories of which some write a number, or true or false."""
+    """Return whether a column's categories are texts, some of which write a number, or true or false."""
     texts = _Texts.of(column)
     return bool(texts.numbers) or not texts.labels.isdisjoint((texts.true, texts.false))
 
 
 def _is_without_zone(column: Column) -> bool:
-    """Say whether a column declares days or times without a zone."""
+    """Return whether a column declares days, or times without a zone."""
     return isinstance(column, Date) or (isinstance(column, Datetime) and column.timezone is None)
 
 
 def text_of(column: Column) -> Callable[[Any], str | None]:
-    """Return the function from a value to its text in a file that is read as a column declares; None if it has none."""
+    """Return the function from a value to its text in a file read by a column's declaration; None if it has no text."""
     return _Texts.of(column).written
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """How the values of a column are written.
+    """The spelling of a column's values.
 
     Attributes:
-        true: What true is.
-        false: What false is.
+        true: Text of true.
+        false: Text of false.
         labels: The categories that are texts.
-        numbers: Those that write a number, by that number; none that others write as well.
+        numbers: Those that write a number, by number, if no other category writes the same one.
         wall_clock: Whether times are declared without a zone.
     """
 
@@ -218,18 +218,18 @@ class _Texts:
         return cls(true, false, labels, unique, _is_without_zone(column))
 
     def written(self, value: Any) -> str | None:
-        """Return the text of a value; None if it has no plain one."""
+        """Return the text of a value; None if it has no plain text."""
         match value:
             case str():
                 return self._text(value) if is_unicode(value) else None
             case bool() | np.bool_():
                 return self.true if value else self.false
             case np.timedelta64():
-                return None  # an integer to numpy
+                return None  # numpy takes it for an integer
             case int() | float() | Decimal() | np.integer() | np.floating():
                 return self._number(value)
             case complex() | np.complexfloating():
-                # One complex number makes complex ones of all numbers of a column.
+                # One complex number makes all numbers of a column complex.
                 return self._number(value.real) if value.imag == 0 else None
             case np.datetime64():
                 return self.written(value.astype("datetime64[us]").item())
@@ -260,7 +260,7 @@ class _Texts:
         if value.tzinfo is not None:
             with suppress(OverflowError):
                 moment = value.replace(tzinfo=None) if self.wall_clock else value.astimezone(dt.UTC)
-        # As Python writes it: pandas adds nanoseconds.
+        # Python's form, because pandas adds nanoseconds.
         text = dt.datetime.isoformat(moment)
         shorter = [text[:10]] if moment.time() == dt.time() else []
         shorter += [text[:16]] if text[16:] == ":00" else []
@@ -269,7 +269,7 @@ class _Texts:
 
 
 def _spelling(labels: frozenset[str]) -> tuple[str, str]:
-    """Return how categories write true and false; as those words if they do not."""
+    """Return the categories' spelling of true and false; those words by default."""
     pairs = [spelling.split("/") for spelling in SPELLINGS]
     for true, false in pairs:
         if {true, false} <= labels:
@@ -279,7 +279,7 @@ def _spelling(labels: frozenset[str]) -> tuple[str, str]:
 
 
 def _number_text(value: Any) -> str:
-    """Return a number as text, a whole one without a point, so that 7, 7.0 and 7.00 are written alike."""
+    """Return a number as text, without a point if it is whole, so that 7, 7.0 and 7.00 are written alike."""
     if isinstance(value, Decimal):
         whole = value.is_finite() and abs(value) < _BEYOND_64_BITS and value == value.to_integral_value()
         return str(int(value)) if whole else str(value)

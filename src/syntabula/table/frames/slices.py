@@ -1,4 +1,4 @@
-"""Long columns worked on in slices: an interrupt is served between two calls of numpy or pandas, and never within."""
+"""Process long columns in slices: an interrupt takes effect between two numpy or pandas calls, never within one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CELLS_AT_ONCE = 500_000
 
 
 def slices(size: int) -> Iterator[slice]:
-    """Cut so many cells into slices of CELLS_AT_ONCE; there is one at least."""
+    """Cut this many cells into slices of CELLS_AT_ONCE; there is at least one."""
     return (slice(start, start + CELLS_AT_ONCE) for start in range(0, max(size, 1), CELLS_AT_ONCE))
 
 
 def sliced(column: RawColumn, dtype: DTypeLike, make: Callable[[RawColumn], NDArray[Any]]) -> NDArray[Any]:
-    """Return a new array, of a type, of what a function makes of each slice of a column."""
+    """Apply a function to each slice of a column, and return the results as one array of a type."""
     made = np.empty(column.missing.size, dtype)
     for cut, part in zip(slices(made.size), parts_of(column), strict=True):
         made[cut] = make(part)

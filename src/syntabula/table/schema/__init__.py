@@ -1,1 +1,1 @@
-"""Columns, their kinds and domains, and the schema that declares them."""
+"""Kinds of columns, their domains, and the schema that declares them."""

@@ -1,6 +1,6 @@
-"""What all kinds of columns share: their codes, the points of ordered ones, and the checks of their arguments.
+"""The base of all kinds of columns: codes, points of ordered columns, and checks of arguments.
 
-No message holds a bound or a label, as drafts take them from the data.
+No message shows a bound or a label, because drafts take them from the data.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ LABEL_TYPES: dict[type[Label], str] = {
     int: "whole numbers",
     float: "numbers with a point",
 }
-"""What labels of each type are, in words."""
+"""The type of labels, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnBase:
-    """What every kind of column shares.
+    """The base of every kind of column.
 
     Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is nullable.
 
     Attributes:
-        nullable: Whether cells may be missing; missing is then a code of its own.
-        provenance: Where the domain comes from: stated (`public`), paid for (`private`) or read off the data
-            (`observed`, which is not covered by the guarantee).
+        nullable: Whether cells may be missing; missing then has its own code.
+        provenance: Source of the domain: stated (`public`), found under privacy (`private`) or taken from the data
+            (`observed`, which the guarantee does not cover).
     """
 
     kind: ClassVar[str]
@@ -52,22 +52,22 @@ class ColumnBase:
         declare(self, nullable=FLAG, provenance=one_of(*get_args(Provenance)))
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as declared and what to do; None if it can."""
+        """Say why a column of this stored type cannot be read as declared, and what to do; None if it can."""
         raise NotImplementedError
 
     @property
     def stored(self) -> PhysicalType:
-        """Stored type of the values where the source has none, as in files of text."""
+        """Stored type of the values if the source has none, as in text files."""
         raise NotImplementedError
 
     @property
     def n_values(self) -> int:
-        """Number of codes but missing, of a column that is not ordered."""
+        """Number of codes except missing, for a column that is not ordered."""
         raise NotImplementedError
 
     @property
     def is_learned(self) -> bool:
-        """Whether the column has codes: all have but identifiers of which none may be missing."""
+        """Whether the column has codes: all columns do, except identifiers that are not nullable."""
         return True
 
     def n_codes(self, bins: Bins | None = None) -> int:
@@ -80,12 +80,12 @@ class ColumnBase:
 
 
 class Ordered(ColumnBase):
-    """A column of values between two bounds, which stand for points: those of a grid, or real numbers.
+    """A column of values between two bounds; each value is a point of a grid, or a real number.
 
     Attributes:
         lower: Lower bound.
         upper: Upper bound; part of the domain.
-        bins: Number of bins, where the codec's default does not suit.
+        bins: Number of bins, to override the codec's default.
     """
 
     lower: Any
@@ -93,7 +93,7 @@ class Ordered(ColumnBase):
     bins: int | None
 
     def grid(self) -> tuple[int, int] | None:
-        """First and last grid point; None where any number is a point."""
+        """First and last grid point; None if there is no grid."""
         raise NotImplementedError
 
     def span(self) -> tuple[Any, Any, bool]:
@@ -103,44 +103,44 @@ class Ordered(ColumnBase):
 
     @property
     def in_words(self) -> str:
-        """What its values are, as in "a number"."""
+        """Description of a value, such as "a number"."""
         raise NotImplementedError
 
     @property
     def grain(self) -> str:
-        """How far points lie apart, in words; empty where that needs none."""
+        """Distance between points, in words; empty if there is nothing to say."""
         return ""
 
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
-        """Return the points of values, and how many of these were clipped and how many rounded.
+        """Return the points of values, and the numbers of values that were clipped and rounded.
 
         Args:
-            values: Stored values [n], none of which is missing.
-            kind: What they are stored as: a kind that `objection` allows.
+            values: Stored values [n], none of them missing.
+            kind: Their stored kind, one that `objection` allows.
 
         Returns:
-            [n] grid points as 64-bit integers, or float64 where there is no grid; values outside the bounds count as
-            the nearest one. Then the two numbers.
+            [n] grid points as 64-bit integers, or float64 if there is no grid; values outside the bounds are clipped
+            to the nearest one. Then the two numbers.
         """
         raise NotImplementedError
 
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
-        """Return the values [n] of points [n], and the type that they are stored as."""
+        """Return the values [n] of points [n], and their stored type."""
         raise NotImplementedError
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return the first and the last point that a user's value stands for, between points if there is none there.
+        """Return the first and the last point that a user's value covers; they may lie between points of the grid.
 
         Raises:
-            TypeError: If it is no value of this kind.
-            ValueError: If it is a text that is none, or does not fit the column's zone.
+            TypeError: If it is not a value of this kind.
+            ValueError: If it is text without such a value, or does not fit the column's zone.
             OverflowError: If it lies beyond the calendar.
         """
         raise NotImplementedError
 
 
 def clip_integers(values: NDArray[Any], lower: int, upper: int) -> tuple[NDArray[Any], int]:
-    """Clip 64-bit integers exactly, whatever the signs of type and bounds; return them and how many moved."""
+    """Clip 64-bit integers exactly, whatever the signs of type and bounds; return them and how many were clipped."""
     info = np.iinfo(values.dtype)
     dtype = integer_dtype(lower, upper)
     if lower > info.max or upper < info.min:
@@ -152,27 +152,27 @@ def clip_integers(values: NDArray[Any], lower: int, upper: int) -> tuple[NDArray
 
 
 def integers_to(largest: int) -> PhysicalType:
-    """Return the type of whole numbers of which none is larger, where the source has none."""
+    """Return the stored type of integers up to a largest one, if the source has no type."""
     return PhysicalType("integer", "BIGINT" if largest < 2**63 else "UBIGINT")
 
 
 def unless(physical: PhysicalType, allowed: set[str], declared: str) -> str | None:
-    """Object to a stored kind that is not among those allowed; None if it is."""
+    """Return the objection to a stored kind that is not allowed; None if it is allowed."""
     if physical.kind in allowed:
         return None
     return (
-        f"is stored as {physical.kind} ({physical.name}) but declared {declared}, which reads "
+        f"is stored as {physical.kind} ({physical.name}) but declared {declared}, which accepts "
         f"{', '.join(sorted(allowed))}; convert the column or change its kind in the schema"
     )
 
 
 def left_out(rule: Rule) -> Rule:
-    """Return a rule for an entry of a schema that need not be there."""
+    """Return a rule for an optional entry of a schema."""
     return Rule(f"{rule.allowed}, or left out", rule.or_none.read)
 
 
 def declare(column: object, **rules: Rule) -> None:
-    """Check fields of a column or a schema, and keep them as their rules return them; raises SchemaError."""
+    """Check fields of a column or a schema and store the values that their rules return; raises SchemaError."""
     try:
         normalise(column, **rules)
     except ArgumentError as error:
@@ -182,11 +182,11 @@ def declare(column: object, **rules: Rule) -> None:
 def require_order(ascending: bool) -> None:
     """Refuse bounds in the wrong order; raises SchemaError."""
     if not ascending:
-        raise SchemaError("lower lies above upper; swap the bounds")
+        raise SchemaError("lower is above upper; swap the bounds")
 
 
 def plain_bound(name: str, value: object, integer: bool) -> int | float:
-    """Return a bound as int or float; raises SchemaError if it is none, or not whole where it must be."""
+    """Return a bound as int or float; raises SchemaError if it is not a number, or not whole although it must be."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise SchemaError(f"{name} must be a number, not {type_of(value)}")
     if isinstance(value, numbers.Integral):
@@ -198,12 +198,12 @@ def plain_bound(name: str, value: object, integer: bool) -> int | float:
         return real
     exact = Fraction(value if isinstance(value, numbers.Rational | Decimal) else real)
     if exact % 1 != 0:
-        raise SchemaError(f"{name} must be a whole number, as the column is integer")
+        raise SchemaError(f"{name} must be a whole number, because the column is integer")
     return plain_bound(name, int(exact), integer)
 
 
 def plain_label(name: str, value: object) -> Label:
-    """Return a label as text, int, float or bool; raises SchemaError if it is none, or none exactly."""
+    """Return a label as text, int, float or bool; raises SchemaError if this is impossible or inexact."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -218,12 +218,12 @@ def plain_label(name: str, value: object) -> Label:
         raise SchemaError(f"{name} must be text, a number, true or false, not {type_of(value)}")
     real = _finite(name, value)
     if real != value:
-        raise SchemaError(f"{name} is no number that a float holds exactly; give it as a float or as text")
+        raise SchemaError(f"{name} is a number that no float holds exactly; give it as a float or as text")
     return real
 
 
 def type_of(value: object) -> str:
-    """Return what a value is in a reader's words, without the value."""
+    """Return the type of a value in plain words, without the value."""
     words = {bool: "a truth value", int: "a whole number", float: "a number with a point", str: "text"}
     words |= {type(None): "null", dict: "a mapping", list: "a list"}
     return next((word for kind, word in words.items() if isinstance(value, kind)), type(value).__name__)
@@ -241,4 +241,4 @@ def _finite(name: str, value: numbers.Real | Decimal) -> float:
 
 FLAG = Rule("true or false", flag.read)
 BIN_COUNT = left_out(count(1, MAX_BINS))
-"""The rule of a column's own number of bins."""
+"""The rule for a column's own number of bins."""

@@ -1,4 +1,4 @@
-"""The kinds of columns: what a schema may say about one column."""
+"""The kinds of columns that a schema can declare, except numbers and times."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Categorical(ColumnBase):
 
     Attributes:
         categories: Distinct values, all text, all integers, all floats or all booleans.
-        open: Whether unlisted values have a category of their own.
-        other_label: How that category is written; of the same type as the categories and not one of them.
+        open: Whether unlisted values share a category of their own.
+        other_label: Label of that category; of the same type as the categories and not one of them.
 
     Raises:
-        SchemaError: If categories are none, too many, repeated, of mixed type, or not valid Unicode.
+        SchemaError: If there are no categories or too many, or they are repeated, of mixed type, or not valid Unicode.
     """
 
     kind: ClassVar[str] = "categorical"
@@ -83,7 +83,7 @@ class Categorical(ColumnBase):
         kinds = {type(value) for value in labels}
         if len(kinds) > 1:
             mixed = ", ".join(word for kind, word in LABEL_TYPES.items() if kind in kinds)
-            raise SchemaError(f"categories mix {mixed}; make all of them of one type, in quotes for text")
+            raise SchemaError(f"categories mix {mixed}; give all of them one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
         if self.open:
@@ -104,9 +104,9 @@ class Categorical(ColumnBase):
         other = plain_label("other_label", self.other_label)
         object.__setattr__(self, "other_label", other)
         if type(other) is not self.label_type:
-            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, as the categories are")
+            raise SchemaError(f"other_label must be {LABEL_TYPES[self.label_type]}, like the categories")
         if other in set(self.categories):
-            raise SchemaError("other_label is a category already; choose another one")
+            raise SchemaError("other_label is already a category; choose another label")
 
     @property
     def label_type(self) -> type[Label]:
@@ -115,7 +115,7 @@ class Categorical(ColumnBase):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """Label of every code but missing."""
+        """Label of every code except missing."""
         return (*self.categories, self.other_label) if self.open else self.categories
 
     @property
@@ -125,7 +125,7 @@ class Categorical(ColumnBase):
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of the labels where the source has none."""
+        """Stored type of the labels if the source has none."""
         if self.label_type is int:
             return integers_to(max(map(int, self.labels)))
         return {
@@ -135,8 +135,8 @@ class Categorical(ColumnBase):
         }[self.label_type]
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot hold the categories; None if it can."""
-        # pandas turns integers into floats as soon as one is missing.
+        """Say why a column of this stored type cannot hold the categories; None if it can."""
+        # pandas turns integers into floats if one is missing.
         allowed: dict[type[Label], set[str]] = {
             str: {"text"},
             int: {"integer", "float", "decimal"},
@@ -149,7 +149,7 @@ class Categorical(ColumnBase):
 
 
 SPELLINGS = ("true/false", "True/False", "TRUE/FALSE", "t/f", "yes/no", "Yes/No", "y/n", "Y/N", "1/0")
-"""How text may write true and false."""
+"""The spellings of true and false in text."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ class Boolean(ColumnBase):
     """True or false.
 
     Attributes:
-        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of these are read.
+        spelling: How delimited text writes the two, true first: one of `SPELLINGS`. All of them can be read.
 
     Raises:
-        SchemaError: If the spelling is another one.
+        SchemaError: If the spelling is not one of them.
     """
 
     kind: ClassVar[str] = "boolean"
@@ -182,23 +182,23 @@ class Boolean(ColumnBase):
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of flags where the source has none; its name is how they are spelled, unless as true and false."""
+        """Stored type of flags if the source has none; its name is their spelling, unless that is true and false."""
         return PhysicalType("boolean", "BOOLEAN" if self.spelling == SPELLINGS[0] else self.spelling)
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as true or false; None if it can."""
+        """Say why a column of this stored type cannot be read as true or false; None if it can."""
         return unless(physical, {"boolean"}, self.kind)
 
 
 @dataclass(frozen=True)
 class Identifier(ColumnBase):
-    """Values that name a record, or free text: never learned, made anew as running numbers.
+    """Values that name a record, or free text: never learned, but made anew as running numbers.
 
-    Where they may be missing, it is learned which are, as of any other column.
+    If it is nullable, the model learns which cells are missing, as for any other column.
 
     Attributes:
         prefix: Text before each number.
-        width: Number of digits that numbers are padded to with zeros; None for none.
+        width: Number of digits to which numbers are padded with zeros; None for no padding.
         integer: Whether the new values are integers rather than text.
 
     Raises:
@@ -218,25 +218,25 @@ class Identifier(ColumnBase):
             raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
-            raise SchemaError("integer identifiers have neither prefix nor width; drop them")
+            raise SchemaError("integer identifiers cannot have a prefix or a width; drop them")
 
     @property
     def n_values(self) -> int:
-        """Number of codes but missing: whatever is there is one."""
+        """Number of codes except missing: all present values share one."""
         return 1
 
     @property
     def is_learned(self) -> bool:
-        """Whether it is learned which values are missing."""
+        """Whether the model learns which values are missing."""
         return self.nullable
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of the new values where the source has none."""
+        """Stored type of the new values if the source has none."""
         return PhysicalType("integer", "BIGINT") if self.integer else PhysicalType("text", "VARCHAR")
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Return None: identifiers are not read, so they may be stored in any way."""
+        """Return None: identifiers are not read, so they may have any stored type."""
         return None
 
 

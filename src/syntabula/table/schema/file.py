@@ -1,11 +1,11 @@
-"""Schemas as files: YAML or JSON, read with bounds on size, nesting and features.
+"""Schema files in YAML or JSON, read with limits on size, nesting and features.
 
 version: 1
 label: census
 columns:
   age: {kind: numeric, lower: 17, upper: 90, integer: true}
   work: {kind: categorical, categories: [Private, State-gov], nullable: true}
-others: find   # only if the table has more columns, whose domains are to be found privately
+others: find   # only if the table has more columns, whose domains will be found privately
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SchemaT = TypeVar("SchemaT")
 VERSION = 1
 MAX_BYTES = 10_000_000
 LABELS = ("categories", "other_label")
-"""Entries of a column that hold labels, which must be those that are typed."""
+"""Entries of a column that hold labels, which must be exactly as typed."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
-_MOMENT = re.compile(f"{_DAY.pattern}({_TIME})?")
+_DAY_OR_TIME = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
 def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
@@ -43,7 +43,7 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
 
     Args:
         path: File that ends in .yaml, .yml or .json, of at most 10 MB.
-        make: Makes the schema of its columns, label and others.
+        make: Makes the schema from its columns, label and others.
 
     Returns:
         The schema.
@@ -51,11 +51,11 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
     Raises:
         SchemaError: If the file cannot be read, is not plain YAML or JSON (anchors, aliases and tags are
             refused), or does not describe a schema; the message names the column.
-        ArgumentError: If the path is none.
+        ArgumentError: If the path is not a path.
     """
     path = _checked(path)
     if kind := not_a_file(path, standard_input=True):
-        raise SchemaError(f"schema file {path} is {kind} and no file; give the path of a file")
+        raise SchemaError(f"schema file {path} is {kind}, not a file; give the path of a file")
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -70,16 +70,16 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
 
 
 def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bool) -> None:
-    """Write a schema file, whole or not at all.
+    """Write a schema file, completely or not at all.
 
     Args:
-        document: What `document_of` returns.
-        path: File that ends in .yaml, .yml or .json; replaced if it exists, and of a symbolic link the link itself.
-        for_all: Whether others than the owner may read it, as far as the user lets them.
+        document: Result of `document_of`.
+        path: File that ends in .yaml, .yml or .json; an existing file, or symbolic link, is replaced.
+        for_all: Whether users other than the owner may read it, as far as the umask allows.
 
     Raises:
-        SchemaError: If the suffix is another one or the text would exceed 10 MB.
-        ArgumentError: If the path is none.
+        SchemaError: If the suffix is not supported, or the text would exceed 10 MB.
+        ArgumentError: If the path is not a path.
         OSError: If the file cannot be written.
     """
     path = _checked(path)
@@ -89,7 +89,7 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         text = write_yaml(document)
     raw = text.encode()
     if len(raw) > MAX_BYTES:
-        raise SchemaError(f"the schema takes more than {MAX_BYTES} bytes as a file; shorten its categories")
+        raise SchemaError(f"the schema needs more than {MAX_BYTES} bytes as a file; shorten its categories")
     with whole_file(path, mode=0o666 if for_all else 0o600) as temporary:
         temporary.write_bytes(raw)
 
@@ -106,7 +106,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """Read the columns, the label and the others of a schema.
 
     Args:
-        document: What `document_of` returns, or the content of a schema file.
+        document: Result of `document_of`, or the content of a schema file.
 
     Returns:
         The arguments of a schema, by name.
@@ -115,7 +115,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
         SchemaError: If something is missing, unknown or of the wrong type; the message names the column.
     """
     if not isinstance(document, Mapping):
-        raise SchemaError("a schema is a mapping with the keys 'version' and 'columns'")
+        raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
     _refuse_unknown("the schema", document, ["version", "label", "columns", "others"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
@@ -168,8 +168,8 @@ def _column_from_document(name: str, body: object) -> Column:
 
 
 def _time(name: str, value: object, kind: str) -> dt.date:
-    """Read a day, or a time of which a day alone is the first moment; messages leave the value out."""
-    pattern = _DAY if kind == "date" else _MOMENT
+    """Read a day, or a time (a day alone means its first moment); messages do not show the value."""
+    pattern = _DAY if kind == "date" else _DAY_OR_TIME
     if not isinstance(value, str) or not pattern.fullmatch(value):
         example = "a day such as 2024-01-31" + (
             "" if kind == "date" else ", or a time such as 2024-01-31T10:00:00"
@@ -197,9 +197,9 @@ def _checked(path: str | Path) -> Path:
 
 
 def _document(raw: bytes, path: Path) -> object:
-    """Return what a file holds; raises SchemaError."""
+    """Return the content of a file; raises SchemaError."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in raw:
-        raise SchemaError("the file is not UTF-8 but, as it seems, UTF-16; save it in UTF-8")
+        raise SchemaError("the file seems to be UTF-16; save it in UTF-8")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -220,7 +220,7 @@ def _document(raw: bytes, path: Path) -> object:
 
 
 def _no_number(constant: str) -> NoReturn:
-    raise SchemaError(f"{constant} is no number of JSON; write a finite number")
+    raise SchemaError(f"{constant} is not a JSON number; write a finite number")
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a schema file may say, in words made from the kinds of columns themselves."""
+"""A guide to schema files, generated from the docstrings of the kinds of columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def schema_guide() -> str:
 
 
 def _entries(kind: type[ColumnBase | Schema], names: list[str]) -> list[str]:
-    """Return lines on some entries: whether each is needed or what it is otherwise, and what it means."""
+    """Return lines about some entries: whether each is needed, its default otherwise, and its meaning."""
     notes, defaults = attribute_notes(kind), {f.name: f.default for f in fields(kind)}
     lines = []
     for name in names:

@@ -30,22 +30,22 @@ from syntabula.table.schema.column_base import (
 
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
-"""Largest grid point of a decimal column: x * 10**decimals then rounds back to the same point in float64."""
+"""Largest grid point of a decimal column: up to it, x * 10**decimals rounds back to the same point in float64."""
 
 
 @dataclass(frozen=True)
 class Numeric(Ordered):
-    """Numbers between two bounds, both included; others count as the nearest bound.
+    """Numbers between two bounds, both included; others are clipped to the nearest bound.
 
-    Any number between them may come out. Numbers that are codes, such as 0, 1000 and 5000 where no other exists,
-    are categorical.
+    Any number between the bounds can appear in synthetic data. Declare numeric codes, such as 0, 1000 and 5000 if no
+    others exist, as categorical.
 
     Attributes:
         lower: Lower bound. Integers are kept exactly, up to 64 bits.
         upper: Upper bound; may equal the lower one (a constant).
         integer: Whether values are whole numbers.
-        decimals: Number of decimal places of values that are not whole; None for any.
-        bins: Number of bins, where the codec's default does not suit.
+        decimals: Number of decimal places of values that are not integers; None for any.
+        bins: Number of bins, to override the codec's default.
 
     Raises:
         SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
@@ -66,14 +66,14 @@ class Numeric(Ordered):
             object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
         if self.integer:
-            # Each of them may fit one that the other does not.
+            # Each bound may fit a type that the other does not.
             integer_dtype(int(self.lower), int(self.upper))
         if self.decimals is not None:
             self._check_decimals(self.decimals)
 
     def _check_decimals(self, decimals: int) -> None:
         if self.integer:
-            raise SchemaError("integer columns have no decimals; drop one of the two")
+            raise SchemaError("integer columns cannot have decimals; drop one of the two")
         low, high = self._decimal_grid(decimals)
         if low > high:
             raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
@@ -93,23 +93,23 @@ class Numeric(Ordered):
         return None if self.decimals is None else self._decimal_grid(self.decimals)
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as numbers; None if it can."""
+        """Say why a column of this stored type cannot be read as numbers; None if it can."""
         return unless(physical, {"integer", "float", "decimal"}, self.kind)
 
     @property
     def in_words(self) -> str:
-        """What its values are."""
+        """Description of a value."""
         return "a number"
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of numbers where the source has none."""
+        """Stored type of numbers if the source has none."""
         whole = self.integer or self.decimals == 0
         return integers_to(int(self.upper)) if whole else PhysicalType("float", "DOUBLE")
 
     @property
     def grain(self) -> str:
-        """How far points lie apart, in words."""
+        """Distance between points, in words."""
         if self.integer:
             return " in whole numbers"
         return "" if self.decimals is None else f" with {self.decimals} decimals"
@@ -134,10 +134,10 @@ class Numeric(Ordered):
         return scaled, PhysicalType("float", "float64")
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return the point that a number stands for, twice; see `Ordered.written`."""
+        """Return the point of a number, twice; see `Ordered.written`."""
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
             raise TypeError
-        # The shortest text of a float is the number that was meant.
+        # The shortest text of a float is the number that the user meant.
         number = Fraction(Decimal(repr(value)) if isinstance(value, float) else value)
         point = number * 10 ** (self.decimals or 0)
         return point, point
@@ -151,7 +151,7 @@ def _whole_numbers(
         return *clip_integers(values, lower, upper), 0
     dtype = integer_dtype(lower, upper)
     if kind == "decimal":
-        # Clipped first: the integer of a decimal with a huge exponent would fill the memory.
+        # Clip first: a decimal with a huge exponent would fill the memory as an integer.
         inside = [min(max(v, lower), upper) for v in values.tolist()]
         clipped = sum(a != b for a, b in zip(inside, values.tolist(), strict=True))
         whole = [int(v) if isinstance(v, int) else int(v.to_integral_value()) for v in inside]
@@ -162,7 +162,7 @@ def _whole_numbers(
     between = ~(below | above)
     points = np.full(values.size, lower, dtype=dtype)
     points[above] = upper
-    # Rounding cannot leave the bounds, as they are whole themselves.
+    # Rounding cannot leave the bounds, because they are whole.
     points[between] = whole_reals[between].astype(dtype)
     return points, int(values.size - between.sum()), int((whole_reals != values)[between].sum())
 

@@ -1,13 +1,14 @@
-"""YAML of which nothing is read as another thing than was typed.
+"""A subset of YAML in which every value is read exactly as typed.
 
-Versions of YAML differ: to 1.1, which most libraries read, 010 is 8, 12:30 is 750, 1_000 is 1000 and no is false;
-to 1.2 they are texts and a ten. A list of categories must hold what is typed, or rows are lost in silence. So here
+Versions of YAML differ: in 1.1, which most libraries read, 010 is 8, 12:30 is 750, 1_000 is 1000 and no is false; in
+1.2, 010 is 10 and the others are texts. A list of categories must hold what was typed, or rows are silently lost. So
+here
 
-- whole numbers in plain digits and numbers with a point or an exponent are numbers; true, false and null, also with
-  capitals, are themselves; all else without quotes is text: yes, on, 2024-01-31, 1.2.3;
-- what one version or another takes for a number, and is not one of these, is refused: in quotes it is text;
-- a label, whose very characters count, must be written as this library writes it: 1.1 and not 1.10, true and not
-  True;
+- integers in plain digits and numbers with a point or an exponent are numbers; true, false and null, also with
+  capitals, have their usual meaning; anything else without quotes is text: yes, on, 2024-01-31, 1.2.3;
+- other values that some version reads as a number are refused: in quotes they are text;
+- a label, of which every character matters, must be written as this library writes it: 1.1 and not 1.10, true and
+  not True;
 - anchors, aliases, tags, merge keys, repeated keys and deep nesting are refused.
 """
 
@@ -35,7 +36,7 @@ _WORDS: dict[str, bool | None] = {
 _QUOTES = "put it in quotes if it is text"
 _PLAINLY = f"{_QUOTES}, or write the number in plain digits"
 
-# What some version of YAML takes for a number or a sign: what is odd about it, and what to do.
+# Patterns that some version of YAML reads as a number or a special sign: the problem, and what to do.
 _AMBIGUOUS = (
     (r"[-+]?0[0-9_]+(\.[0-9_]*)?([eE][-+]?[0-9]+)?", f"begins with a zero; {_PLAINLY}"),
     (r"[-+]?0([xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)", f"may be a number in another base; {_PLAINLY}"),
@@ -43,14 +44,14 @@ _AMBIGUOUS = (
     (r"[-+]?[0-9.][0-9_.]*_[0-9_.]*([eE][-+]?[0-9]+)?", f"has underscores between digits; {_PLAINLY}"),
     (
         r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        f"is infinite or no number; {_QUOTES}, or write a finite number",
+        f"is infinite or not a number; {_QUOTES}, or write a finite number",
     ),
-    (r"=|<<", f"is a sign of its own in YAML 1.1; {_QUOTES}"),
+    (r"=|<<", f"has a special meaning in YAML 1.1; {_QUOTES}"),
 )
 _FIRST = frozenset("+-.0123456789=<")
 
 
-# The C parser is the same safe one, some ten times faster; not every build of PyYAML has it.
+# The C parser is equally safe and about ten times faster; not every build of PyYAML has it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -60,13 +61,14 @@ def read_yaml(text: str, labels: tuple[str, ...] = ()) -> Any:
 
     Args:
         text: The document.
-        labels: Keys whose values, or the items of whose values, are labels.
+        labels: Keys whose values are labels, or lists of labels.
 
     Returns:
         Dictionaries, lists, texts, numbers, truth values and None.
 
     Raises:
-        SchemaError: If the text is no YAML, or holds what is refused; the message names the line, never a value.
+        SchemaError: If the text is not YAML, or holds something that is refused; the message names the line, never a
+            value.
     """
     try:
         reader = _Reader(yaml.parse(text, Loader=_Loader), labels)
@@ -80,12 +82,12 @@ def read_yaml(text: str, labels: tuple[str, ...] = ()) -> Any:
 
 
 def write_yaml(document: Any) -> str:
-    """Return a document as YAML that `read_yaml` reads back as it is."""
+    """Return a document as YAML that `read_yaml` reads back unchanged."""
     return str(yaml.dump(document, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 class _Reader:
-    """Builds a document from the events of a parser, which can be neither too deep nor alias each other."""
+    """Builds a document from the events of a parser; refuses deep nesting and aliases."""
 
     def __init__(self, events: Iterator[Any], labels: tuple[str, ...]) -> None:
         self._events = events
@@ -104,7 +106,7 @@ class _Reader:
         return value
 
     def _value(self, event: Any, what: str, *, of: str = "", label: bool = False) -> Any:
-        """Return the value that begins with an event; `what` names it, and `of` what its parts belong to."""
+        """Return the value that begins with an event; `what` names it, and `of` names the parent of its parts."""
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise SchemaError(
                 f"line {_line(event)}: anchors and aliases are not allowed; write the values out"
@@ -145,7 +147,7 @@ class _Reader:
 
     def _scalar(self, event: Any, what: str, *, label: bool) -> Any:
         written = str(event.value)
-        # In quotes, or a block of text.
+        # Quoted, or a text block.
         if not event.implicit[0]:
             return written
         where = f"line {_line(event)}: {what}"
@@ -154,27 +156,27 @@ class _Reader:
         value = _plain(written)
         if label and not isinstance(value, str) and _canonical(value) != written:
             if value is None:
-                raise SchemaError(f"{where} is null, which is no label; {_QUOTES}")
+                raise SchemaError(f"{where} is null, which is not a label; {_QUOTES}")
             kind, form = (
-                ("truth value", "in small letters")
+                ("truth value", "in lower case")
                 if isinstance(value, bool)
-                else ("number", "as short as can be")
+                else ("number", "as short as possible")
             )
             raise SchemaError(
-                f"{where} is a {kind} that would be written otherwise; {_QUOTES}, or write it {form}"
+                f"{where} is a {kind} in another form than this library writes; {_QUOTES}, or write it {form}"
             )
         return value
 
 
 def _oddity(written: str) -> str | None:
-    """Say what is odd about a scalar without quotes that versions of YAML read in different ways; None if nothing."""
+    """Return the problem with an unquoted scalar that versions of YAML read differently; None if there is none."""
     if written[:1] not in _FIRST:
         return None
     if _INTEGER.fullmatch(written) or _REAL.fullmatch(written):
-        # Numbers of thousands of digits are no numbers to Python.
+        # Python does not parse numbers of thousands of digits.
         if len(written) > 1000:
             return f"has too many digits for a number; {_QUOTES}"
-        # Python takes what no float holds for infinity, which nobody wrote.
+        # Python turns a number that exceeds floats into infinity, which nobody wrote.
         infinite = _INTEGER.fullmatch(written) is None and math.isinf(float(written))
         return f"is too large for a number; {_QUOTES}, or write a finite number" if infinite else None
     return next((odd for pattern, odd in _AMBIGUOUS if re.fullmatch(pattern, written)), None)
@@ -189,10 +191,10 @@ def _plain(written: str) -> str | int | float | bool | None:
 
 
 def _canonical(value: int | float | bool | None) -> str:
-    """Return how `write_yaml` writes a value that is no text."""
+    """Return how `write_yaml` writes a value that is not text."""
     if isinstance(value, bool):
         return str(value).lower()
-    # YAML 1.1 has no exponent without a point.
+    # YAML 1.1 does not allow an exponent without a point.
     text = repr(value)
     return text if "." in text or "e" not in text else text.replace("e", ".0e")
 
@@ -202,7 +204,7 @@ def _line(event: Any) -> int:
 
 
 class _PlainDumper(_Dumper):  # type: ignore[misc]
-    """Quotes every text that would not be read back as it is."""
+    """Quotes every text that would not be read back unchanged."""
 
 
 def _text(dumper: Any, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is declared about a table: its columns, their domains, and where the domains come from."""
+"""The declaration of a table: its columns, their domains, and the sources of the domains."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Schema:
     """Named columns in order, each with a declared domain.
 
     Attributes:
-        columns: Column of each name; kept in order and read-only.
+        columns: Columns by name; ordered and read-only.
         label: Free text that names the schema.
-        others: "find" if a table may have further columns, whose domains are found as those of a table without
-            a schema are: under differential privacy, for part of the budget. None if there are no others, so
-            that a column which was forgotten is refused.
+        others: "find" if a table may have further columns; their domains are found under differential privacy, for part
+            of the budget, as for a table without a schema. None if there are no others; a column that was forgotten
+            is then refused.
 
     Raises:
-        SchemaError: If there is no column, a name is empty or no text, or a value is no column.
+        SchemaError: If there is no column, a name is empty or not text, or a value is not a column.
 
     Examples:
         >>> from syntabula.table.schema.columns import Boolean, Numeric
@@ -50,7 +50,7 @@ class Schema:
         self, columns: Mapping[str, Column], *, label: str | None = None, others: Others | None = None
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
-            raise SchemaError("a schema needs a mapping of at least one column name to its column")
+            raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
         for name, column in columns.items():
             _check_name(name)
             if not isinstance(column, ColumnBase):
@@ -59,7 +59,7 @@ class Schema:
             raise SchemaError(f"label must be text; got {shown(label)}")
         if others is not None and (not isinstance(others, str) or others not in get_args(Others)):
             raise SchemaError(
-                "others must be 'find', to have the domains of further columns found privately, or left out; got "
+                "others must be 'find' (to find the domains of further columns privately) or left out; got "
                 f"{shown(others)}"
             )
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
@@ -73,7 +73,7 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        # In order: the order of columns is part of what is declared.
+        # The order of columns is part of the declaration.
         return self._declared() == other._declared()
 
     def __hash__(self) -> int:
@@ -83,7 +83,7 @@ class Schema:
         return self.label, self.others, *self.columns.items()
 
     def __repr__(self) -> str:
-        # Without domains: those that were read off the data do not belong into a log.
+        # Without domains: observed ones must not appear in a log.
         others = ["others found"] if self.others else []
         return f"Schema({', '.join([f'{n}: {c.kind}' for n, c in self.columns.items()] + others)})"
 
@@ -111,7 +111,7 @@ class Schema:
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
-        """Columns whose domain was read off the data, which the guarantee does not cover."""
+        """Columns whose domain was taken from the data, which the guarantee does not cover."""
         return self.provenance["observed"]
 
     def with_column(self, name: str, column: Column) -> Schema:
@@ -120,14 +120,14 @@ class Schema:
         return Schema({**self.columns, name: column}, label=self.label, others=self.others)
 
     def check_table(self, table: RawTable) -> None:
-        """Check that a table can be read as declared; looks at names and types, never at values.
+        """Check that a table can be read as declared, by names and types, never by values.
 
         Args:
             table: Table to check.
 
         Raises:
-            SchemaError: If a column is missing, undeclared though `others` is None, or stored in a way that its
-                kind does not read.
+            SchemaError: If a column is missing, undeclared although `others` is None, or has a stored type that its kind
+                cannot read.
         """
         self.check_names(table.columns)
         objections = [
@@ -143,19 +143,19 @@ class Schema:
         absent = [name for name in self if name not in names]
         extra = undeclared(names, self)
         if absent:
-            # For more, another table is the likelier mistake than other names.
+            # If more are absent, this is probably the wrong table rather than a misspelling.
             likely = absent if len(absent) <= 3 else []
             hints = "".join(
                 f"; for {name!r}{hint.removeprefix(';')}" for name in likely if (hint := near(name, extra, 3))
             )
             raise SchemaError(
-                f"the table has no column {listed(absent)}{hints}; rename or add the column, or take it out "
-                "of the schema"
+                f"the table has no column {listed(absent)}{hints}; rename or add the column, or remove it "
+                "from the schema"
             )
         if extra and not self.others:
             raise SchemaError(
                 f"the schema does not declare column {listed(extra)}; declare it, drop it from the table, or write "
-                "`others: find` in the schema file (Schema(..., others='find')) to have what is not declared found "
+                "`others: find` in the schema file (Schema(..., others='find')) to find undeclared columns "
                 "privately, for part of the budget"
             )
 
@@ -166,7 +166,7 @@ class Schema:
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file (.yaml, .yml or .json); see `table.schema.file.write_document`."""
-        # An observed schema holds values of the data and is for its owner alone.
+        # An observed schema holds values of the data, so only its owner may read it.
         write_document(self.to_json(), path, for_all=not self.observed_columns)
 
     @classmethod
@@ -195,12 +195,12 @@ def as_schema(schema: object) -> Schema:
 
 
 def is_whole(schema: Schema | None) -> TypeGuard[Schema]:
-    """Say whether a schema leaves no domain to be found."""
+    """Return whether a schema declares every domain."""
     return schema is not None and schema.others is None
 
 
 def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, Column]) -> Schema:
-    """Return a schema of all columns of a table, in its order: as declared, or as found where they are not."""
+    """Return a schema of all columns of a table, in its order: as declared, or else as found."""
     if schema is None:
         return Schema(found)
     return Schema({n: schema[n] if n in schema else found[n] for n in names}, label=schema.label)
@@ -212,21 +212,21 @@ def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
 
 
 def check_declared(schema: Schema, *, allow_observed: bool) -> None:
-    """Refuse domains that were read off the data without leave; raises ObservedDomainError."""
+    """Refuse domains that were taken from the data without permission; raises ObservedDomainError."""
     if schema.observed_columns and not allow_observed:
         names = listed([*schema.observed_columns])
         raise ObservedDomainError(
             f"the domains of columns {names} are marked as observed: they were read off the data. Replace them "
-            "by public facts and mark them public; or take these columns out and write `others: find`, so that their "
-            "domains are found privately; or say allow_observed=True (--observed-domain), which is not private"
+            "with public facts and mark them public; or remove these columns and write `others: find` to find their "
+            "domains privately; or pass allow_observed=True (--observed-domain), which is not private"
         )
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         unnamed = (
-            "; a column without a name often holds the row numbers that pandas writes: leave them out by "
-            "to_csv(index=False), or give the column a name"
+            "; a column without a name often holds the row numbers that pandas writes: leave them out with "
+            "to_csv(index=False), or name the column"
         )
         raise SchemaError(
             f"a column name must be text of at least one character, not {shown(name)}"
@@ -243,6 +243,6 @@ def _kinds() -> str:
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:
-    """Return names in quotes, the first of very many."""
+    """Return names in quotes; of very many, only the first."""
     text = ", ".join(repr(n) for n in names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,4 +1,4 @@
-"""Columns of days and of points in time."""
+"""Columns of days and of times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MICROSECONDS: dict[str, int] = {
     "millisecond": 1_000,
     "microsecond": 1,
 }
-"""Length of each resolution in microseconds."""
+"""Length of each resolution, in microseconds."""
 
 MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -50,7 +50,7 @@ class Date(Ordered):
     Attributes:
         lower: First day.
         upper: Last day.
-        bins: Number of bins, where the codec's default does not suit.
+        bins: Number of bins, to override the codec's default.
 
     Raises:
         SchemaError: If bounds are reversed or not dates.
@@ -78,7 +78,7 @@ class Date(Ordered):
         return (self.lower - epoch).days, (self.upper - epoch).days
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as days; None if it can."""
+        """Say why a column of this stored type cannot be read as days; None if it can."""
         if physical.kind == "datetime" and physical.timezone is not None:
             return "is stored with a time zone but declared date; declare it datetime with a timezone"
         return unless(physical, {"date", "datetime"}, self.kind)
@@ -90,11 +90,11 @@ class Date(Ordered):
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of days where the source has none."""
+        """Stored type of days if the source has none."""
         return PhysicalType("date", "DATE")
 
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
-        """Return days since 1970-01-01 of days or times, and how many were clipped; see `Ordered.points`."""
+        """Return days or times as days since 1970-01-01, and how many were clipped; see `Ordered.points`."""
         days = values if kind == "date" else values // MICROSECONDS["day"]
         return *clip_integers(days, *self.grid()), 0
 
@@ -103,7 +103,7 @@ class Date(Ordered):
         return points, PhysicalType("date", "date")
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return, twice, the point of a date, a midnight without a zone, or ISO 8601 text; see `Ordered.written`."""
+        """Return the point of a date, a midnight without a zone, or ISO 8601 text, twice; see `Ordered.written`."""
         if isinstance(value, str):
             value = dt.datetime.fromisoformat(value)
         if isinstance(value, dt.datetime):
@@ -123,9 +123,9 @@ class Datetime(Ordered):
     Attributes:
         lower: First point in time. Without a zone of its own it is read in `timezone`.
         upper: Last point in time.
-        timezone: Name of the zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
-        resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC where there is a zone).
-        bins: Number of bins, where the codec's default does not suit.
+        timezone: Time zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
+        resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC if there is a zone).
+        bins: Number of bins, to override the codec's default.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, or no grid point lies
@@ -159,7 +159,7 @@ class Datetime(Ordered):
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
 
     def bounds(self) -> tuple[int, int]:
-        """Both bounds in microseconds since 1970-01-01, in UTC where there is a zone."""
+        """Both bounds in microseconds since 1970-01-01, in UTC if there is a zone."""
         return microseconds(self._in_zone(self.lower)), microseconds(self._in_zone(self.upper))
 
     def grid(self) -> tuple[int, int]:
@@ -169,15 +169,15 @@ class Datetime(Ordered):
         return -(-low // unit), high // unit
 
     def objection(self, physical: PhysicalType) -> str | None:
-        """Say why a column stored in this way cannot be read as points in time; None if it can."""
+        """Say why a column of this stored type cannot be read as times; None if it can."""
         if physical.kind == "datetime" and (physical.timezone is None) != (self.timezone is None):
             stored, remedy = ("without", "drop") if physical.timezone is None else ("with", "state")
-            return f"is stored {stored} a time zone, unlike declared; {remedy} timezone in the schema"
+            return f"is stored {stored} a time zone, unlike its declaration; {remedy} timezone in the schema"
         return unless(physical, {"datetime"}, self.kind)
 
     @property
     def stored(self) -> PhysicalType:
-        """Type of points in time where the source has none."""
+        """Stored type of times if the source has none."""
         if self.timezone is None:
             return PhysicalType("datetime", "TIMESTAMP")
         return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=self.timezone)
@@ -193,7 +193,7 @@ class Datetime(Ordered):
         return f" by the {self.resolution}"
 
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
-        """Return the points of times, and how many of these were clipped; see `Ordered.points`."""
+        """Return the points of times, and how many were clipped; see `Ordered.points`."""
         inside, clipped = clip_integers(values, *self.bounds())
         return clip_integers(inside // MICROSECONDS[self.resolution], *self.grid())[0], clipped, 0
 
@@ -203,9 +203,9 @@ class Datetime(Ordered):
         return points * MICROSECONDS[self.resolution], PhysicalType("datetime", name, timezone=self.timezone)
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return the first and the last point of a datetime, which is one, of a date, which is all of a day, or of text.
+        """Return the first and the last point of a datetime (a single point), of a date (the whole day), or of text.
 
-        Text is in ISO 8601. Times without a zone are read in that of the column. See `Ordered.written`.
+        Text must be in ISO 8601. Times without a zone are read in the column's zone. See `Ordered.written`.
         """
         if isinstance(value, str):
             text = value.strip()
@@ -230,12 +230,12 @@ class Datetime(Ordered):
 
 
 def microseconds(moment: dt.datetime) -> int:
-    """Return microseconds since 1970-01-01, of the wall clock, or of UTC if the moment has a zone."""
+    """Return microseconds since 1970-01-01, in wall-clock time, or in UTC if the moment has a zone."""
     return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
 
 
 def _plain(bound: object) -> object:
-    """Return a day or time of numpy or pandas as Python's own; None for one that is missing."""
+    """Return a numpy or pandas day or time as Python's own; None for a missing one."""
     if isinstance(bound, np.datetime64):
         day = bound.dtype == np.dtype("datetime64[D]")
         return None if np.isnat(bound) else bound.astype("datetime64[D]" if day else "datetime64[us]").item()
@@ -245,7 +245,7 @@ def _plain(bound: object) -> object:
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """Return a time zone by its name or offset; raises SchemaError if it is unknown here."""
+    """Return a time zone by its name or offset; raises SchemaError if it is unknown on this machine."""
     if isinstance(name, str) and (match := _OFFSET.fullmatch(name)):
         minutes = int(match[2]) * 60 + int(match[3])
         if minutes < 24 * 60:
@@ -256,5 +256,5 @@ def time_zone(name: str) -> dt.tzinfo:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise SchemaError(
-            f"timezone {shown(name)} is not known here; give a name such as 'Europe/Paris' or '+02:00'"
+            f"timezone {shown(name)} is unknown on this machine; give a name such as 'Europe/Paris' or '+02:00'"
         ) from None

@@ -1,0 +1,102 @@
+"""The settings that every method has: its budget, its bins, its noise, where it writes what it spends."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
+from syntabula._planning import Progress
+from syntabula.errors import ArgumentError
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.noise import NoiseSource
+from syntabula.synthesizers.options import check_arguments
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.learner import Learner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ABC):
+    """What plans and fits know of a method: its settings, and the learner that they make.
+
+    Attributes:
+        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
+        delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
+        budget: The budget as an object: approximate, zCDP or pure.
+        bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
+            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250.
+        preprocessing: How bins are chosen, and the fraction of the budget that bins and unknown domains may cost.
+        rare: How rare categories of large columns are merged under privacy before anything else; None merges none.
+        seed: Replaces the secure noise by repeatable noise, for experiments; the release is then NOT private.
+        noise: Replaces the noise source altogether, for audits; the source declares whether it is private.
+        allow_observed: Allows domains that were read off the sensitive table; the statement discloses this.
+        memory_mb: Memory limit of each step; checked before data is read.
+        journal: Path of a file to which every spend is written before its noise is drawn. Spends that it
+            already holds, from an interrupted run or another method, count: this run only gets the rest of the
+            budget.
+        resume: Resumes the run in the journal: its noisy answers are reused and only the missing ones are drawn,
+            so that the release is the same as without the interruption.
+        progress: Called with the name of a step and the fraction done.
+    """
+
+    key: ClassVar[str]
+    paper: ClassVar[str] = ""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Fields that are parts with options of their own."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    budget: Budget | None = None
+    bins: BinCount = "auto"
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    rare: RareCategories | None = RareCategories()
+    seed: int | None = None
+    noise: NoiseSource | None = None
+    allow_observed: bool = False
+    memory_mb: float = 4000.0
+    journal: str | os.PathLike[str] | None = None
+    resume: bool = False
+    progress: Progress | None = None
+
+    if not TYPE_CHECKING:  # a type checker reads the fields and finds wrong names without this
+
+        def __new__(cls, *unnamed: Any, **given: Any) -> Self:
+            """Refuse arguments that this method does not have; suggests similar names."""
+            check_arguments(cls, unnamed, given)
+            return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        if self.budget is None:
+            object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
+        elif not isinstance(self.budget, Budget):
+            raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
+        normalise(
+            self,
+            bins=count(2).or_word("auto"),
+            preprocessing=instance_of(Preprocessing),
+            rare=instance_of(RareCategories).or_none,
+            seed=count(0).or_none,
+            noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
+            allow_observed=flag,
+            memory_mb=megabytes,
+            journal=path.or_none,
+            resume=flag,
+            progress=function("a function of a step's name and the fraction done").or_none,
+        )
+        if self.resume and self.journal is None:
+            raise ArgumentError("resume=True needs the journal of the run to resume; pass it as journal=PATH")
+        _ = self.learner  # refuses parts that cannot make a learner
+
+    @property
+    @abstractmethod
+    def learner(self) -> Learner:
+        """The part that learns the encoded table; raises ArgumentError if the options cannot make one."""
+
+    @property
+    def name(self) -> str:
+        """Name of this method in a statement."""
+        return self.key
