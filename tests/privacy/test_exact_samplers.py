@@ -115,8 +115,8 @@ class TestBounds:
                         for side in (mpmath.mpf(10) ** -60, -(mpmath.mpf(10) ** -60))
                     )
 
-                assert exact_samplers._bounds(above, bits)[0] < whole
-                assert exact_samplers._bounds(below, bits)[1] > whole
+                assert exact_samplers.exponential_bounds(above, bits)[0] < whole
+                assert exact_samplers.exponential_bounds(below, bits)[1] > whole
 
     def test_of_exponent_zero_are_equal(self) -> None:
         assert exact_samplers.exponential_bounds(Fraction(0), 40) == (2**40, 2**40)

@@ -12,6 +12,9 @@ disk would be another mechanism than the one paid for. The event fixes the lengt
 and of categories vary in length, so they are written with padding up to the longest possible answer: they fit only if
 that one would. The end of the line is written when all of this is on disk, and then the padding is cut off.
 
+Training answers once a step, and each answer depends on the previous one. Its state after some steps is written in a
+checkpoint line; the last one counts.
+
 Lines are JSON, each with a hash of itself and of the line before it. A line that was changed, removed or moved does
 not match the hashes, so spends cannot be left out by accident. This does not protect against somebody who recomputes
 the hashes.
@@ -207,7 +210,7 @@ def _opened(path: Path, must_exist: bool) -> int:
         ) from None
 
 
-def _outcome_line(number: int, values: NoisyArray) -> dict[str, Any]:
+def _answer_line(kind: str, number: int, values: NoisyArray) -> dict[str, Any]:
     """Return the line of an answer, given as numbers from `plain_numbers`."""
     encoded = base64.b64encode(values.tobytes()).decode("ascii")
     return {kind: encoded, "of": number, "dtype": values.dtype.str, "shape": list(values.shape)}

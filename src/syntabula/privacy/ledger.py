@@ -41,6 +41,7 @@ class Token:
         event: What may be drawn.
         number: Number of the spend in the journal, or in the ledger without one, counted from 0.
         outcome: An earlier run's answer for this spend; the token then pays for no draw.
+        checkpoint: An earlier run's state of this training; the token then pays for the remaining steps.
     """
 
     __slots__ = ("_lock", "_used", "checkpoint", "event", "number", "outcome", "step")

@@ -117,8 +117,8 @@ class TrainingNoise(NoiseSource, Protocol):
 class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    They are OpenDP's, and our own for choices among many: see `privacy.exact_samplers`. The duration of a draw is not
-    hidden.
+    They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
+    `privacy.vector_samplers`. The duration of a draw is not hidden.
     """
 
     name = (

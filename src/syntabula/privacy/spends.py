@@ -169,7 +169,7 @@ class Replay:
     @property
     def answered(self) -> int:
         """Number of recorded answers that were returned so far."""
-        return sum(record.outcome is not None for record in self._records[: self._next])
+        return sum(record.is_answered for record in self._records[: self._next])
 
     def require_all_taken(self) -> None:
         """Refuse a release that leaves out spends of the resumed run, which its total would not include.
