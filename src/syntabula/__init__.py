@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from syntabula.report.page import Report as Report
     from syntabula.report.page import make_report as make_report
     from syntabula.synthesizers.aim import AIM as AIM
+    from syntabula.synthesizers.argn import ARGN as ARGN
     from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.independent import Independent as Independent

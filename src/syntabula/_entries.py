@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-Kind = Literal["synthesizer", "selector", "model", "discretizer", "metric", "attack"]
+Kind = Literal["synthesizer", "selector", "model", "record_model", "discretizer", "metric", "attack"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -169,6 +169,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="argn",
+        name="ARGN",
+        home="syntabula.synthesizers.argn:ARGN",
+        summary="A network that draws each column given any others, trained on records: without privacy, the nearest.",
+        paper="after Tiwald et al. 2025, TabularARGN",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -285,6 +294,13 @@ BUILT_IN: tuple[Entry, ...] = (
         summary="Each column conditioned on a few earlier ones, as in PrivBayes.",
     ),
     Entry(
+        kind="record_model",
+        key="autoregressive",
+        home="syntabula.record_models.autoregressive:Autoregressive",
+        summary="A network that draws any column given any others, trained on records.",
+        extra="neural",
+    ),
+    Entry(
         kind="discretizer",
         key="quantile",
         home="syntabula.prepare.quantile:QuantileBins",
@@ -304,6 +320,12 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.prepare.privtree:PrivTreeBins",
         summary="Repeated halving, finer where there are many records.",
         paper="Zhang, Xiao and Xie 2016",
+    ),
+    Entry(
+        kind="discretizer",
+        key="fine",
+        home="syntabula.prepare.fine:FineBins",
+        summary="Exact values and bins of equal counts, up to 1,000: without privacy, for models of records.",
     ),
     Entry(
         kind="attack",

@@ -16,7 +16,7 @@ from syntabula._arguments import near, shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError, MissingExtraError
 
-_WORDS: dict[str, str] = {"synthesizer": "method"}
+_WORDS: dict[str, str] = {"synthesizer": "method", "record_model": "model of records"}
 """The word for a kind in messages, if it is not the kind's own name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
@@ -26,11 +26,14 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "model": (
         "over", "memory_mb", "fit", "marginals", "sample", "state", "from_state", "restricted", "memory_with_each_mb",
     ),
+    "record_model": ("training_cost", "trained", "sample", "state", "from_state", "restricted"),
     "discretizer": ("fit",),
 }  # fmt: skip
 """The methods that a class of each kind must have."""
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}
 """The class attributes that a class of each kind must have, beside its name."""
+
+_MODELS = ("model", "record_model")
 
 PartT = TypeVar("PartT", bound=type)
 EntryT = TypeVar("EntryT", bound=Entry)
@@ -138,8 +141,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         )
     if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
-    word, attribute = _WORDS.get(kind, kind), "kind" if kind == "model" else "key"
-    second = "" if kind == "model" else " or a name as the second argument of register"
+    word, attribute = _WORDS.get(kind, kind), "kind" if kind in _MODELS else "key"
+    second = "" if kind in _MODELS else " or a name as the second argument of register"
 
     def decorate(part: PartT) -> PartT:
         if not isinstance(part, type):

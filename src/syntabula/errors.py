@@ -10,6 +10,7 @@ SyntabulaError
 ├── ObservedDomainError            a domain was taken from the data without explicit permission
 ├── PrivateDomainError             noise hides a column's domain at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
+├── TrainingError                  a network's training came to no numbers
 ├── MissingExtraError(ImportError) an optional library is needed
 ├── ReleaseFileError(ValueError)   a release file or a journal is truncated, altered, foreign or newer
 └── DatasetError(LookupError)      a named dataset is unknown or not available
@@ -56,6 +57,10 @@ class PrivateDomainError(SyntabulaError):
 
 class ResourceError(SyntabulaError, MemoryError):
     """A step would need more memory than allowed; raised before anything is allocated."""
+
+
+class TrainingError(SyntabulaError):
+    """The loss of a network that is trained on records is no number any more; nothing was released."""
 
 
 class MissingExtraError(SyntabulaError, ImportError):

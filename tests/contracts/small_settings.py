@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import syntabula as st
@@ -11,6 +12,8 @@ from syntabula.select.automatic import Automatic
 from syntabula.select.doubling import FirstTimeDoubling
 
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
+METHODS = [info.key for info in st.list_synthesizers()]
+PRIVATE = [key for key in METHODS if not st.synthesizer(key).why_not_private]
 _OPTIONS: dict[str, dict[str, int]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
@@ -21,9 +24,15 @@ _OPTIONS: dict[str, dict[str, int]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
+    "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
+
+
+def epsilon_of(method: str, wanted: float) -> float:
+    """Return an epsilon, which is infinite for a method that takes no other."""
+    return wanted if method in PRIVATE else math.inf
 
 
 def small_parts(method: str) -> dict[str, Any]:
@@ -32,7 +41,7 @@ def small_parts(method: str) -> dict[str, Any]:
         # A selector and a model within the selector.
         evolved = Genetic(stop_at_noise=False, generations=20)
         return {"selector": Automatic(network=NeuralRows(**_NETWORK), dense=_FEW_ROUNDS, evolved=evolved)}
-    small = st.synthesizer(method)().with_options(**_OPTIONS.get(method, {}))
+    small = st.synthesizer(method)(epsilon=epsilon_of(method, 1.0)).with_options(**_OPTIONS.get(method, {}))
     return {part: getattr(small, part) for part in small.parts}
 
 

@@ -23,7 +23,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
-from small_settings import small_parts, small_words
+from small_settings import PRIVATE, small_parts, small_words
 
 import syntabula as st
 from syntabula.cli.main import main
@@ -36,7 +36,6 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.table.coding.codec import Codec
 from syntabula.table.read import read
 
-METHODS = [info.key for info in st.list_synthesizers()]
 N = len(NAMES)
 
 SCHEMA = st.Schema(
@@ -129,7 +128,7 @@ class TestSearch:
 
 # All methods share the command line.
 FIRST = ("auto", "mst")
-BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in METHODS]
+BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
@@ -138,10 +137,10 @@ class TestArtifacts:
     @pytest.mark.parametrize(
         ("method", "schema"),
         [
-            *(pytest.param(m, SCHEMA, id=f"{m}-declared") for m in METHODS),
+            *(pytest.param(m, SCHEMA, id=f"{m}-declared") for m in PRIVATE),
             *(
                 pytest.param(m, None, id=f"{m}-found", marks=() if m in FIRST else pytest.mark.thorough)
-                for m in METHODS
+                for m in PRIVATE
             ),
         ],
     )

@@ -22,6 +22,8 @@ from syntabula._register import entries, load
 from syntabula.attacks import GroundHog, Half, QueryBased
 from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.record_models.loop import Training
 from syntabula.select.automatic import Automatic
 
 # What a class cannot be made without.
@@ -32,6 +34,9 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Datetime: {"lower": np.datetime64("2024-01-01T00"), "upper": np.datetime64("2024-12-31T00")},
     st.Boolean: {},
     st.Identifier: {},
+    st.ARGN: {"epsilon": math.inf},
+    Autoregressive: {},
+    Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
 }
 # Fields that are looked at only beside another one.

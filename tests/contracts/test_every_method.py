@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from small_settings import small_parts
+from small_settings import METHODS, PRIVATE, epsilon_of, small_parts
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, ResourceError
@@ -24,7 +24,6 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
-METHODS = [info.key for info in st.list_synthesizers()]
 N = 400
 
 SCHEMA = st.Schema(
@@ -69,7 +68,9 @@ def make(method: str, **options: Any) -> Any:
     kind = st.synthesizer(method)
     known = {f.name for f in dataclasses.fields(kind)}
     usual = {"epsilon": 5.0, "seed": 1, "preprocessing": st.Preprocessing(discretizer="uniform")}
-    return kind(**{k: v for k, v in (usual | small_parts(method) | options).items() if k in known})
+    asked = usual | small_parts(method) | options
+    asked["epsilon"] = epsilon_of(method, asked["epsilon"])
+    return kind(**{k: v for k, v in asked.items() if k in known})
 
 
 @cache
@@ -156,7 +157,7 @@ class TestTables:
         assert release.sample(20, seed=0).dtypes.equals(frame.dtypes)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 class TestBudgets:
     @pytest.mark.parametrize("budget", sorted(BUDGETS))
     def test_the_whole_is_spent_and_no_more(self, method: str, budget: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small_settings import small_parts
+from small_settings import PRIVATE, small_parts
 from small_tables import table
 
 import syntabula as st
@@ -23,7 +23,6 @@ from syntabula.privacy.statement_facts import STATEMENT_VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 PAGE = (Path(__file__).parents[2] / "docs" / "recompose.md").read_text(encoding="utf-8")
-METHODS = [info.key for info in st.list_synthesizers()]
 BUDGETS = {
     "gdp": st.Budget(epsilon=1.0, delta=1e-6),
     "zcdp": st.Budget(epsilon=1.0, delta=1e-6, accounting="zcdp"),
@@ -89,7 +88,7 @@ def check(facts: dict[str, Any]) -> None:
 class TestEveryMethod:
     def test_its_total_is_recomposed_from_the_json_alone(self) -> None:
         for budget in BUDGETS:
-            for method in METHODS:
+            for method in PRIVATE:
                 check(fitted(method, BUDGETS[budget]))
 
     @pytest.mark.parametrize("method", ["independent", "private-gsd"])
@@ -211,7 +210,7 @@ class TestWhatCounts:
 
 class TestPublished:
     def test_an_event_says_what_was_agreed_on_and_no_more(self) -> None:
-        for method in METHODS:
+        for method in PRIVATE:
             for budget in (BUDGETS["gdp"], BUDGETS["pure"], st.Budget.none()):
                 for event in events_of(fitted(method, budget)):
                     assert (

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import syntabula as st
+from small_settings import METHODS
 
-METHODS = [info.key for info in st.list_synthesizers()]
 SCRIPT = """
 import sys
 import duckdb
@@ -17,12 +16,12 @@ import syntabula as st
 
 threads, folder, contracts, *methods = sys.argv[1:]
 sys.path.append(contracts)
-from small_settings import small_parts
+from small_settings import epsilon_of, small_parts
 
 duckdb.execute(f"SET threads = {threads}")
 frame = st.datasets.census(n_rows=2000, seed=1)
 for method in methods:
-    synthesizer = st.synthesizer(method)(epsilon=3.0, seed=5, **small_parts(method))
+    synthesizer = st.synthesizer(method)(epsilon=epsilon_of(method, 3.0), seed=5, **small_parts(method))
     release = synthesizer.fit(frame, st.datasets.schema_of("census"))
     release.save(f"{folder}/{method}.syn")
     for suffix in ("csv", "parquet", "jsonl.gz"):

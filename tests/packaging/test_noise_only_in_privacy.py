@@ -28,6 +28,12 @@ MAY_DRAW = {
     "select/top_q": "numpy.random",
     # Soft rows start at random parameters, from a seed that is no secret: post-processing.
     "models/soft_rows": "numpy.random",
+    # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
+    "record_models/loop": "torch",
+    "record_models/any_order": "torch",
+    # Rows of a released model are tried and counted: post-processing.
+    "record_models/autoregressive": "numpy.random",
+    "record_models/base": "numpy.random",
     # Made-up tables on which plug-ins are tried; they hold nobody's data.
     "testing": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.

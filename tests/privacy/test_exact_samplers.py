@@ -18,6 +18,8 @@ from syntabula.privacy import exact_samplers
 from syntabula.privacy.exact_samplers import choose_among_many as choose
 from syntabula.privacy.noise import SecureNoise
 
+pytestmark = pytest.mark.fresh_noise
+
 FULL = np.finfo(np.float64).max
 LEAST = 5e-324
 SMALLEST_NORMAL = np.finfo(np.float64).tiny

@@ -12,6 +12,8 @@ import pytest
 from syntabula.errors import ArgumentError
 from syntabula.privacy.noise import LARGEST_SCALE, NoiseSource, SecureNoise, SeededNoise
 
+pytestmark = pytest.mark.fresh_noise
+
 SOURCES = {"secure": SecureNoise, "seeded": lambda: SeededNoise(7)}
 COUNTING = ["discrete_gaussian", "discrete_laplace"]
 WRONG_SCALES = [float("nan"), float("inf"), -1.0, -5e-324, True, "1", None, 1j]

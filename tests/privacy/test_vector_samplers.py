@@ -22,6 +22,8 @@ from syntabula.privacy import vector_samplers
 from syntabula.privacy.noise import SecureNoise, SeededNoise, TrainingNoise
 from syntabula.privacy.vector_samplers import gaussian_draws, sampled_records
 
+pytestmark = pytest.mark.fresh_noise
+
 LEAST_P = 1e-9
 SIGMAS = [1.0, 2.7, 33.3, 1000.0, 1e6, 3.5e9]
 DRAWS = 200_000

@@ -12,6 +12,8 @@ from scipy import stats
 
 from syntabula.privacy import exact_samplers
 
+pytestmark = pytest.mark.fresh_noise
+
 LEAST_P = 1e-9
 FULL = np.finfo(np.float64).max
 

@@ -13,6 +13,8 @@ from scipy import stats
 
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 
+pytestmark = pytest.mark.fresh_noise
+
 LEAST_P = 1e-9
 SCALES = [0.5, 1.0, 3.3, 30.0, 1000.0, 1e6]
 KINDS = ["gaussian", "laplace"]

@@ -20,6 +20,8 @@ from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.sensitive import Sensitive
 
+pytestmark = pytest.mark.fresh_noise
+
 SEEDED = 0.999
 SECURE = 1 - 1e-8
 

@@ -28,7 +28,7 @@ class TestRows:
     def test_a_plan_has_the_memory_that_a_fit_to_all_pairs_takes(self, method: str) -> None:
         pytest.importorskip("torch")
         synthesizer = st.synthesizer(method)(rare=None)
-        domain = guessed_codec(WIDE, "auto", GUESSED_ROWS, st.Budget(1.0, 1e-5)).domain
+        domain = guessed_codec(synthesizer, WIDE, GUESSED_ROWS).domain
         model = synthesizer.model.over(domain)
         every = PlannedFit(cells=0, cliques=tuple(pairs_of(domain)))
 
@@ -97,7 +97,7 @@ def test_plan_and_fit_agree_on_how_many_bins_there_are(n_rows: int) -> None:
     schema = st.Schema({"pay": st.Numeric(0.0, 1.0)})
     method = st.Independent(epsilon=1.0, preprocessing=st.Preprocessing(discretizer="uniform"))
 
-    planned = guessed_codec(schema, method.bins, n_rows, budget_of(method)).bins["pay"].size
+    planned = guessed_codec(method, schema, n_rows).bins["pay"].size
     prepared = preparation_of(method, schema, {})
 
     assert planned == prepared.most_bins(budget_of(method), n_rows)

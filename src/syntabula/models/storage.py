@@ -14,7 +14,7 @@ from syntabula._entries import Entry
 from syntabula._register import entries, group, load, package_of
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain
-from syntabula.models.base import MarginalModel, Model
+from syntabula.models.base import Model
 
 # A run makes it around the requested model, so it has no registered key.
 _RECODED = Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel")
@@ -34,7 +34,7 @@ def check_storable(model: object) -> None:
         ArgumentError: If its class is not the one registered for its `kind`; says how to register it.
     """
     kind, name = getattr(type(model), "kind", None), type(model).__name__
-    known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
+    known = _kinds()
     if isinstance(kind, str) and kind in known and _class_of(known[kind]) is type(model):
         return
     raise ArgumentError(
@@ -52,7 +52,8 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """
     check_storable(model)
     facts, arrays = model.state()
-    plug_in = None if model.kind == _RECODED.key else package_of("model", model.kind)
+    entry = _kinds()[model.kind]
+    plug_in = None if entry == _RECODED else package_of(entry.kind, entry.key)
     if plug_in is None:
         return {"model": model.kind, **facts}, dict(arrays)
     # Kept apart, so that the facts of plug-ins may have any names.
@@ -93,7 +94,7 @@ def model_class(kind: object, plug_in: object = None) -> type[Any]:
     """
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise ReleaseFileError("this file does not name the kind of its model")
-    known = {entry.key: entry for entry in [_RECODED, *entries("model")]}
+    known = _kinds()
     if kind in known:
         return _class_of(known[kind])
     source = f" (saved with {plug_in[:_SHOWN]!r})" if isinstance(plug_in, str) and plug_in else ""
@@ -103,18 +104,23 @@ def model_class(kind: object, plug_in: object = None) -> type[Any]:
     )
 
 
+def _kinds() -> dict[str, Entry]:
+    """Return what may stand in a file, by kind."""
+    return {entry.key: entry for entry in [_RECODED, *entries("record_model"), *entries("model")]}
+
+
 def _class_of(entry: Entry) -> type[Any]:
     if entry == _RECODED:
         recoded: type[Any] = entry.load()
         return recoded
     try:
-        found: type[Any] = load("model", entry.key)
+        found: type[Any] = load(entry.kind, entry.key)
     except ArgumentError as error:
         raise ReleaseFileError(str(error)) from None
     return found
 
 
-def stored_facts(model: MarginalModel) -> dict[str, Any]:
+def stored_facts(model: Model) -> dict[str, Any]:
     """Return the domain, the estimated number of records and the options of a model."""
     return {
         "columns": list(model.domain.columns),

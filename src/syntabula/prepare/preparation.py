@@ -15,6 +15,7 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
+from syntabula.prepare.fine import FINE_BINS, FineBins
 from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
 from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.prepare.private_domain import check_extractable
@@ -41,7 +42,7 @@ class Preparation:
 
     Attributes:
         settings: The options.
-        bins: Largest number of bins of a column, or "auto" for the rule of `budget_rice`.
+        bins: Largest number of bins of a column, or "auto" for the rule of `usual_bins`.
         count: Share for counting the records; 0 if their number is not needed.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
@@ -113,7 +114,7 @@ class Preparation:
 
     def most_bins(self, budget: Budget, n_rows: float) -> int:
         """Return the number of bins for columns that do not set their own."""
-        return budget_rice(n_rows, budget.epsilon) if self.bins == "auto" else self.bins
+        return usual_bins(self.settings, self.bins, budget, n_rows)
 
     def typed(
         self,
@@ -200,6 +201,15 @@ class Preparation:
         if self.settings.within == "even":
             return bins, None
         return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
+
+
+def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
+    """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
+    if bins != "auto":
+        return bins
+    if isinstance(settings.fitted, FineBins) and budget.currency == "none":
+        return FINE_BINS
+    return budget_rice(n_rows, budget.epsilon)
 
 
 def prepare(

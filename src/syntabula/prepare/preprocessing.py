@@ -31,8 +31,9 @@ class Preprocessing:
 
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
-            uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. Or the
-            name of a plug-in's discretizer, or your own object; see `FittedDiscretizer`.
+            uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. "fine"
+            takes the values as they are where privacy is off, and is "privtree" under a budget. Or the name of a
+            plug-in's discretizer, or your own object; see `FittedDiscretizer`.
         within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which takes
             half of the budget for the bins.
         share: Fraction of the whole budget, if any is needed.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -164,7 +163,7 @@ class SecureNoise:
 
     def loss_seed(self) -> int:
         """Return 63 random bits; see `TrainingNoise.loss_seed`."""
-        return secrets.randbits(63)
+        return int.from_bytes(os.urandom(8), "little") >> 1
 
     def __repr__(self) -> str:
         return "SecureNoise()"

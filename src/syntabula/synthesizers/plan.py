@@ -8,11 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from syntabula._memory import above_limit
-from syntabula.bins.bin_count import budget_rice
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
-from syntabula.prepare.preparation import Preparation, prepare
-from syntabula.prepare.preprocessing import BinCount
+from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement import folded
 from syntabula.table.coding.codec import Codec
@@ -152,7 +150,7 @@ def plan_of(
     """
     budget = budget_of(method)
     if is_whole(schema):
-        codec = guessed_codec(schema, method.bins, n_rows, budget)
+        codec = guessed_codec(method, schema, n_rows)
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
     if not physical:
         raise ArgumentError(
@@ -169,13 +167,13 @@ def plan_of(
         # Numeric columns need the most steps, and it is not known yet which columns are numeric.
         found = dict.fromkeys(found, NUMBER)
     prepared = preparation_of(method, schema, found, types_found=types_found)
-    codec = guessed_codec(completed(schema, physical, _guessed_columns(found)), method.bins, n_rows, budget)
+    codec = guessed_codec(method, completed(schema, physical, _guessed_columns(found)), n_rows)
     return planned_fit(method, codec, prepared, n_rows, spent)
 
 
 def check_declared_memory(method: Settings, schema: Schema) -> None:
     """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
-    codec = guessed_codec(schema, method.bins, GUESSED_ROWS, budget_of(method))
+    codec = guessed_codec(method, schema, GUESSED_ROWS)
     plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
 
@@ -225,9 +223,9 @@ def budget_of(method: Settings) -> Budget:
     return method.budget
 
 
-def guessed_codec(schema: Schema, bins: BinCount, n_rows: int, budget: Budget) -> Codec:
+def guessed_codec(method: Settings, schema: Schema, n_rows: int) -> Codec:
     """Return a codec with as many codes as the fitted one may have, before any data is read."""
-    most = budget_rice(n_rows, budget.epsilon) if bins == "auto" else bins
+    most = usual_bins(method.preprocessing, method.bins, budget_of(method), n_rows)
     return Codec.plan(schema, bins=most)
 
 

@@ -47,6 +47,8 @@ class Settings(ABC):
     paper: ClassVar[str] = ""
     parts: ClassVar[tuple[str, ...]] = ()
     """Fields that are parts with options of their own."""
+    why_not_private: ClassVar[str] = ""
+    """Why a finite budget is refused; empty if it is accepted."""
 
     epsilon: float = 1.0
     delta: float = 1e-5

@@ -16,15 +16,19 @@ from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, Re
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.privacy.budget import Budget
+from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
-from syntabula.privacy.events import TrainingEvent
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.events import ExactEvent, TrainingEvent
 from syntabula.privacy.grid import Grid, noise_scale
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
+from syntabula.privacy.spends import MemoryJournal
 
 torch = pytest.importorskip("torch", reason="the neural extra is not installed")
 
@@ -279,28 +283,54 @@ class TestPayment:
 
 
 class TestWithoutPrivacy:
-    def test_gives_the_mean_of_batches_that_take_each_record_once_a_pass(self) -> None:
-        records, ledger = curator(Ledger(Budget.none()))
-        session, network = opened(records, rate=0.25, steps=8)
+    def test_there_is_no_training_with_noise(self) -> None:
+        records, ledger = curator(Ledger(NO_PRIVACY))
 
-        passes = [sum(session.gradient()["b"] for _ in range(4)) / 4 for _ in range(2)]
-
-        leaf = network.parameters["b"].clone().requires_grad_()
-        x = torch.as_tensor(CODES).float() / 5
-        whole = (x @ network.parameters["w"] + leaf - x).square().sum(1).mean()
-        (exact,) = torch.autograd.grad(whole, leaf)
-        for one in passes:
-            assert torch.allclose(one, exact, atol=1e-5)
-        assert [e.event.kind for e in ledger.entries] == ["exact"]
-
-    def test_hands_out_the_records_and_only_then(self) -> None:
-        records, _ = curator(Ledger(Budget.none()))
-        assert np.array_equal(records.exact(step="train").codes[0], CODES[:, 0])
-
-        private, ledger = curator()
-        with pytest.raises(BudgetError, match="switched off"):
-            private.exact(step="train")
+        with pytest.raises(BudgetError, match="use `exact`"):
+            opened(records)
         assert not ledger.entries
+
+
+ROWS = EncodedTable(
+    Domain(("a", "b"), (3, 2)), (np.array([0, 2, 1], np.uint8), np.array([1, 0, 1], np.uint8))
+)
+
+
+def doors(budget: Budget, journal: MemoryJournal | None = None) -> Doors:
+    return Doors(Curator(MemoryEngine(ROWS), Ledger(budget, journal), SeededNoise(0)))
+
+
+class TestExact:
+    @pytest.mark.parametrize("budget", [Budget(1.0, 1e-6), Budget.pure(1.0), Budget.zcdp(0.5, 1e-6)])
+    def test_a_budget_keeps_it_shut_and_is_not_spent(self, budget: Budget) -> None:
+        opened = doors(budget)
+
+        with pytest.raises(BudgetError, match="only where privacy is switched off"):
+            opened.records.exact(step="train")
+
+        assert opened.tables.ledger.entries == ()
+
+    def test_without_privacy_all_records_come_and_the_ledger_says_so(self) -> None:
+        opened = doors(NO_PRIVACY)
+
+        records = opened.records.exact(step="train")
+
+        assert [c.tolist() for c in records.codes] == [[0, 2, 1], [1, 0, 1]]
+        assert [(e.step, e.event) for e in opened.tables.ledger.entries] == [("train", ExactEvent("records"))]
+
+    def test_merged_codes_come_merged(self) -> None:
+        recoding = Recoding(ROWS.domain, {"a": np.array([0, 1, 1])}, {"a": np.array([1.0, 0.5, 0.5])})
+
+        records = doors(NO_PRIVACY).recoded(recoding).records.exact(step="train")
+
+        assert records.column("a").tolist() == [0, 1, 1]
+
+    def test_a_journal_holds_that_they_were_read_and_none_of_them(self) -> None:
+        journal = MemoryJournal()
+
+        doors(NO_PRIVACY, journal).records.exact(step="train")
+
+        assert [(r.step, r.outcome) for r in journal.records] == [("train", None)]
 
 
 class TestRecords:

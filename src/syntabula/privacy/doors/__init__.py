@@ -1,4 +1,4 @@
-"""The interfaces ("doors") to sensitive records: every answer is noisy and paid for."""
+"""The interfaces ("doors") to sensitive records: every answer is noisy and paid for, or privacy is off."""
 
 from __future__ import annotations
 

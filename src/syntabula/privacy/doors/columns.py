@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.doors.fine_cuts import fine_cuts
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.events import Event, ExponentialEvent, TreeEvent
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import choose, noisy_counts, split_tree
 from syntabula.privacy.noise import NoiseSource
@@ -291,6 +292,33 @@ class ColumnCurator:
             is_readable=lambda decisions: are_decisions(root, decisions, most_leaves=most_leaves),
         )
         return leaves_of(root, decisions, most_leaves=most_leaves)
+
+    def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
+        """Return exact cuts between the values, `statistics.fine_cuts`; only where privacy is switched off.
+
+        Args:
+            most: Largest number of bins.
+            step: What the ledger calls this.
+
+        Raises:
+            BudgetError: If there is a budget, as no noise protects what this returns.
+        """
+
+        def draw(token: Token) -> NoisyArray:
+            token.consume()
+            return fine_cuts(self._sorted(), most).view(np.int64)
+
+        # Exact answers are recorded as whole numbers.
+        cuts = answer(
+            self._ledger,
+            self._source,
+            ExactEvent("cuts between values"),
+            step=step,
+            query=[most],
+            draw=draw,
+            longest=most * np.dtype(np.int64).itemsize,
+        )
+        return cuts.view(self._sorted().values.dtype)
 
     def _answer(
         self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]

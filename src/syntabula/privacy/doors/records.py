@@ -74,7 +74,7 @@ class RecordCurator:
         step: str,
         failure: Fraction | float | None = None,
     ) -> TrainingSession:
-        """Begin training, which is paid for as a whole before its first step.
+        """Begin training, which is paid for as a whole before its first step. There must be a budget.
 
         Everything but the gradients that come back must be public or released, so must rate, steps and clip be, and
         the loss of a record may depend on the parameters, that record's codes and random draws alone. Before anything is
@@ -93,13 +93,16 @@ class RecordCurator:
 
         Raises:
             ArgumentError: If an argument is outside its range, or a record's gradient would depend on others.
-            BudgetError: If the budget has no such noise, as zero-concentrated and pure ones, or sets no delta aside.
+            BudgetError: If there is no budget, it has no such noise, as zero-concentrated and pure ones, or it sets no
+                delta aside.
             BudgetExceededError: If the ledger cannot pay; nothing was drawn.
             MissingExtraError: If torch is not installed.
             ResumeError: If the run that is resumed asked for something else here.
         """
         curator = self._curator
         ledger, noise = curator.ledger, curator._source
+        if ledger.budget.currency == "none":
+            raise BudgetError("gradients have noise, which needs a budget; without privacy use `exact`")
         if not isinstance(noise, TrainingNoise):
             raise ArgumentError(
                 "noise has no draws for training; use a source with all methods of TrainingNoise"
@@ -136,10 +139,7 @@ class RecordCurator:
 
 
 class TrainingSession:
-    """Gives one noisy mean gradient a step, as many as were paid for; made by `RecordCurator.training`.
-
-    Without privacy the gradient is that of a batch from a shuffled table, and exact.
-    """
+    """Gives one noisy mean gradient a step, as many as were paid for; made by `RecordCurator.training`."""
 
     def __init__(
         self,
@@ -165,11 +165,7 @@ class TrainingSession:
         self._done = 0 if self._resumed is None else self._resumed.steps
         if self._done > steps:
             raise ArgumentError("the journal holds a checkpoint of more steps than this training has")
-        private = isinstance(token.event, TrainingEvent)
-        self._sums = NoisySums(token, noise, done=self._done) if private else None
-        if not private:
-            token.consume()
-        self._order: Sensitive[NDArray[np.intp]] = Sensitive(np.zeros(0, dtype=np.intp))
+        self._sums = NoisySums(token, noise, done=self._done)
 
     @property
     def steps_left(self) -> int:
@@ -205,7 +201,7 @@ class TrainingSession:
         # Which record gets which draws must not depend on the others: nobody may know the seed.
         random = torch.Generator(device).manual_seed(self._noise.loss_seed())
         wanted = self._losses if losses is None else losses
-        mean = self._exact_mean(wanted, random) if self._sums is None else self._noisy_mean(wanted, random)
+        mean = self._noisy_mean(wanted, random)
         self._done += 1
         return mean
 
@@ -222,9 +218,8 @@ class TrainingSession:
         self._ledger.record_checkpoint(self._token, Checkpoint(self._done, values))
 
     def _noisy_mean(self, losses: Losses, random: Generator) -> dict[str, Tensor]:
-        torch, event, sums = require("torch", "neural"), self._token.event, self._sums
+        torch, event = require("torch", "neural"), self._token.event
         assert isinstance(event, TrainingEvent)
-        assert sums is not None
         records = self._records.reveal_inside_privacy()
         taken = self._noise.sampled_records(len(records), event.rate)
         total = np.zeros(event.cells)
@@ -232,40 +227,12 @@ class TrainingSession:
             some = torch.as_tensor(taken[start : start + _RECORDS_AT_ONCE], device=records.device)
             parts = clipped_sum(losses, self._parameters, records[some].long(), random, clip=event.clip)
             total += torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
-        released = torch.as_tensor(sums.release(Sensitive(total)) / self._expected)
+        released = torch.as_tensor(self._sums.release(Sensitive(total)) / self._expected)
         pieces = released.split([p.numel() for p in self._parameters.values()])
         return {
             name: piece.reshape(p.shape).to(p)
             for (name, p), piece in zip(self._parameters.items(), pieces, strict=True)
         }
-
-    def _exact_mean(self, losses: Losses, random: Generator) -> dict[str, Tensor]:
-        torch = require("torch", "neural")
-        records = self._records.reveal_inside_privacy()
-        batch = records[torch.as_tensor(self._next_batch(len(records)), device=records.device)].long()
-        leaves = {name: p.requires_grad for name, p in self._parameters.items()}
-        for p in self._parameters.values():
-            p.requires_grad_(True)
-        try:
-            with torch.enable_grad():
-                loss = losses(batch, random).mean()
-            found = torch.autograd.grad(loss, list(self._parameters.values()), allow_unused=True)
-        finally:
-            for name, p in self._parameters.items():
-                p.requires_grad_(leaves[name])
-        return {
-            name: torch.zeros_like(p) if part is None else part
-            for (name, p), part in zip(self._parameters.items(), found, strict=True)
-        }
-
-    def _next_batch(self, n_records: int) -> NDArray[np.intp]:
-        """Return the next positions of a shuffled table, which is shuffled anew when all were taken."""
-        size = min(max(1, round(self._rate * n_records)), n_records)
-        order = self._order.reveal_inside_privacy()
-        if len(order) < size:
-            order = np.random.default_rng(self._noise.loss_seed()).permutation(n_records)
-        self._order = Sensitive(order[size:])
-        return order[:size]
 
     def __repr__(self) -> str:  # shows no number of records
         return f"TrainingSession({self._done} of {self._steps} steps)"

@@ -1,0 +1,53 @@
+"""Bins so fine that coding costs less than chance, where privacy is switched off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.bins.uniform import Bins
+from syntabula.prepare.discretizer import bins_through
+from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.privacy.doors.columns import ColumnCurator
+
+FINE_BINS = 1000
+"""Most codes of a column under `bins="auto"`: some 250 parts of the records, and the frequent values between them."""
+
+_LEAST = 6
+
+
+@dataclass(frozen=True)
+class FineBins:
+    """Exact values where they are few or frequent, and between them bins of equal counts; for models of records.
+
+    That reads the values as they are, so it is done without privacy only: with a finite budget, or for fewer than six
+    bins, the column gets the bins of PrivTree, as many as the budget suggests.
+    """
+
+    key: str = "fine"
+    needs_count: bool = True
+
+    def fit(
+        self,
+        column: ColumnCurator,
+        lower: float,
+        upper: float,
+        *,
+        count: int,
+        n_estimated: float,
+        share: Fraction,
+        step: str,
+    ) -> Bins:
+        """Return the bins; see `FittedDiscretizer.fit`."""
+        if column.is_private or count < _LEAST:
+            return PrivTreeBins().fit(
+                column, lower, upper, count=count, n_estimated=n_estimated, share=share, step=step
+            )
+        cuts = column.fine_cuts(count, step=step)
+        if column.integer:
+            return bins_through([int(c) for c in cuts], lower, upper, integer=True)
+        # The last bin is closed: a frequent value at the upper bound needs one just below it.
+        held = np.where(cuts == upper, np.nextafter(upper, -np.inf), cuts)
+        return bins_through(held.tolist(), lower, upper, integer=False)

@@ -1,0 +1,173 @@
+"""The network of `Autoregressive`: the distribution of each column given any set of others, in torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.record_models.representation import ColumnLookup
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+_MOST_HEAD_UNITS, _LEAST_HEAD_UNITS, _ALL_HEAD_UNITS = 64, 8, 4096
+
+
+def head_units(columns: int) -> int:
+    """Return the numbers that each column's distribution is made of: fewer where columns are very many."""
+    return min(_MOST_HEAD_UNITS, max(_LEAST_HEAD_UNITS, _ALL_HEAD_UNITS // columns))
+
+
+def shapes_of(
+    sizes: Sequence[int], ordered: Sequence[bool], *, embedding: int, waves: int, units: int, layers: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights by their names.
+
+    Args:
+        sizes: Number of codes of each column.
+        ordered: Whether the codes of each follow an order.
+        embedding: Numbers that are learned for each code.
+        waves: Cosines that describe a code of an ordered column.
+        units: Width of the layers.
+        layers: Number of them.
+    """
+    d, n_ordered, head = len(sizes), sum(ordered), head_units(len(sizes))
+    shapes: dict[str, tuple[int, ...]] = {
+        "embedding": (sum(sizes) + d, embedding),
+        "from_embedding": (d * embedding, units),
+        "from_waves": (n_ordered * waves, units),
+        "bias/0": (units,),
+    }
+    for layer in range(1, layers):
+        shapes |= {f"layer/{layer}": (units, units), f"bias/{layer}": (units,)}
+    return shapes | {
+        "heads": (units, d * head),
+        "bias/heads": (d * head,),
+        "logits": (head, sum(sizes)),
+        "smooth": (n_ordered, head, waves),
+        "bias/logits": (sum(sizes),),
+    }
+
+
+class AnyOrderNetwork:
+    """Embeddings of the known columns, layers with a shortcut each, and a head for each column.
+
+    An unknown column has an embedding of its own in the place of its code's. The logits of an ordered column have a
+    part that is smooth in the rank of the codes, so that neighbours share what is learned of them.
+
+    Args:
+        lookups: Of each column.
+        parameters: Weights as in `shapes_of`.
+        dropout: Part of what the first layer says that is left out at random while it is trained.
+    """
+
+    def __init__(
+        self, lookups: Sequence[ColumnLookup], parameters: Mapping[str, Tensor], *, dropout: float = 0.0
+    ) -> None:
+        torch = require("torch", "neural")
+        self.parameters, self._dropout = parameters, dropout
+        device = parameters["embedding"].device
+        self._sizes = [lookup.size for lookup in lookups]
+        starts = np.cumsum([0, *[size + 1 for size in self._sizes[:-1]]])
+        self._starts = torch.as_tensor(starts, device=device)
+        self._unknown = torch.as_tensor(self._sizes, device=device)
+        self._ordered = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
+        # A last row of zeros, for an unknown code.
+        self._waves = [
+            torch.as_tensor(np.pad(lookup.waves, ((0, 1), (0, 0))), device=device)
+            for lookup in lookups
+            if lookup.waves is not None
+        ]
+
+    def losses(self, records: Tensor, random: Generator) -> Tensor:
+        """Return a bound on minus the log-likelihood of each record [batch].
+
+        A number of columns and then a set of so many are drawn evenly, and taken as known; the mean loss of the
+        others, times the number of columns, is without bias that of drawing all columns one by one in random order.
+
+        Args:
+            records: Positions of codes [batch, columns].
+            random: Draws the sets.
+        """
+        torch = require("torch", "neural")
+        records = records.long()
+        n, d = records.shape
+        n_known = torch.randint(d, (n, 1), generator=random, device=records.device)
+        places = torch.rand((n, d), generator=random, device=records.device).argsort(1).argsort(1)
+        known = places < n_known
+        kept = None
+        if self._dropout and torch.is_grad_enabled():
+            shape = (n, self.parameters["bias/0"].shape[0])
+            drawn = torch.rand(shape, generator=random, device=records.device)
+            kept = (drawn >= self._dropout) / (1 - self._dropout)
+        heads = self._heads(torch.where(known, records, self._unknown), kept)
+        losses = torch.zeros(n, device=records.device)
+        for column in range(d):
+            rows = torch.nonzero(~known[:, column])[:, 0]
+            logits = self._logits(heads[rows, column], column)
+            part = torch.nn.functional.cross_entropy(logits, records[rows, column], reduction="none")
+            losses = losses.index_add(0, rows, part)
+        found: Tensor = losses * (d / (d - n_known[:, 0]))
+        return found
+
+    def _heads(self, codes: Tensor, kept: Tensor | None = None) -> Tensor:
+        """Return what the distributions are made of [batch, columns, numbers], from codes or their absence.
+
+        Args:
+            codes: Positions of codes [batch, columns]; their number where a column is unknown.
+            kept: Factors of what the first layer says [batch, units]; None for none.
+        """
+        torch, weights = require("torch", "neural"), self.parameters
+        silu: Callable[[Tensor], Tensor] = torch.nn.functional.silu
+        n = len(codes)
+        hidden = weights["embedding"][codes + self._starts].reshape(n, -1) @ weights["from_embedding"]
+        if self._ordered:
+            waves = [table[codes[:, j]] for j, table in zip(self._ordered, self._waves, strict=True)]
+            hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
+        hidden, layer = silu(hidden + weights["bias/0"]), 1
+        if kept is not None:
+            hidden = hidden * kept
+        while f"layer/{layer}" in weights:
+            hidden = hidden + silu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            layer += 1
+        return silu(hidden @ weights["heads"] + weights["bias/heads"]).reshape(n, len(self._sizes), -1)
+
+    def _logits(self, head: Tensor, column: int) -> Tensor:
+        weights, start = self.parameters, sum(self._sizes[:column])
+        part = slice(start, start + self._sizes[column])
+        matrix = weights["logits"][:, part]
+        if column in self._ordered:
+            place = self._ordered.index(column)
+            matrix = matrix + weights["smooth"][place] @ self._waves[place][:-1].T
+        logits: Tensor = head @ matrix + weights["bias/logits"][part]
+        return logits
+
+
+def first_weights(
+    lookups: Sequence[ColumnLookup],
+    shapes: Mapping[str, tuple[int, ...]],
+    *,
+    device: Any,
+    random: Generator,
+) -> dict[str, Tensor]:
+    """Return random weights with which each column has its one-way marginal, whatever is known."""
+    torch = require("torch", "neural")
+    weights: dict[str, Tensor] = {}
+    for name, shape in shapes.items():
+        inputs = shape[-1] if name == "embedding" else shape[0]
+        scale = 1 / math.sqrt(max(inputs, 1)) if len(shape) == 2 else 0.0
+        weights[name] = torch.randn(shape, generator=random, device=device) * scale
+    weights["logits"] *= 0.1
+    start = 0
+    for lookup in lookups:
+        if lookup.waves is not None:
+            # What is told of an ordered code is its rank, before anything is learned.
+            weights["embedding"][start : start + lookup.size] *= 0.3
+        start += lookup.size + 1
+    shares = np.concatenate([lookup.log_shares for lookup in lookups])
+    weights["bias/logits"] = torch.tensor(shares, device=device)
+    return weights

@@ -1,0 +1,99 @@
+"""Draws rows from an `AnyOrderNetwork` by numpy: a loaded release needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.record_models.any_order import head_units
+from syntabula.record_models.representation import ColumnLookup, FloatTable
+
+Places = NDArray[np.intp]
+"""Positions of codes among those that have records; their number stands for an unknown code."""
+
+
+class Drawing:
+    """The network with all that depends on codes alone worked out.
+
+    Args:
+        lookups: Of each column.
+        weights: Of the network, by name.
+    """
+
+    def __init__(self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray]) -> None:
+        self._weights, self._lookups = weights, lookups
+        self._n_head = head_units(len(lookups))
+        embedding, waves = weights["embedding"].shape[1], weights["smooth"].shape[2]
+        self._inputs: list[FloatTable] = []
+        self._matrices: list[FloatTable] = []
+        self._biases: list[FloatTable] = []
+        n_ordered = start = 0
+        for j, lookup in enumerate(lookups):
+            size = lookup.size
+            part = slice(j * embedding, (j + 1) * embedding)
+            own = weights["embedding"][start + j : start + j + size + 1] @ weights["from_embedding"][part]
+            matrix = weights["logits"][:, start : start + size]
+            if lookup.waves is not None:
+                part = slice(n_ordered * waves, (n_ordered + 1) * waves)
+                own[:-1] += lookup.waves @ weights["from_waves"][part]
+                matrix = matrix + weights["smooth"][n_ordered] @ lookup.waves.T
+                n_ordered += 1
+            self._inputs.append(own)
+            self._matrices.append(np.ascontiguousarray(matrix))
+            self._biases.append(weights["bias/logits"][start : start + size])
+            start += size
+
+    def unknown(self, n: int) -> Places:
+        """Return n rows of which no code is known [rows, columns]."""
+        return np.tile([lookup.size for lookup in self._lookups], (n, 1))
+
+    def first(self, rows: Places) -> FloatTable:
+        """Return what rows tell the first layer [rows, units]; `tell` adds to it."""
+        hidden = np.tile(self._weights["bias/0"], (len(rows), 1))
+        for column in range(len(self._lookups)):
+            hidden += self._inputs[column][rows[:, column]]
+        return hidden
+
+    def tell(self, hidden: FloatTable, column: int, drawn: Places) -> None:
+        """Add codes of a column that was unknown to what the first layer is told, in place."""
+        table = self._inputs[column]
+        hidden += (table - table[-1])[drawn]
+
+    def chances(self, hidden: FloatTable, column: int) -> FloatTable:
+        """Return the distribution of a column in each row [rows, codes with records]."""
+        weights = self._weights
+        value, layer = _silu(hidden), 1
+        while f"layer/{layer}" in weights:
+            value = value + _silu(value @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            layer += 1
+        part = slice(column * self._n_head, (column + 1) * self._n_head)
+        head = _silu(value @ weights["heads"][:, part] + weights["bias/heads"][part])
+        logits = head @ self._matrices[column] + self._biases[column]
+        logits -= logits.max(1, keepdims=True)
+        chances: FloatTable = np.exp(logits, out=logits)
+        chances /= chances.sum(1, keepdims=True)
+        return chances
+
+    def draw(self, rows: Places, columns: Sequence[int], rng: np.random.Generator) -> None:
+        """Draw unknown columns one by one in this order, each given all that is known by then, in place."""
+        hidden = self.first(rows)
+        for column in columns:
+            drawn = drawn_from(self.chances(hidden, column), rng)
+            rows[:, column] = drawn
+            self.tell(hidden, column, drawn)
+
+
+def drawn_from(chances: FloatTable, rng: np.random.Generator) -> Places:
+    """Draw one position per row of some distributions, which need not add up to one but must to more than zero."""
+    heights = np.cumsum(chances, axis=1, dtype=np.float64)
+    below = (1.0 - rng.random(len(heights)))[:, None] * heights[:, -1:]
+    places: Places = (heights < below).sum(1, dtype=np.intp)
+    return places
+
+
+def _silu(values: FloatTable) -> FloatTable:
+    with np.errstate(over="ignore"):
+        halved: FloatTable = values / (1 + np.exp(-values))
+    return halved

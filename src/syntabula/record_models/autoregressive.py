@@ -1,0 +1,317 @@
+"""A network that gives the distribution of each column given any others: rows are drawn column by column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from syntabula._arguments import count, normalise, real
+from syntabula._planning import FitCost, Progress
+from syntabula._warnings import warn_caller
+from syntabula.errors import ConditionWarning, ResourceError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import bound, check_sample
+from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.record_models.any_order import AnyOrderNetwork, first_weights, shapes_of
+from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from
+from syntabula.record_models.base import RecordModel
+from syntabula.record_models.loop import Training, seconds_per_step, train
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+
+_ROWS_AT_ONCE = 4096
+_TRIED = 20_000
+_LEAST_ACCEPTED = 1e-4
+_USUAL_BINS = 300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Autoregressive(RecordModel):
+    """Draws columns one by one in any order, each from its distribution given all that is known by then.
+
+    One network learns all conditional distributions at once: it is told the codes of a random set of a record's
+    columns and asked for the others (Uria, Murray, Larochelle 2014, "A deep and tractable density estimator"; on
+    tables Tiwald et al. 2025, TabularARGN). So any columns can be given, and the others are drawn given them.
+
+    Saved are the weights and the one-way marginals. A model that was loaded samples without torch.
+
+    Attributes:
+        units: Width of the layers.
+        layers: Number of them.
+        embedding: Numbers that the network learns for each code.
+        waves: Cosines of its rank that tell it of a code of an ordered column.
+        dropout: Part of the first layer that is left out at random in training, against learning records by heart.
+    """
+
+    kind: ClassVar[str] = "autoregressive"
+
+    units: int = 256
+    layers: int = 2
+    embedding: int = 16
+    waves: int = 16
+    dropout: float = 0.1
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        normalise(
+            self,
+            units=count(),
+            layers=count(),
+            embedding=count(),
+            waves=count(),
+            dropout=real("a number of at least 0 and below 1", lambda part: 0 <= part < 1),
+        )
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        return bound(self._domain)
+
+    @property
+    def total(self) -> float:
+        """Number of records that it was trained on."""
+        return self._total
+
+    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
+        """Say what training takes, from a timed step on a made-up batch."""
+        batch = max(min(training.batch, n_rows), 1)
+        ordered = tuple(c in domain.ordered for c in domain)
+        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
+        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        seconds = _timed_step(replace(self, _domain=None), usual, ordered, training, batch)
+        seconds *= training.steps_for(n_rows)
+        if training.seconds is not None:
+            seconds = min(seconds, training.seconds)
+        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
+        # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
+        widest = self.units * (2 * self.layers + 2) + 3 * sum(domain.sizes)
+        numbers = 7 * weights + batch * widest + n_rows * len(domain)
+        return FitCost(numbers * 4 / 2**20, seconds)
+
+    def trained(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        records: EncodedTable,
+        training: Training,
+        progress: Progress,
+        *,
+        seed: int,
+    ) -> Self:
+        """Return a model trained on records."""
+        lookups = column_lookups(domain, one_way, waves=self.waves)
+        places = [lookup.places[codes] for lookup, codes in zip(lookups, records.codes, strict=True)]
+        weights = train(
+            lambda device, random: self._network(lookups, device, random),
+            np.stack(places, 1).astype(np.int32),
+            training,
+            progress,
+            seed=seed,
+        )
+        total = float(max(records.n_rows, 1))
+        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
+
+        A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
+        """
+        check_sample(self.domain, n, given)
+        codes = {} if given is None else {c: given.column(c) for c in given.domain}
+        unseen = [
+            c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()
+        ]
+        if unseen:
+            warn_caller(
+                ConditionWarning(
+                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
+                    "are drawn there as if these were not given"
+                )
+            )
+        rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
+        for start in range(0, n, _ROWS_AT_ONCE):
+            stop = min(start + _ROWS_AT_ONCE, n)
+            known = {c: self._lookup(c).places[column[start:stop]] for c, column in codes.items()}
+            rows.append(self._completed(known, stop - start, rng))
+        drawn = self._decoded(np.concatenate(rows))
+        if given is None:
+            return drawn
+        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the records that satisfy conditions: columns with conditions are drawn first, the others given them.
+
+        One column is drawn from its exact distribution. Of several, each is drawn given the condition and the ones
+        before, and a row is kept with the product of the chances that its conditions had, which makes it exact; the
+        probability is estimated on 20,000 rows.
+
+        Raises:
+            ResourceError: If fewer than one row in 10,000 would be kept.
+        """
+        masks = {c: weights[c][self._lookup(c).codes] for c in self.domain if c in weights}
+        if not masks:
+            return Restricted(1.0, self.sample)
+        # The rarest condition first: its chance is known, the others' are estimated.
+        shares = {c: float((np.exp(self._lookup(c).log_shares) * mask).sum()) for c, mask in masks.items()}
+        columns = sorted(masks, key=lambda c: shares[c])
+        trial = np.random.default_rng(0)
+        _, chance, kept = self._tried(columns, masks, _TRIED if len(columns) > 1 else 1, trial)
+        probability = chance * float(kept.mean())
+        if len(columns) > 1 and chance > 0 and kept.mean() < _LEAST_ACCEPTED:
+            raise ResourceError(
+                f"{kept.mean():.2%} of {_TRIED:,} rows that were tried satisfy the conditions; loosen them, or give the "
+                "values of these columns as a table"
+            )
+
+        def draw(n: int, rng: np.random.Generator) -> EncodedTable:
+            pieces, missing = [np.zeros((0, len(self.domain)), dtype=np.intp)], n
+            while missing > 0:
+                tries = min(_ROWS_AT_ONCE, int(1.1 * missing / max(float(kept.mean()), 1e-9)) + 10)
+                rows, _, chances = self._tried(columns, masks, tries, rng)
+                rows = rows[rng.random(len(rows)) < chances][:missing]
+                known = {c: rows[:, self.domain.index(c)] for c in columns}
+                pieces.append(self._completed(known, len(rows), rng))
+                missing -= len(rows)
+            return self._decoded(np.concatenate(pieces))
+
+        return Restricted(probability, draw)
+
+    def _tried(
+        self, columns: Sequence[str], masks: Mapping[str, FloatArray], n: int, rng: np.random.Generator
+    ) -> tuple[Places, float, FloatArray]:
+        """Draw columns given their conditions; return rows, the first one's chance, and what others had in each row."""
+        drawing = self._drawing
+        rows, kept, first = drawing.unknown(n), np.ones(n), 1.0
+        hidden = drawing.first(rows)
+        for position, name in enumerate(columns):
+            column = self.domain.index(name)
+            chances = drawing.chances(hidden, column) * masks[name].astype(np.float32)
+            reached = np.minimum(chances.sum(1, dtype=np.float64), 1.0)
+            if position == 0:
+                first = float(reached[0])
+            else:
+                kept *= reached
+            chances[reached <= 0] = 1.0
+            rows[:, column] = drawn_from(chances, rng)
+            drawing.tell(hidden, column, rows[:, column])
+        return rows, first, kept if first > 0 else np.zeros(n)
+
+    def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
+        """Return n rows with known places of some columns; the others are drawn in random order."""
+        rows = self._drawing.unknown(n)
+        for name, places in known.items():
+            rows[:, self.domain.index(name)] = places
+        left = [j for j, name in enumerate(self.domain) if name not in known]
+        self._drawing.draw(rows, rng.permutation(left).tolist(), rng)
+        return rows
+
+    def _decoded(self, rows: Places) -> EncodedTable:
+        """Return the codes of drawn places; a given code without records has none, and is put back by the caller."""
+        columns = []
+        for j, lookup in enumerate(self._lookups):
+            columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
+        return EncodedTable(self.domain, tuple(columns))
+
+    @cached_property
+    def _lookups(self) -> list[ColumnLookup]:
+        return column_lookups(self.domain, self._one_way, waves=self.waves)
+
+    @cached_property
+    def _drawing(self) -> Drawing:
+        return Drawing(self._lookups, self._weights)
+
+    def _lookup(self, column: str) -> ColumnLookup:
+        return self._lookups[self.domain.index(column)]
+
+    def _shapes(self, sizes: Sequence[int], ordered: Sequence[bool]) -> dict[str, tuple[int, ...]]:
+        return shapes_of(
+            sizes,
+            ordered,
+            embedding=self.embedding,
+            waves=self.waves,
+            units=self.units,
+            layers=self.layers,
+        )
+
+    def _network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> AnyOrderNetwork:
+        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
+        weights = first_weights(lookups, shapes, device=device, random=random)
+        return AnyOrderNetwork(lookups, weights, dropout=self.dropout)
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: domain and options as facts, one-way marginals and weights as arrays."""
+        used = [lookup.size for lookup in self._lookups]
+        ordered = [c for c in self.domain if c in self.domain.ordered]
+        facts = {**stored_facts(self), "ordered": ordered, "used": used}
+        arrays = {f"weights/{name}": array for name, array in self._weights.items()}
+        one_way = np.concatenate([self._one_way[c] for c in self.domain])
+        return facts, arrays | {"one_way": one_way}
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            model, shapes = cls._read(facts)
+            sizes = {f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()}
+            return {"one_way": 8 * sum(model.domain.sizes), **sizes}
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        with whole_model():
+            model, shapes = cls._read(facts)
+            one_way = np.asarray(arrays["one_way"])
+            if one_way.shape != (sum(model.domain.sizes),) or one_way.dtype != np.float64:
+                raise ValueError("one-way marginals of another domain")
+            weights = {n.removeprefix("weights/"): a for n, a in arrays.items() if n != "one_way"}
+            if {n: a.shape for n, a in weights.items()} != shapes:
+                raise ValueError("weights of another network")
+            if not all(a.dtype == np.float32 and np.isfinite(a).all() for a in [*weights.values()]):
+                raise ValueError("weights that are no numbers")
+            if not np.isfinite(one_way).all():
+                raise ValueError("marginals that are no numbers")
+            counts = np.split(one_way, np.cumsum(model.domain.sizes)[:-1])
+            found = replace(
+                model, _one_way=dict(zip(model.domain.columns, counts, strict=True)), _weights=weights
+            )
+            if [lookup.size for lookup in found._lookups] != list(facts["used"]):
+                raise ValueError("another number of codes with records")
+            return found
+
+    @classmethod
+    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, dict[str, tuple[int, ...]]]:
+        """Return a model without its arrays, and the shapes of its weights."""
+        domain, total, options = read_facts(cls, facts)
+        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
+        used = [int(size) for size in facts["used"]]
+        if len(used) != len(domain) or any(not 0 < u <= s for u, s in zip(used, domain.sizes, strict=True)):
+            raise ValueError("another number of columns")
+        model = replace(cls(**options), _domain=domain, _total=total)
+        return model, model._shapes(used, [c in domain.ordered for c in domain])
+
+
+@lru_cache(maxsize=16)
+def _timed_step(
+    model: Autoregressive,
+    sizes: tuple[int, ...],
+    ordered: tuple[bool, ...],
+    training: Training,
+    batch: int,
+) -> float:
+    lookups = [
+        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
+        for size, is_ordered in zip(sizes, ordered, strict=True)
+    ]
+    return seconds_per_step(
+        lambda device, random: model._network(lookups, device, random), sizes, training, batch
+    )

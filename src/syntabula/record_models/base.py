@@ -1,0 +1,63 @@
+"""What a learner needs of a model that is trained on records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
+
+import numpy as np
+
+from syntabula._planning import FitCost, Progress
+from syntabula.marginals.counting import MemoryEngine
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import Model
+from syntabula.record_models.loop import Training
+
+COUNTED_ROWS = 50_000
+"""Rows that are drawn, always the same ones, where marginals of such a model are asked for."""
+
+
+class RecordModel(Model, Protocol):
+    """A model that is trained on records; like a `MarginalModel` a frozen dataclass of its options and its state."""
+
+    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
+        """Say what training on so many rows over a domain takes, from a timed step on a made-up batch.
+
+        Raises:
+            ArgumentError: If there is no such device.
+            MissingExtraError: If a library is missing.
+        """
+        ...
+
+    def trained(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        records: EncodedTable,
+        training: Training,
+        progress: Progress,
+        *,
+        seed: int,
+    ) -> Self:
+        """Return a model trained on records.
+
+        Args:
+            domain: Columns of the records.
+            one_way: One-way marginal of each column, of which the model's lookups are made.
+            records: All records.
+            training: How to train.
+            progress: Told what is done.
+            seed: Of all that is drawn.
+
+        Raises:
+            TrainingError: If the loss is no number any more.
+        """
+        ...
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique, one axis per column in its order, as counted on drawn rows."""
+        rows = self.sample(COUNTED_ROWS, np.random.default_rng(0))
+        counts = MemoryEngine(rows).counts(cliques)
+        return [c * np.float64(self.total / COUNTED_ROWS) for c in counts]

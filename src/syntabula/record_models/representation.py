@@ -1,0 +1,75 @@
+"""Lookup tables of codes, made of one-way marginals: all that a network knows of a table before it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
+
+FloatTable = NDArray[np.float32]
+
+_SPREAD_OVER_COLUMN = 1.0
+"""Records that are added to a column, in equal parts to its codes, so that none has probability 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnLookup:
+    """What is known of one column by its one-way marginal. Codes without records are left out of the network.
+
+    Attributes:
+        codes: The k codes that have records, ascending.
+        places: For each code of the domain, its position among those; of an ordered column that of the nearest one,
+            else k for a code without records.
+        log_shares: Logarithm of each code's part of the records [k].
+        waves: For an ordered column cos(pi i r) for i = 1, 2, .. [k, waves], where r is the middle of the code's step
+            in the cumulative marginal: nearby codes look alike. None for others.
+    """
+
+    codes: NDArray[np.intp]
+    places: NDArray[np.intp]
+    log_shares: FloatTable
+    waves: FloatTable | None
+
+    @property
+    def size(self) -> int:
+        """Number of codes that have records."""
+        return int(self.codes.size)
+
+
+def column_lookup(counts: FloatArray, *, waves: int | None) -> ColumnLookup:
+    """Return the lookup of a column.
+
+    Args:
+        counts: One-way marginal [codes]; where no count is above 0, all codes are taken to be as frequent.
+        waves: How many cosines describe an ordered column; None for one without an order.
+    """
+    held = np.maximum(counts, 0.0) if (counts > 0).any() else np.ones(counts.size)
+    codes = np.flatnonzero(held)
+    amounts = held[codes] + _SPREAD_OVER_COLUMN / codes.size
+    shares = amounts / amounts.sum()
+    missing = codes.size if waves is None else 0
+    places = np.full(counts.size, missing, dtype=np.intp)
+    places[codes] = np.arange(codes.size)
+    if waves is None:
+        return ColumnLookup(codes, places, np.log(shares).astype(np.float32), None)
+    middles = (codes[1:] + codes[:-1]) / 2
+    places = np.searchsorted(middles, np.arange(counts.size), side="left")
+    ranks = np.cumsum(shares) - shares / 2
+    # Of variance one, as numbers that a layer reads should be.
+    table = np.sqrt(2) * np.cos(np.pi * np.outer(ranks, np.arange(1, waves + 1)))
+    return ColumnLookup(codes, places, np.log(shares).astype(np.float32), table.astype(np.float32))
+
+
+def column_lookups(domain: Domain, counts: Mapping[str, FloatArray], *, waves: int) -> list[ColumnLookup]:
+    """Return the lookups of all columns, by their one-way marginals."""
+    return [column_lookup(counts[c], waves=waves if c in domain.ordered else None) for c in domain]
+
+
+def one_way_counts(measured: Sequence[Measurement]) -> dict[str, FloatArray]:
+    """Return the counts of one-way marginals by column."""
+    return {m.clique[0]: m.values for m in measured}

@@ -1,0 +1,42 @@
+"""ARGN: an any-order autoregressive network on the codes of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.synthesizers.record_trained import RecordTrained
+
+
+@dataclass(frozen=True, kw_only=True)
+class ARGN(RecordTrained):
+    """Train one network on all conditional distributions of a table, and draw rows column by column.
+
+    After Tiwald et al. (2025), "TabularARGN: A Flexible and Efficient Auto-Regressive Framework for Generating
+    High-Fidelity Synthetic Data", whose idea is a network of embeddings and one head per column, trained in random
+    orders of the columns. Here one trunk serves all columns, a set of known columns is drawn for each record, numbers
+    have hundreds of codes, and what neighbouring codes share is told by cosines of their ranks.
+
+    Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Records held out from
+    training say when to stop, which also keeps the network from learning records by heart. Time: a step of
+    training for each batch, as `plan` measures it. Any columns can be given to `sample`, exactly.
+    Choose it where rows should be hard to tell from real ones; marginal methods are faster, and private.
+
+    Examples:
+        >>> import math, syntabula
+        >>> frame = syntabula.datasets.census(n_rows=300)
+        >>> method = syntabula.ARGN(epsilon=math.inf).with_options(steps=20)
+        >>> release = method.fit(frame, syntabula.datasets.schema_of("census"))
+        >>> len(release.sample(10))
+        10
+    """
+
+    key: ClassVar[str] = "argn"
+    paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
+    why_not_private: ClassVar[str] = (
+        "argn trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) is "
+        "missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
+    )
+
+    model: Autoregressive = field(default_factory=Autoregressive)

@@ -1,0 +1,186 @@
+"""The training loop: it learns, ends when it should, is repeatable, and says what goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError, TrainingError
+from syntabula.record_models import loop
+from syntabula.record_models.loop import Training, seconds_per_step, train
+
+torch = pytest.importorskip("torch")
+
+RECORDS = np.random.default_rng(0).choice(4, (500, 1), p=[0.1, 0.2, 0.3, 0.4])
+
+
+class Marginal:
+    """The logits of one column."""
+
+    def __init__(self, device: Any, random: Any) -> None:
+        self.parameters: Mapping[str, Any] = {"logits": torch.randn(4, generator=random, device=device)}
+        self.seen: list[int] = []
+
+    def losses(self, records: Any, random: Any) -> Any:
+        del random
+        self.seen.append(len(records))
+        return -torch.log_softmax(self.parameters["logits"], 0)[records[:, 0]]
+
+
+class Broken(Marginal):
+    def losses(self, records: Any, random: Any) -> Any:
+        return super().losses(records, random) * math.nan
+
+
+class Passing:
+    """Training always moves its one weight on; when it is looked at, 3 is best."""
+
+    def __init__(self, device: Any, random: Any) -> None:
+        del random
+        self.parameters: Mapping[str, Any] = {"place": torch.zeros(1, device=device)}
+
+    def losses(self, records: Any, random: Any) -> Any:
+        del random
+        place = self.parameters["place"]
+        return (-place if torch.is_grad_enabled() else (place - 3) ** 2).expand(len(records))
+
+
+def trained(training: Training, *, seed: int = 0, records: np.ndarray = RECORDS) -> np.ndarray:
+    return train(Marginal, records, training, lambda step, done: None, seed=seed)["logits"]
+
+
+def steps_taken(training: Training, records: np.ndarray = RECORDS) -> list[int]:
+    networks: list[Marginal] = []
+
+    def make(device: Any, random: Any) -> Marginal:
+        networks.append(Marginal(device, random))
+        return networks[0]
+
+    train(make, records, training, lambda step, done: None, seed=0)
+    return networks[0].seen
+
+
+class TestLearning:
+    def test_what_is_learned_is_the_distribution_of_the_records(self) -> None:
+        logits = trained(Training(steps=400, batch=200, learning_rate=0.05))
+
+        shares = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(shares, np.bincount(RECORDS[:, 0]) / 500, atol=0.06)
+
+    def test_the_same_seed_gives_the_same_weights_and_another_one_others(self) -> None:
+        few = Training(steps=20)
+
+        assert (trained(few, seed=1) == trained(few, seed=1)).all()
+        assert (trained(few, seed=1) != trained(few, seed=2)).any()
+
+    def test_the_generator_and_threads_of_others_stay_as_they_were(self) -> None:
+        state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+
+        trained(Training(steps=5, threads=3))
+
+        assert (torch.random.get_rng_state() == state).all()
+        assert torch.get_num_threads() == threads
+
+    def test_no_records_leave_the_network_as_it_was_made(self) -> None:
+        first = Marginal("cpu", torch.Generator().manual_seed(4)).parameters["logits"].numpy()
+
+        assert (trained(Training(), seed=4, records=RECORDS[:0]) == first).all()
+
+    @pytest.mark.parametrize("n", [1, 2, 10])
+    def test_next_to_no_records_are_enough(self, n: int) -> None:
+        assert np.isfinite(trained(Training(steps=5), records=RECORDS[:n])).all()
+
+
+class TestEnd:
+    def test_a_batch_is_never_larger_than_the_table(self) -> None:
+        assert max(steps_taken(Training(steps=3, batch=10_000, held_out=0.0))) == 500
+
+    def test_as_many_steps_are_taken_as_said(self) -> None:
+        assert len(steps_taken(Training(steps=7, held_out=0.0))) == 7
+
+    def test_a_pass_over_the_records_counts_those_that_are_trained_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "_LEAST_STEPS", 1)
+        training = Training(batch=100, held_out=0.5, patience=10**6)
+
+        # 30 times 250 records; what is looked at has more than 100 of them at once.
+        assert steps_taken(training).count(100) == 75
+
+    def test_training_ends_when_held_out_records_gain_nothing(self) -> None:
+        # A rate so small that no look finds anything else than before: one, and then twice two that gain nothing.
+        training = Training(steps=500, batch=64, learning_rate=1e-30, patience=2)
+
+        batches = [n for n in steps_taken(training) if n == 64]
+
+        assert len(batches) == 5 * 500 // 25
+
+    def test_the_weights_are_kept_that_held_out_records_liked_best(self) -> None:
+        training = Training(steps=200, learning_rate=0.1, patience=100, average=0.0)
+
+        kept = train(Passing, RECORDS, training, lambda step, done: None, seed=0)["place"]
+
+        # A look every 8 steps of at most 0.1 each.
+        assert abs(kept.item() - 3) < 0.5
+
+    def test_time_runs_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = itertools.count()
+        monkeypatch.setattr(loop, "perf_counter", lambda: float(next(clock)))
+
+        # One second a step by this clock.
+        assert len(steps_taken(Training(steps=1_000, seconds=12.0, held_out=0.0))) == 12
+
+    def test_steps_follow_from_rows_within_bounds(self) -> None:
+        assert [Training().steps_for(n) for n in (0, 100, 20_000, 10**7)] == [1000, 1000, 1055, 6000]
+        assert Training(steps=3).steps_for(10**7) == 3
+
+    def test_an_interrupt_passes_and_threads_are_given_back(self) -> None:
+        threads = torch.get_num_threads()
+
+        def interrupt(step: str, done: float) -> None:
+            if done > 0:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(Marginal, RECORDS, Training(threads=3), interrupt, seed=0)
+        assert torch.get_num_threads() == threads
+
+
+class TestTold:
+    def test_progress_grows_to_one_and_tells_loss_and_time(self) -> None:
+        told: list[tuple[str, float]] = []
+
+        train(Marginal, RECORDS, Training(steps=50), lambda *words: told.append(words), seed=0)
+
+        done = [part for _, part in told]
+        assert done == sorted(done)
+        assert (done[0], done[-1]) == (0.0, 1.0)
+        assert any("loss 1." in step and "s left" in step for step, _ in told)
+
+    def test_a_loss_that_is_no_number_is_an_error_that_says_what_to_do(self) -> None:
+        with pytest.raises(
+            TrainingError, match=r"no finite number any more at step 1 .* lower learning_rate"
+        ):
+            train(Broken, RECORDS, Training(steps=20), lambda step, done: None, seed=0)
+
+    def test_a_step_is_timed_on_a_made_up_batch(self) -> None:
+        assert 0 < seconds_per_step(Marginal, (4,), Training(), 8) < 60
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"steps": 0}, {"batch": 0}, {"seconds": 0}, {"held_out": 1.0}, {"average": -0.1}, {"device": ""}],
+    )
+    def test_wrong_ones_are_refused_by_name(self, wrong: dict[str, Any]) -> None:
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            Training(**wrong)
+
+    def test_a_device_that_is_not_there_is_refused(self) -> None:
+        with pytest.raises(ArgumentError, match="no device 'xyz'"):
+            trained(Training(device="xyz"))
