@@ -82,7 +82,7 @@ class TestAgainstAnotherLibrary:
         # Also where sampling is so rare that one Gaussian says it badly: then the cost is high, and never too low.
         mu = training_mu(noise, rate, steps, part)
         losses = exact(noise, rate, steps)
-        epsilons = np.linspace(0, max(3.0, mu * 6), 200)
+        epsilons = np.linspace(0, max(3.0, mu * 6), 60)
 
         curve = np.asarray(losses.get_delta_for_epsilon(epsilons))
 
@@ -93,7 +93,7 @@ class TestAgainstAnotherLibrary:
     def test_the_cost_is_the_least_but_for_half_a_percent(self) -> None:
         mu, part = training_mu(1.0, 0.01, 2000, 1e-6), 1e-6
         smaller = 0.995 * mu
-        epsilons = np.linspace(0, 6, 300)
+        epsilons = np.linspace(0, 6, 100)
 
         curve = np.asarray(exact(1.0, 0.01, 2000).get_delta_for_epsilon(epsilons))
 
