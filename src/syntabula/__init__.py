@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.argn import ARGN as ARGN
     from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.gem import GEM as GEM
+    from syntabula.synthesizers.great import GReaT as GReaT
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.margnet import MargNet as MargNet

@@ -178,6 +178,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="great",
+        name="GReaT",
+        home="syntabula.synthesizers.great:GReaT",
+        summary="A language model that writes records as clauses in any order, trained on them: without privacy.",
+        paper="Borisov et al. 2023, GReaT",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -298,6 +307,13 @@ BUILT_IN: tuple[Entry, ...] = (
         key="autoregressive",
         home="syntabula.record_models.autoregressive:Autoregressive",
         summary="A network that draws any column given any others, trained on records.",
+        extra="neural",
+    ),
+    Entry(
+        kind="record_model",
+        key="language",
+        home="syntabula.record_models.language:LanguageModel",
+        summary="A causal transformer that writes records as clauses in any order, trained on records.",
         extra="neural",
     ),
     Entry(

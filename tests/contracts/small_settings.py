@@ -24,6 +24,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
+    "great": {"units": 8, "layers": 1, "heads": 2, "steps": 6, "batch": 64},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
 }
 
