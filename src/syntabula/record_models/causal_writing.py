@@ -79,6 +79,8 @@ class Pages:
         records = np.flatnonzero(codes < len(spelling.lengths))
         for step in range(spelling.nodes.shape[1]):
             records = records[spelling.lengths[codes[records]] > step]
+            if not records.size:
+                return
             nodes = spelling.nodes[codes[records], step]
             self._read(records, column, nodes)
             self._tell(records, column, nodes, spelling.written[codes[records], step])
