@@ -164,7 +164,11 @@ class TestSamples:
         assert fitted(none).sample(5, np.random.default_rng(0)).n_rows == 5
 
     def test_texts_say_how_codes_are_written(self) -> None:
-        texts = {"a": ['"x"', '"y"', '"z"', "null"], "b": [f"{b * b:03d}" for b in range(30)], "c": ["0", "1"]}
+        texts = {
+            "a": ['"x"', '"y"', '"z"', "null"],
+            "b": [f"{b * b:03d}" for b in range(30)],
+            "c": ["0", "1"],
+        }
 
         told = fitted(records(600), SMALL.with_texts(lambda: texts), steps=2)
 
@@ -218,7 +222,9 @@ class TestRestricted:
         codes = list(product(*(model._lookups[c].codes.tolist() for c in columns)))
         padded = [tuple(dict(zip(columns, code, strict=True)).get(c, 0) for c in DOMAIN) for code in codes]
         chances = np.exp(read(model, rows_of(padded), order))
-        chances *= [math.prod(float(weights[c][x]) for c, x in zip(columns, code, strict=True)) for code in codes]
+        chances *= [
+            math.prod(float(weights[c][x]) for c, x in zip(columns, code, strict=True)) for code in codes
+        ]
 
         found = model.restricted(weights)
         rows = found.draw(6_000, np.random.default_rng(0))
@@ -250,7 +256,9 @@ class TestTraining:
         assert float(alone[0]) == pytest.approx(float(both[0]), abs=1e-5)
 
     def test_units_that_heads_do_not_divide_are_refused(self) -> None:
-        with pytest.raises(ArgumentError, match="units must be a multiple of heads; got 10 units and 4 heads"):
+        with pytest.raises(
+            ArgumentError, match="units must be a multiple of heads; got 10 units and 4 heads"
+        ):
             LanguageModel(units=10)
 
 

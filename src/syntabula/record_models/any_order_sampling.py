@@ -94,6 +94,7 @@ def drawn_from(chances: FloatTable, rng: np.random.Generator) -> Places:
 
 
 def silu(values: FloatTable) -> FloatTable:
+    """Return each value times its logistic function."""
     with np.errstate(over="ignore"):
         halved: FloatTable = values / (1 + np.exp(-values))
     return halved

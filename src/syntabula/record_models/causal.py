@@ -41,7 +41,9 @@ def shapes_of(
     return shapes | {"logits": (units, sum(tokens))}
 
 
-def first_weights(shapes: Mapping[str, tuple[int, ...]], *, device: Any, random: Generator) -> dict[str, Tensor]:
+def first_weights(
+    shapes: Mapping[str, tuple[int, ...]], *, device: Any, random: Generator
+) -> dict[str, Tensor]:
     """Return random weights with which each column has nearly its one-way marginal, whatever is known."""
     torch = require("torch", "neural")
     layers = sum(name.startswith("wide/") for name in shapes)
@@ -63,8 +65,8 @@ class CausalNetwork:
     """Reads the clauses of a record one after the other, and says which token comes next.
 
     A position is told the token before it and the place of the column that is asked for. Of a clause "age is 39," the
-    words "age is" are thus no tokens of their own: the order of the columns is drawn evenly, and need not be learned. Nothing
-    is told of where in the record a clause stands, as nothing follows from it. A letter's logit is added to the
+    words "age is" are thus no tokens of their own: the order of the columns is drawn evenly, and need not be learned.
+    Nothing is told of where in the record a clause stands, as nothing follows from it. A letter's logit is added to the
     logarithm of its part of the records that come by the same beginning; a letter that cannot follow has none.
 
     Args:
@@ -73,7 +75,9 @@ class CausalNetwork:
         heads: Of attention.
     """
 
-    def __init__(self, spellings: Sequence[Spelling], parameters: Mapping[str, Tensor], *, heads: int) -> None:
+    def __init__(
+        self, spellings: Sequence[Spelling], parameters: Mapping[str, Tensor], *, heads: int
+    ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._heads = parameters, heads
         self._layers = sum(name.startswith("wide/") for name in parameters)
@@ -83,12 +87,15 @@ class CausalNetwork:
 
         def joined(tables: Sequence[np.ndarray]) -> Tensor:
             wide = [np.pad(table, ((0, 0), (0, most - table.shape[1]))) for table in tables]
-            return torch.as_tensor(np.concatenate(wide), device=device)
+            table: Tensor = torch.as_tensor(np.concatenate(wide), device=device)
+            return table
 
         at = [s.node_places[s.nodes] if s.nodes.size else s.nodes for s in spellings]
         place_starts = np.cumsum([0, *[s.places for s in spellings[:-1]]])
         token_starts = np.cumsum([0, *[s.tokens for s in spellings[:-1]]])
-        self._starts = torch.as_tensor(np.cumsum([0, *[len(s.lengths) for s in spellings[:-1]]]), device=device)
+        self._starts = torch.as_tensor(
+            np.cumsum([0, *[len(s.lengths) for s in spellings[:-1]]]), device=device
+        )
         self._lengths = torch.as_tensor(np.concatenate([s.lengths for s in spellings]), device=device)
         self._nodes = joined([s.nodes for s in spellings])
         self._written = joined([s.written for s in spellings])
@@ -125,7 +132,7 @@ class CausalNetwork:
         before = torch.where(places > 0, said.roll(1), len(weights["said"]) - 1)
         hidden = weights["said"][before] + weights["asked"][asked]
         # So that a table of constants, which has no tokens, has a gradient.
-        losses = torch.zeros(n, device=device) + 0.0 * weights["said"][-1].sum()
+        losses: Tensor = torch.zeros(n, device=device) + 0.0 * weights["said"][-1].sum()
         if not len(places):
             return losses
         longest = int(places.max()) + 1
@@ -151,28 +158,30 @@ class CausalNetwork:
         torch, weights = require("torch", "neural"), self.parameters
         functional, units = torch.nn.functional, hidden.shape[1]
         for layer in range(self._layers):
-            told = scaled(hidden) @ weights[f"attention/{layer}"]
+            told = _scaled(hidden) @ weights[f"attention/{layer}"]
             filled = told.new_zeros((n * longest, 3 * units)).index_copy(0, slots, told)
             parts = filled.view(n, longest, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
             attended = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
             attended = attended.transpose(1, 2).reshape(n * longest, units)[slots]
             hidden = hidden + attended @ weights[f"attended/{layer}"]
-            wide = functional.silu(scaled(hidden) @ weights[f"wide/{layer}"] + weights[f"bias/{layer}"])
+            wide = functional.silu(_scaled(hidden) @ weights[f"wide/{layer}"] + weights[f"bias/{layer}"])
             hidden = hidden + wide @ weights[f"narrow/{layer}"]
-        return scaled(hidden)
+        return _scaled(hidden)
 
     def _log_chances(self, hidden: Tensor, nodes: Tensor, column: int) -> Tensor:
         """Return the logarithm of each letter's chance [positions, letters] at nodes [positions] of a column."""
         torch, s = require("torch", "neural"), self._spellings[column]
         start = self._token_starts[column]
-        logits = (hidden @ self.parameters["logits"][:, start : start + s.tokens]).view(-1, s.places, s.letters)
+        logits = (hidden @ self.parameters["logits"][:, start : start + s.tokens]).view(
+            -1, s.places, s.letters
+        )
         each = torch.arange(len(nodes), device=nodes.device)
         chosen = logits[each, self._node_places[column][nodes]] + self._log_shares[column][nodes]
         found: Tensor = chosen.log_softmax(1)
         return found
 
 
-def scaled(hidden: Tensor) -> Tensor:
+def _scaled(hidden: Tensor) -> Tensor:
     """Return vectors of mean square one."""
     torch = require("torch", "neural")
     found: Tensor = hidden * torch.rsqrt(hidden.square().mean(-1, keepdim=True) + ROOT_OF_ZERO)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.any_order_sampling import Places, drawn_from, silu
 from syntabula.record_models.causal import ROOT_OF_ZERO
 from syntabula.record_models.representation import FloatTable
 from syntabula.record_models.spelling import Spelling
-
 
 _TINY = 1e-30
 
@@ -131,7 +129,9 @@ class Pages:
     def _chances(self, records: Places, column: int, nodes: Places) -> FloatTable:
         """Return the chance of each letter at nodes of a column [records, letters]."""
         spelling, start = self._spellings[column], self._token_starts[column]
-        logits = self._read(records, column, nodes) @ self._weights["logits"][:, start : start + spelling.tokens]
+        logits = (
+            self._read(records, column, nodes) @ self._weights["logits"][:, start : start + spelling.tokens]
+        )
         logits = logits.reshape(-1, spelling.places, spelling.letters)
         logits = logits[np.arange(len(nodes)), spelling.node_places[nodes]] + spelling.log_shares[nodes]
         logits -= logits.max(1, keepdims=True)

@@ -13,7 +13,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted
 from syntabula.record_models.representation import ColumnLookup
 
-ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 4096
 _TRIED = 20_000
 _LEAST_ACCEPTED = 1e-4
 
@@ -56,16 +56,16 @@ def conditions_first(
             f"{accepted:.2%} of {_TRIED:,} rows that were tried satisfy the conditions; loosen them, or give the values "
             "of these columns as a table"
         )
-    width = rows.shape[1]
 
     def draw(n: int, rng: np.random.Generator) -> EncodedTable:
-        pieces, missing = [np.zeros((0, width), dtype=np.intp)], n
+        pieces, missing = [finished(rows[:0], rng)], n
         while missing > 0:
-            tries = min(ROWS_AT_ONCE, int(1.1 * missing / max(accepted, 1e-9)) + 10)
+            tries = min(_ROWS_AT_ONCE, int(1.1 * missing / max(accepted, 1e-9)) + 10)
             some, _, chances = tried(tries, rng)
             some = some[rng.random(len(some)) < chances][:missing]
-            pieces.append(some)
+            pieces.append(finished(some, rng))
             missing -= len(some)
-        return finished(np.concatenate(pieces), rng)
+        codes = zip(*(piece.codes for piece in pieces), strict=True)
+        return EncodedTable(pieces[0].domain, tuple(np.concatenate(c) for c in codes))
 
     return Restricted(chance * accepted, draw)

@@ -253,7 +253,11 @@ class LanguageModel(RecordModel):
         with whole_model():
             model, shapes, cells = cls._read(facts)
             sizes = {f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()}
-            return {"one_way": 8 * sum(model.domain.sizes), "letters": 2 * sum(map(math.prod, cells)), **sizes}
+            return {
+                "one_way": 8 * sum(model.domain.sizes),
+                "letters": 2 * sum(map(math.prod, cells)),
+                **sizes,
+            }
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -265,9 +269,7 @@ class LanguageModel(RecordModel):
                 raise ValueError("one-way marginals of another domain")
             if letters.shape != (sum(map(math.prod, cells)),) or letters.dtype != np.uint16:
                 raise ValueError("texts of another domain")
-            weights = {
-                n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")
-            }
+            weights = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
             if {n: a.shape for n, a in weights.items()} != shapes:
                 raise ValueError("weights of another network")
             if not all(a.dtype == np.float32 and np.isfinite(a).all() for a in [*weights.values()]):
@@ -296,11 +298,11 @@ class LanguageModel(RecordModel):
         domain, total, options = read_facts(cls, facts)
         domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
         used, places, letters = ([int(x) for x in facts[name]] for name in ("used", "places", "letters"))
-        for size, k, p, l in zip(domain.sizes, used, places, letters, strict=True):
-            if not (0 < k <= size and 0 <= p <= MOST_PLACES and 0 < l <= MOST_LETTERS):
+        for size, k, n_places, n_letters in zip(domain.sizes, used, places, letters, strict=True):
+            if not (0 < k <= size and 0 <= n_places <= MOST_PLACES and 0 < n_letters <= MOST_LETTERS):
                 raise ValueError("more codes, places or letters than there can be")
         model = replace(cls(**options), _domain=domain, _total=total)
-        tokens = [p * l for p, l in zip(places, letters, strict=True)]
+        tokens = [a * b for a, b in zip(places, letters, strict=True)]
         shapes = shapes_of(places, tokens, units=model.units, layers=model.layers)
         return model, shapes, list(zip(used, places, strict=True))
 

@@ -133,7 +133,9 @@ def spelling(letters: Letters, log_shares: FloatTable) -> Spelling:
     for step in range(nodes.shape[1]):
         ends, goes_on = lengths == step + 1, lengths > step + 1
         follows[nodes[ends, step], written[ends, step]] = -1 - np.flatnonzero(ends)
-        follows[nodes[goes_on, step], written[goes_on, step]] = nodes[goes_on, min(step + 1, nodes.shape[1] - 1)]
+        follows[nodes[goes_on, step], written[goes_on, step]] = nodes[
+            goes_on, min(step + 1, nodes.shape[1] - 1)
+        ]
     return Spelling(
         places=n_places,
         letters=n_letters,

@@ -14,15 +14,15 @@ class GReaT(RecordTrained):
     """Write each record as a sentence of clauses in random order, and train a language model on these sentences.
 
     Borisov, Sessler, Leemann, Pawelczyk, Kasneci (2023), "Language Models are Realistic Tabular Data Generators",
-    sections 3.1 to 3.3: "column is value" clauses, their order drawn anew each time a record is read, and sampling from any given
-    clauses. The paper starts from GPT-2; here a small causal transformer is trained from scratch on the table alone, with
-    tokens made for it: one for each label, and digits for numbers.
+    sections 3.1 to 3.3: "column is value" clauses, their order drawn anew each time a record is read, and sampling
+    from any given clauses. The paper starts from GPT-2; here a small causal transformer is trained from scratch on the
+    table alone, with tokens made for it: one for each label, and digits for numbers.
 
-    Where the public code differs, this does otherwise. Its samples are drawn at temperature 0.7 among 50 tokens, which cuts
-    off the tails; ours at temperature 1 among all tokens that can follow. Rows that do not parse are thrown away
-    there; here none can be written. It trains on padding, and never learns where a record ends; here a record ends with
-    its last column. Values with a comma or " is " break its parser; ours reads tokens. It stores values of the label
-    column as they are, and starts with one of them; ours stores codes.
+    Where the public code differs, this does otherwise. Its samples are drawn at temperature 0.7 among 50 tokens, which
+    cuts off the tails; ours at temperature 1 among all tokens that can follow. Rows that do not parse are thrown away
+    there; here none can be written. It trains on padding, and never learns where a record ends; here a record ends
+    with its last column. Values with a comma or " is " break its parser; ours reads tokens. It stores values of the
+    label column as they are, and starts with one of them; ours stores codes.
 
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Records held out from
     training say when to stop. Time: a step of training for each batch, as `plan` measures it.
