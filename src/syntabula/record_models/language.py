@@ -61,7 +61,7 @@ class LanguageModel(RecordModel):
 
     kind: ClassVar[str] = "language"
 
-    units: int = 128
+    units: int = 64
     layers: int = 2
     heads: int = 4
     _domain: Domain | None = field(default=None, repr=False)

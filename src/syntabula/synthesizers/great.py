@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.record_models.language import LanguageModel
+from syntabula.record_models.loop import Training
 from syntabula.synthesizers.record_trained import RecordTrained
 
 
@@ -46,3 +47,4 @@ class GReaT(RecordTrained):
     )
 
     model: LanguageModel = field(default_factory=LanguageModel)
+    training: Training = field(default_factory=lambda: Training(batch=256, learning_rate=3e-3))
