@@ -14,6 +14,7 @@ import pytest
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, SchemaError, TrainingError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.record_models import language
 from syntabula.record_models.causal_writing import Pages
 from syntabula.record_models.conditions_first import rarest_first
 from syntabula.record_models.language import LanguageModel
@@ -133,6 +134,16 @@ class TestSamples:
         rng = np.random.default_rng(0)
 
         assert [model.sample(n, rng).n_rows for n in (0, 1, 5_000)] == [0, 1, 5_000]
+
+    def test_rows_that_are_drawn_in_small_parts_follow_the_records_too(
+        self, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(language, "_KEPT_AT_ONCE", 2**12)
+
+        made = model.sample(1_000, np.random.default_rng(0))
+
+        assert len(model._parts(1_000)) > 10
+        assert np.mean(made.column("b").astype(int) // 7 == made.column("a")) > 0.8
 
     def test_a_generator_repeats_a_draw(self, model: LanguageModel) -> None:
         one, two = (model.sample(300, np.random.default_rng(3)) for _ in range(2))
@@ -281,6 +292,12 @@ class TestStored:
                 continue
             with pytest.raises(ReleaseFileError):
                 LanguageModel.from_state(facts, {**arrays, name: wrong})
+
+    def test_letters_beyond_all_are_refused(self, model: LanguageModel) -> None:
+        facts, arrays = model.state()
+
+        with pytest.raises(ReleaseFileError):
+            LanguageModel.from_state(facts, {**arrays, "letters": arrays["letters"] + np.uint16(60_000)})
 
     @pytest.mark.parametrize(
         "changed", [{"used": [3, 21]}, {"places": [1, 10**6, 1]}, {"letters": [0, 1, 1]}, {"heads": 3}]

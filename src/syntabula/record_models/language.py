@@ -37,8 +37,10 @@ from syntabula.record_models.spelling import (
 )
 
 _ROWS_AT_ONCE = 2048
-_USUAL_BINS = 300
-_NO_WAVES = 1
+_KEPT_AT_ONCE = 2**25
+_USUAL_BINS, _USUAL_LABELS = 300, 10_000
+_NUMBERS_PER_CODE = 60
+_WAVES = 1  # of no use here, but only ordered columns have them, and take the nearest code
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +95,8 @@ class LanguageModel(RecordModel):
         batch = max(min(training.batch, n_rows), 1)
         ordered = tuple(c in domain.ordered for c in domain)
         # Bins may be a thousand, but are few more than this unless most values are frequent ones.
-        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        most = [_USUAL_BINS if o else _USUAL_LABELS for o in ordered]
+        usual = tuple(map(min, domain.sizes, most))
         seconds = _timed_step(replace(self, _domain=None), usual, ordered, training, batch)
         seconds *= training.steps_for(n_rows)
         if training.seconds is not None:
@@ -103,7 +106,7 @@ class LanguageModel(RecordModel):
         tokens = sum(s.nodes.shape[1] for s in spellings)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; trees and table.
         left = batch * tokens * (20 * self.layers * self.units + 3 * max(s.tokens for s in spellings))
-        trees = sum(s.follows.size * 3 + s.nodes.size * 12 for s in spellings)
+        trees = _NUMBERS_PER_CODE * sum(domain.sizes)
         return FitCost((7 * weights + left + trees + n_rows * len(domain)) * 4 / 2**20, seconds)
 
     def with_texts(self, texts: Callable[[], Mapping[str, Sequence[str]]]) -> Self:
@@ -121,7 +124,7 @@ class LanguageModel(RecordModel):
         seed: int,
     ) -> Self:
         """Return a model trained on records; without texts, the position of a code is its text."""
-        lookups = column_lookups(domain, one_way, waves=_NO_WAVES)
+        lookups = column_lookups(domain, one_way, waves=_WAVES)
         letters = {}
         for column, lookup in zip(domain, lookups, strict=True):
             texts = self._texts.get(column) or _positions(domain.size(column))
@@ -178,7 +181,7 @@ class LanguageModel(RecordModel):
 
         def tried(n: int, rng: np.random.Generator) -> Tried:
             rows, kept, shared = np.zeros((n, len(columns)), dtype=np.intp), np.ones(n), 1.0
-            for part in _parts(n):
+            for part in self._parts(n):
                 pages = self._pages(part, [self.domain.index(c) for c in columns])
                 for j, c in enumerate(columns):
                     found = pages.write_allowed(self.domain.index(c), allowed[c], rng)
@@ -198,7 +201,7 @@ class LanguageModel(RecordModel):
         rows = np.zeros((n, len(self.domain)), dtype=np.intp)
         before = [self.domain.index(c) for c in known]
         after = [j for j, name in enumerate(self.domain) if name not in known]
-        for part in _parts(n):
+        for part in self._parts(n):
             pages = self._pages(part, [*before, *after])
             for column in rng.permutation(before).astype(int).tolist():
                 places = known[self.domain.columns[column]][part]
@@ -212,13 +215,19 @@ class LanguageModel(RecordModel):
             columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
         return EncodedTable(self.domain, tuple(columns))
 
+    def _parts(self, n: int) -> list[slice]:
+        """Return parts of n rows for which what the network keeps of them is small."""
+        kept = 2 * self.layers * self.units * sum(s.nodes.shape[1] for s in self._spellings)
+        at_once = max(min(_KEPT_AT_ONCE // max(kept, 1), _ROWS_AT_ONCE), 1)
+        return [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]
+
     def _pages(self, part: slice, columns: Sequence[int]) -> Pages:
         n = part.stop - part.start
         return Pages(self._spellings, self._weights, heads=self.heads, n=n, columns=columns)
 
     @cached_property
     def _lookups(self) -> dict[str, ColumnLookup]:
-        lookups = column_lookups(self.domain, self._one_way, waves=_NO_WAVES)
+        lookups = column_lookups(self.domain, self._one_way, waves=_WAVES)
         return dict(zip(self.domain, lookups, strict=True))
 
     @cached_property
@@ -269,6 +278,8 @@ class LanguageModel(RecordModel):
                 raise ValueError("one-way marginals of another domain")
             if letters.shape != (sum(map(math.prod, cells)),) or letters.dtype != np.uint16:
                 raise ValueError("texts of another domain")
+            if (letters >= MOST_LETTERS).any():
+                raise ValueError("more letters than there can be")
             weights = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
             if {n: a.shape for n, a in weights.items()} != shapes:
                 raise ValueError("weights of another network")
@@ -310,10 +321,6 @@ class LanguageModel(RecordModel):
 def _positions(size: int) -> list[str]:
     width = len(str(size - 1))
     return [f"{code:0{width}d}" for code in range(size)]
-
-
-def _parts(n: int) -> list[slice]:
-    return [slice(start, min(start + _ROWS_AT_ONCE, n)) for start in range(0, n, _ROWS_AT_ONCE)]
 
 
 def _made_up(sizes: Sequence[int], ordered: Sequence[bool]) -> list[Spelling]:
