@@ -27,7 +27,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
         "over", "memory_mb", "fit", "marginals", "sample", "state", "from_state", "restricted", "memory_with_each_mb",
     ),
     "record_model": ("training_cost", "trained", "sample", "state", "from_state", "restricted"),
-    "discretizer": ("fit",),
+    "discretizer": ("fit", "auto_count"),
 }  # fmt: skip
 """The methods that a class of each kind must have."""
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}

@@ -196,7 +196,7 @@ class TestRegistration:
             st.register("model")(PGM())  # type: ignore[type-var]
 
     def test_what_does_not_say_all_of_itself_is_refused_with_what_is_missing(self) -> None:
-        silent = type("Silent", (), {"key": "silent", "fit": lambda self: None})
+        silent = type("Silent", (), {"key": "silent", "fit": print, "auto_count": print})
         with pytest.raises(
             ArgumentError, match="Silent lacks the class attributes of a discretizer: needs_count"
         ):

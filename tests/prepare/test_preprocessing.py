@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetError, DomainWarning
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.preparation import prepare
 from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.budget import Budget
@@ -187,9 +189,7 @@ class TestChoices:
         assert release.codec.bins["pay"].size in (34, 35)
 
     def test_a_discretizer_of_ones_own_is_used(self):
-        from syntabula.bins.uniform import UniformBins
-
-        class Thirds:
+        class Thirds(FittedDiscretizer):
             key = "thirds"
             needs_count = False
 

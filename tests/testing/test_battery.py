@@ -17,6 +17,7 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
 from syntabula.models.pgm import PGM
+from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.quantile import QuantileBins
 from syntabula.select.fixed_marginals import OneWay
 
@@ -89,7 +90,7 @@ class Forgetful(PGM):
 
 
 @dataclass(frozen=True)
-class PeekingBins:
+class PeekingBins(FittedDiscretizer):
     """Cuts at the median of the records themselves."""
 
     key: str = "peeking"

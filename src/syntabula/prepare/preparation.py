@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
-from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.recoding import Recoding
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
-from syntabula.prepare.fine import FINE_BINS, FineBins
-from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
-from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
-from syntabula.prepare.private_domain import check_extractable
+from syntabula.prepare.preprocessing import TYPE_SHARE, BinCount, Preprocessing, RareCategories, type_step
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import ordered_points
-from syntabula.table.files.delimited import DelimitedFile
-from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
+
+if TYPE_CHECKING:
+    from syntabula.bins.spread import Spread
+    from syntabula.marginals.recoding import Recoding
+    from syntabula.privacy.doors.tables import Curator
+    from syntabula.privacy.ledger import Ledger
+    from syntabula.privacy.noise import NoiseSource
+    from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.raw import PhysicalType, RawTable
 
 _COUNT_STEP = "count the records"
 _CELLS_PER_COLUMN = 200
@@ -126,6 +126,8 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's undeclared columns, and return the table read with all types."""
+        from syntabula.prepare.found_columns import find_types
+
         found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
         return file.typed(found, schema)
 
@@ -150,6 +152,9 @@ class Preparation:
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
         if not is_whole(schema):
+            # Most tables are declared whole, and need none of the search.
+            from syntabula.prepare.found_columns import find_columns
+
             found = find_columns(table, self.domains, ledger=ledger, noise=noise, progress=progress)
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
@@ -207,9 +212,10 @@ def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: 
     """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
     if bins != "auto":
         return bins
-    if isinstance(settings.fitted, FineBins) and budget.currency == "none":
-        return FINE_BINS
-    return budget_rice(n_rows, budget.epsilon)
+    discretizer = settings.fitted
+    return (
+        budget_rice(n_rows, budget.epsilon) if discretizer is None else discretizer.auto_count(budget, n_rows)
+    )
 
 
 def prepare(
@@ -237,7 +243,7 @@ def prepare(
         SchemaError: If a stored type has no domain to find.
     """
     for name, stored in found.items():
-        check_extractable(name, stored)
+        stored.require_domain(name)
     declared = {} if schema is None else schema.columns
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     finds_labels = any(stored.is_labels for stored in found.values())

@@ -17,6 +17,8 @@ from syntabula.privacy.doors.tables import Curator
 EVEN = "uniform"
 """Name of the bins that do not depend on data."""
 BinCount = int | Literal["auto"]
+TYPE_SHARE = Fraction(1, 8)
+"""Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,3 +116,8 @@ class RareCategories:
             return None
         measured = curator.measure([(c,) for c in columns], share=self.share, step=self.step)
         return merge_rare(measured, domain=curator.domain, theta=self.theta)
+
+
+def type_step(name: str) -> str:
+    """Return the ledger's name for the search for a column's type."""
+    return f"find the type of {name!r}"
