@@ -46,7 +46,7 @@ class Preparation:
         count: Share for counting the records; 0 if their number is not needed.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
-        refinements: Share of each ordered column for its bins and the distribution within them.
+        refinements: Share of each ordered column for its bins and the distribution within them; 0 if they are free.
         large: Declared columns whose rare categories are merged.
         merging: How they are merged, and with which share; None if there is no large column.
         finds_labels: Whether categories must be found.
@@ -100,16 +100,17 @@ class Preparation:
         steps = [(type_step(name), share) for name, share in self.types.items()]
         steps += [(_COUNT_STEP, self.count)] if self.count else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
-        steps += [(_bins_step(name), share) for name, share in self.refinements.items()]
+        for name, share in self.refinements.items():
+            steps += zip((_bins_step(name), _spread_step(name)), self.settings.divided(share), strict=True)
         # Counting one column is a small part of a pass over the table, which is charged to the first step.
         return [
             PlannedStep(
                 name=step,
                 share=share,
-                cells=0,
                 noisy_cells=_CELLS_PER_COLUMN,
             )
             for step, share in steps
+            if share
         ]
 
     def most_bins(self, budget: Budget, n_rows: float) -> int:
@@ -189,23 +190,22 @@ class Preparation:
             return UniformBins(count).bins(lower, upper, integer=integer), None
         points, _ = ordered_points(column, table.columns[name])
         curator = ColumnCurator(points, ledger, noise)
+        of_bins, of_spread = self.settings.divided(share)
         if discretizer is None:
             bins = UniformBins(count).bins(lower, upper, integer=integer)
         else:
-            part = share if self.settings.within == "even" else share / 2
             bins = discretizer.fit(
                 curator,
                 lower,
                 upper,
                 count=count,
                 n_estimated=n_estimated,
-                share=part,
+                share=of_bins,
                 step=_bins_step(name),
             )
-            share -= part
         if self.settings.within == "even":
             return bins, None
-        return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
+        return bins, fit_spread(curator, bins, share=of_spread, step=_spread_step(name))
 
 
 def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
@@ -250,29 +250,32 @@ def prepare(
     wide = [
         name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
     ]
-    refined = wide if settings.costs_bins else []
-    if not found and not refined and not (wide and bins == "auto"):
+    refined = wide if settings.fits_bins else []
+    count = _count_share(settings, bins)
+    costs_bins = any(settings.divided(Fraction(1)))
+    if not found and not (wide and (costs_bins or count)):
         return Preparation(
             settings=settings,
             bins=bins,
             count=Fraction(0),
             domains={},
-            refinements={},
+            refinements=dict.fromkeys(refined, Fraction(0)),
             large=large,
             merging=rare if large else None,
         )
-    count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(found) + len(refined) + len(large), 1)
+    paying = len(found) + len(large) + (len(refined) if costs_bins else 0)
+    each = (settings.share - count) / max(paying, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
-    ordered = [n for n, p in found.items() if p.is_ordered] if settings.costs_bins else []
+    ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
+    of_bins = Fraction(1, 2) if costs_bins else Fraction(0)
     return Preparation(
         settings=settings,
         bins=bins,
         count=count,
         types=types,
-        domains={n: rest / 2 if n in ordered else rest for n in found},
-        refinements=dict.fromkeys(refined, each) | dict.fromkeys(ordered, rest / 2),
+        domains={n: rest * (1 - of_bins) if n in ordered else rest for n in found},
+        refinements=dict.fromkeys(refined, 2 * of_bins * each) | dict.fromkeys(ordered, of_bins * rest),
         large=large,
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         finds_labels=finds_labels,
@@ -308,3 +311,7 @@ def _is_worth(column: Ordered, bins: BinCount) -> bool:
 
 def _bins_step(name: str) -> str:
     return f"fit the bins of {name!r}"
+
+
+def _spread_step(name: str) -> str:
+    return f"spread within the bins of {name!r}"

@@ -67,9 +67,17 @@ class Preprocessing:
         return made
 
     @property
-    def costs_bins(self) -> bool:
-        """Whether bins, or the distribution within them, cost budget."""
+    def fits_bins(self) -> bool:
+        """Whether bins, or the distribution within them, depend on the column."""
         return self.fitted is not None or self.within == "normal"
+
+    def divided(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return what a column's share pays: for its bins, and for the distribution within them."""
+        free = self.fitted is None or self.fitted.is_free
+        spread = share if free else share / 2
+        if self.within == "even":
+            spread = Fraction(0)
+        return Fraction(0) if free else share - spread, spread
 
 
 @dataclass(frozen=True, kw_only=True)
