@@ -25,7 +25,7 @@ _WORDS: dict[str, str] = {"synthesizer": "method", "record_model": "model of rec
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _METHODS: dict[Kind, tuple[str, ...]] = {
     "synthesizer": ("plan", "fit"),
-    "selector": ("plan", "select"),
+    "selector": ("plan", "select", "learn", "within"),
     "model": (
         "over", "memory_mb", "fit", "marginals", "sample", "state", "from_state", "restricted", "memory_with_each_mb",
     ),
