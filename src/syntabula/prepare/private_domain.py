@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.doors.labels import Label, LabelCurator
+from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
@@ -190,7 +190,7 @@ class _Search:
         present: list[Any] = self.raw.values[~self.raw.missing].tolist()
         return present
 
-    def _categories(self, labels: Iterable[Label], delta: Fraction) -> FoundCategories:
+    def _categories(self, labels: Iterable[CellText], delta: Fraction) -> FoundCategories:
         counts = Counter(labels)
         counts[None] += int(self.raw.missing.sum())
         column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
@@ -272,7 +272,7 @@ class _Search:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
 
 
-def _is_unicode(label: Label) -> bool:
+def _is_unicode(label: CellText) -> bool:
     try:
         (label or "").encode()
     except UnicodeEncodeError:
