@@ -1,4 +1,4 @@
-"""The package of `docs/plugins.md`: a selector, a model, a metric and a discretizer, used by name everywhere."""
+"""The package of `docs/plugins.md`: a part of each kind, used by name everywhere."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def test_every_part_passes_the_battery() -> None:
     testing.check_model(my_parts.Blurred())
     testing.check_discretizer(my_parts.HalvedBins())
     testing.check_metric(my_parts.SeenTogether())
+    testing.check_attack(my_parts.MostAlike())
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
@@ -79,6 +80,8 @@ def test_parts_are_found_by_name_with_their_options_and_come_back_from_a_file(tm
     loaded = st.load(tmp_path / "chain.syn")
     assert loaded.sample(20, seed=1).equals(release.sample(20, seed=1))
     assert st.evaluate(frame, frame, metrics=["seen-together"]).score("seen-together").value == 1.0
+    found = st.attack(frame, st.attacks.Self(), schema, attacks=["most-alike"], n_shadows=8)["most-alike"]
+    assert found.auc == 1.0
     assert "Plug-in of the package my-parts." in [entry.summary for entry in st.list_models()]
 
 
@@ -158,8 +161,8 @@ def test_entry_points_are_read_once_while_nothing_is_installed(monkeypatch: pyte
         (
             "blurred = my_parts:Blurred",
             lambda: st.Marginal(selector="blurred", model="pgm"),
-            "'my_parts:Blurred', which is the selector 'blurred', lacks the methods of a selector: plan, select; it has "
-            "those of a model",
+            "'my_parts:Blurred', which is the selector 'blurred', lacks the methods of a selector: plan, select, learn, within; "
+            "it has those of a model",
         ),
     ],
 )
