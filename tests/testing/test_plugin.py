@@ -161,8 +161,8 @@ def test_entry_points_are_read_once_while_nothing_is_installed(monkeypatch: pyte
         (
             "blurred = my_parts:Blurred",
             lambda: st.Marginal(selector="blurred", model="pgm"),
-            "'my_parts:Blurred', which is the selector 'blurred', lacks the methods of a selector: plan, select, learn, within; "
-            "it has those of a model",
+            "'my_parts:Blurred', which is the selector 'blurred', lacks the methods of a selector: plan, select, learn, "
+            "within; it has those of a model",
         ),
     ],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 
 from syntabula.attacks.base import Attack, Knowledge
@@ -31,11 +29,6 @@ def check_attack(attack: Attack) -> None:
         "an attack's class must have a key, which names it"
     )
     assert isinstance(attack.learns, bool), "`learns` must be True or False"
-    try:
-        sent = pickle.loads(pickle.dumps(attack))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"the attack cannot be sent to a worker process: {error}") from None
-    assert type(sent).__name__ == type(attack).__name__, "pickle returns another attack"
     knowledge = _knowledge()
     table = knowledge.table
     rng = np.random.default_rng(5)
