@@ -24,6 +24,8 @@ _OPTIONS: dict[str, dict[str, int]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
+    "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
+    "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
 }
 

@@ -118,10 +118,12 @@ class Adversarial(LatentRows):
     def _picks(self, encoding: Encoding) -> Callable[[Tensor], Pick]:
         return lambda table: picks_by_condition(table, encoding, multiple=self.pac)
 
-    def _kept(self, weights: Mapping[str, np.ndarray], encoding: Encoding) -> Mapping[str, np.ndarray]:
+    def _kept(
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
         """Return the generator's weights, its normalisation worked into them."""
         kept = {name: weights[name] for name in self._kept_shapes(encoding.widths)}
-        value = self._inputs(_NORMALISED_ROWS, encoding, np.random.default_rng(0))
+        value = self._inputs(_NORMALISED_ROWS, encoding, rng)
         for layer in range(self.layers):
             found = value @ weights[f"layer/{layer}"]
             factors = weights[f"scale/{layer}"] / np.sqrt(found.var(0) + _LEAST_VARIANCE)

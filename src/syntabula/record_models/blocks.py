@@ -82,7 +82,7 @@ class Blocks:
         heights = logits - np.log(rng.standard_exponential(logits.shape, dtype=np.float32))
         drawn = np.empty((len(logits), len(self.sizes)), dtype=np.intp)
         for part, size, columns in self._groups:
-            drawn[:, columns] = heights[:, part].reshape(len(logits), -1, size).argmax(2)
+            drawn[:, columns] = heights[:, part].reshape(len(logits), len(columns), size).argmax(2)
         return drawn
 
     def shares(self, logits: FloatTable, column: int) -> FloatTable:

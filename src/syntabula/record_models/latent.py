@@ -27,7 +27,7 @@ from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_e
 from syntabula.record_models.loop import Descent, Pick, Trainable, Training, evenly, seconds_per_step, train
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -73,11 +73,13 @@ class LatentRows(RecordModel, ABC):
         """Return the shapes of the weights that draw rows, by their names."""
 
     @abstractmethod
-    def _network(self, encoder: Encoder, random: Generator) -> Trainable:
+    def _network(self, encoder: Encoder, random: Any) -> Trainable:
         """Return the untrained network."""
 
     @abstractmethod
-    def _kept(self, weights: Mapping[str, np.ndarray], encoding: Encoding) -> Mapping[str, np.ndarray]:
+    def _kept(
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
         """Return the weights that draw rows, of all that were trained."""
 
     @abstractmethod
@@ -141,7 +143,7 @@ class LatentRows(RecordModel, ABC):
             _total=float(max(records.n_rows, 1)),
             _one_way=dict(one_way),
             _encoding=encoding,
-            _weights=self._kept(weights, encoding),
+            _weights=self._kept(weights, encoding, np.random.default_rng(seed)),
         )
 
     @property

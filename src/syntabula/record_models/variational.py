@@ -93,7 +93,10 @@ class Variational(LatentRows):
         weights["deviations"] += raw
         return VariationalNetwork(self, encoder, weights)
 
-    def _kept(self, weights: Mapping[str, np.ndarray], encoding: Encoding) -> Mapping[str, np.ndarray]:
+    def _kept(
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
+        del encoding, rng
         return {name: weight for name, weight in weights.items() if not name.startswith(_ENCODER)}
 
 
