@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FloatTable = NDArray[np.float32]
 
+_SHORTEST_WAIT = np.float32(3e-8)
+
 
 class Blocks:
     """One block of logits for each column. Blocks of one size lie side by side, and one operation serves them all.
@@ -79,7 +81,9 @@ class Blocks:
 
     def draws(self, logits: FloatTable, rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw a code of each column in each row of logits [rows, columns]."""
-        heights = logits - np.log(rng.standard_exponential(logits.shape, dtype=np.float32))
+        waits = rng.standard_exponential(logits.shape, dtype=np.float32)
+        # The smallest of them are rounded to 0.
+        heights = logits - np.log(np.maximum(waits, _SHORTEST_WAIT, out=waits), out=waits)
         drawn = np.empty((len(logits), len(self.sizes)), dtype=np.intp)
         for part, size, columns in self._groups:
             drawn[:, columns] = heights[:, part].reshape(len(logits), len(columns), size).argmax(2)

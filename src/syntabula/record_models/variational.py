@@ -33,14 +33,15 @@ class Variational(LatentRows):
     Attributes:
         units: Width of the layers of encoder and decoder.
         layers: Number of them in each.
-        emphasis: Factor of the reconstruction; the divergence of the hidden numbers has 1.
+        emphasis: Factor of the reconstruction, beside that of 1 of the hidden numbers' divergence. With 1 the loss is a
+            bound on the likelihood, and rows have nearer marginals than with the 2 of public code.
     """
 
     kind: ClassVar[str] = "variational"
 
     units: int = 128
     layers: int = 2
-    emphasis: float = 2.0
+    emphasis: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
