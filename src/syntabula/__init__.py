@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.argn import ARGN as ARGN
     from syntabula.synthesizers.auto import Auto as Auto
+    from syntabula.synthesizers.circuit import Circuit as Circuit
     from syntabula.synthesizers.ctgan import CTGAN as CTGAN
     from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.great import GReaT as GReaT

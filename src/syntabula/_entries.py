@@ -205,6 +205,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="circuit",
+        name="Circuit",
+        home="syntabula.synthesizers.circuit:Circuit",
+        summary="A tree of hidden states, trained on records: without privacy, exact marginals and conditions.",
+        paper="after Liu, Van den Broeck 2021",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -346,6 +355,13 @@ BUILT_IN: tuple[Entry, ...] = (
         key="variational",
         home="syntabula.record_models.variational:Variational",
         summary="A variational autoencoder of records, as in TVAE.",
+        extra="neural",
+    ),
+    Entry(
+        kind="record_model",
+        key="circuit",
+        home="syntabula.record_models.circuit:Circuit",
+        summary="Hidden states of columns in a tree of dependences, trained on records.",
         extra="neural",
     ),
     Entry(

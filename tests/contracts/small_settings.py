@@ -28,6 +28,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
+    "circuit": {"states": 4, "steps": 6, "batch": 64},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

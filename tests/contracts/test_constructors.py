@@ -24,6 +24,7 @@ from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.record_models.circuit import Circuit
 from syntabula.record_models.loop import Training
 from syntabula.record_models.variational import Variational
 from syntabula.select.automatic import Automatic
@@ -43,6 +44,8 @@ NEEDED: dict[type, dict[str, Any]] = {
     Autoregressive: {},
     Adversarial: {},
     Variational: {},
+    st.Circuit: {"epsilon": math.inf},
+    Circuit: {},
     Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
 }

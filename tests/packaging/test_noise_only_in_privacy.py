@@ -36,6 +36,7 @@ MAY_DRAW = {
     "record_models/conditioned": "torch",
     "record_models/variational": "torch",
     "record_models/adversarial": "torch",
+    "record_models/expectation": "torch",
     # Rows of a released model are tried and counted: post-processing.
     "record_models/autoregressive": "numpy.random",
     "record_models/latent": "numpy.random",

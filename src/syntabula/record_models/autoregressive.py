@@ -12,8 +12,6 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, real
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -25,7 +23,7 @@ from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_fr
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
 
 _ROWS_AT_ONCE = 4096
 _USUAL_BINS = 300
@@ -127,16 +125,13 @@ class Autoregressive(RecordModel):
         """
         check_sample(self.domain, n, given)
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        unseen = [
-            c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()
-        ]
-        if unseen:
-            warn_caller(
-                ConditionWarning(
-                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
-                    "are drawn there as if these were not given"
-                )
-            )
+        warn_of_unseen(
+            [
+                c
+                for c, column in codes.items()
+                if (self._lookup(c).places[column] == self._lookup(c).size).any()
+            ]
+        )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         for start in range(0, n, _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, n)

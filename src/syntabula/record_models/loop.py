@@ -1,4 +1,4 @@
-"""One training loop for all networks that are trained on records without privacy."""
+"""One training loop for all models that are trained on records without privacy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Training:
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
             limit. The model then depends on how fast the machine is.
         batch: Records in a batch; all of them where there are fewer.
-        learning_rate: Of AdamW, at its largest.
+        learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
             when as many brought nothing again.
@@ -130,6 +130,15 @@ def evenly(table: Tensor) -> Pick:
         return drawn
 
     return pick
+
+
+@runtime_checkable
+class SelfMoving(Trainable, Protocol):
+    """A model that knows a better step than one down the gradient of its loss, as one of expectation-maximisation."""
+
+    def moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the parameters in place, the more the larger the rate; return the loss of each record [batch]."""
+        ...
 
 
 def train(
@@ -237,17 +246,25 @@ class _Run:
         torch, training = require("torch", "neural"), self._training
         warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
         rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
-        self._optimiser.param_groups[0]["lr"] = rate
-        losses = self._network.losses(self._pick(self._batch, self._random), self._random).mean(0)
-        self._optimiser.zero_grad()
-        losses.sum().backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
-        self._optimiser.step()
+        losses = self._moved(self._pick(self._batch, self._random), rate)
         with torch.no_grad():
             # The first steps are forgotten faster.
             kept = min(training.average, (1 + step) / (10 + step))
             torch._foreach_lerp_(self._mean, self._weights, 1 - kept)
         return losses.detach()
+
+    def _moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the weights by what a batch says; return its loss."""
+        if isinstance(self._network, SelfMoving):
+            return self._network.moved(records, rate).mean(0)
+        torch = require("torch", "neural")
+        self._optimiser.param_groups[0]["lr"] = rate
+        losses: Tensor = self._network.losses(records, self._random).mean(0)
+        self._optimiser.zero_grad()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+        self._optimiser.step()
+        return losses
 
     def _look(self) -> bool:
         """Compare the running mean with the best one on the held-out records; say whether to stop."""
