@@ -15,8 +15,8 @@ from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import noisy_counts
 from syntabula.privacy.pricing import CountingEvent, NoisyVector, standard_deviation, vector_event
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 _ROWS_AT_ONCE = 4096
 
