@@ -15,6 +15,9 @@ from syntabula.record_models.representation import ColumnLookup
 
 _MOST_LABELS = 32
 _ROWS_AT_ONCE = 4096
+_MOST_SPREAD = 0.04
+"""Largest variance of what part of the teachers call a row real; noise can look like more."""
+
 _UNEXPLAINED = 0.1
 """Part of the teachers' variance that is taken not to follow the agreement of rows."""
 
@@ -64,8 +67,9 @@ class Student:
         parts = votes.values / teachers
         away = parts - parts.mean()
         noise = (votes.sigma / teachers) ** 2
-        # So far it is known from the votes at best; with noise alone, the student is to learn next to nothing.
-        spread = max(float(np.mean(away**2)) - noise, noise / np.sqrt(len(parts)), 1e-9)
+        # Where there is much noise, how far teachers differ is known from the votes to this part of the noise at best.
+        least = min(noise / np.sqrt(len(parts)), _MOST_SPREAD)
+        spread = min(max(float(np.mean(away**2)) - noise, least, 1e-9), _MOST_SPREAD)
         kernel = self._kernel(self._seen)
         apart = max(float(np.mean(np.diag(kernel)) - kernel.mean()), 1e-9)
         kernel[np.diag_indices_from(kernel)] += apart * (noise / spread + _UNEXPLAINED)

@@ -55,7 +55,7 @@ class PATEGAN(RecordTrained):
 
     key: ClassVar[str] = "pategan"
     paper: ClassVar[str] = "after Jordon, Yoon, van der Schaar 2019"
-    parts: ClassVar[tuple[str, ...]] = ("teaching", "model", "training")
+    parts: ClassVar[tuple[str, ...]] = ("model", "training", "teaching")
 
     teaching: Teaching = field(default_factory=Teaching)
     model: RecordModel = field(default_factory=lambda: Autoregressive(units=128))
