@@ -21,7 +21,7 @@ from syntabula.record_models.teaching import Teaching
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 SMALL = Autoregressive(units=32, embedding=4, waves=4)
-QUICK = Training(steps=100, batch=256, learning_rate=1e-2)
+QUICK = Training(steps=150, batch=256, learning_rate=5e-3)
 TEACHING = Teaching(rounds=2, labels=400, rows=2000)
 SCHEMA = st.Schema(
     {

@@ -59,7 +59,7 @@ class PATEGAN(RecordTrained):
 
     teaching: Teaching = field(default_factory=Teaching)
     model: RecordModel = field(default_factory=lambda: Autoregressive(units=128))
-    training: Training = field(default_factory=lambda: Training(steps=400))
+    training: Training = field(default_factory=lambda: Training(steps=600))
 
     @property
     def learner(self) -> Learner:
