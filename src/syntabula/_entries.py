@@ -182,7 +182,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="pategan",
         name="PATEGAN",
         home="syntabula.synthesizers.pategan:PATEGAN",
-        summary="Teachers on parts of the records vote on generated rows; a student and a generator learn from the votes.",
+        summary="Teachers on parts of the records vote on generated rows, and a generator learns from noisy votes.",
         paper="after Jordon, Yoon, van der Schaar 2019",
         extra="neural",
     ),

@@ -76,7 +76,9 @@ class TestStudent:
         lookups = column_lookups(domain, {"a": np.array([5.0])}, waves=4)
         one = EncodedTable(domain, (np.zeros(1, np.uint8),))
 
-        found = Student(agreement_of({"a": lookups[0]}), one, NoisyVector(np.array([3.0]), ExactEvent("votes")), 5)
+        found = Student(
+            agreement_of({"a": lookups[0]}), one, NoisyVector(np.array([3.0]), ExactEvent("votes")), 5
+        )
 
         assert found.likely(one).tolist() == [0.5]
 

@@ -60,7 +60,7 @@ def raked(weights: FloatArray, rows: EncodedTable, shares: Mapping[str, FloatArr
         rows: At least one.
         shares: Probability of each code of each column.
     """
-    found = weights / weights.sum()
+    found: FloatArray = weights / weights.sum()
     for _ in range(_RAKINGS):
         for column, codes in zip(rows.domain, rows.codes, strict=True):
             held = np.bincount(codes, found, minlength=rows.domain.size(column))

@@ -27,8 +27,9 @@ class PATEGAN(RecordTrained):
     noise); the cost depends on no record. Ganev, Annamalai, De Cristofaro (2024), "The Elusive Pursuit of Reproducing
     PATE-GAN", find 19 violations in six public versions: a student that is shown records, parts that are drawn again
     while the account takes them as fixed, votes that are not charged, an encoding and a number of records that
-    are taken from the data, a private epsilon that is published. Here teachers never leave `privacy.doors.teachers`, whose
-    proof holds for each vote alone; all else is made of the released one-way marginals and votes.
+    are taken from the data, a private epsilon that is published. Here teachers never leave
+    `privacy.doors.teachers`, whose proof holds for each vote alone; all else is made of the released one-way
+    marginals and votes.
 
     It differs from the paper where votes tell little: budgets near 1 pay for a few thousand noisy votes. Teachers
     are many and compare products of columns, where networks would need larger parts; the student is told numbers of

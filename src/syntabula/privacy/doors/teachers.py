@@ -72,7 +72,7 @@ class Council:
         if sizes != list(curator.domain.sizes):
             raise ArgumentError("agreement must have numbers for each code of each column")
         self._curator, self._agreement = curator, agreement
-        self._teachers = count()("teachers", teachers)
+        self._teachers: int = count()("teachers", teachers)
         self._parts: tuple[EncodedTable, NDArray[np.intp]] | None = None
 
     @property
