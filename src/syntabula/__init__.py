@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
     from syntabula.synthesizers.options import option_notes as option_notes
+    from syntabula.synthesizers.pategan import PATEGAN as PATEGAN
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes

@@ -214,6 +214,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="pategan",
+        name="PATEGAN",
+        home="syntabula.synthesizers.pategan:PATEGAN",
+        summary="Teachers on parts of the records vote on generated rows, and a generator learns from noisy votes.",
+        paper="after Jordon, Yoon, van der Schaar 2019",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",

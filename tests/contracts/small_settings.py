@@ -29,6 +29,16 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
     "circuit": {"states": 4, "steps": 6, "batch": 64},
+    "pategan": {
+        "teachers": 20,
+        "rounds": 2,
+        "labels": 40,
+        "rows": 200,
+        "units": 8,
+        "embedding": 2,
+        "waves": 2,
+        "steps": 6,
+    },
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

@@ -11,6 +11,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.teachers import TeacherCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,11 @@ class Doors:
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
         return RecordCurator(self.tables)
+
+    @property
+    def teachers(self) -> TeacherCurator:
+        """Lets teachers on parts of the records vote on rows."""
+        return TeacherCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""
