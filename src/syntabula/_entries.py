@@ -178,6 +178,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="neural",
     ),
     Entry(
+        kind="synthesizer",
+        key="synthpop",
+        name="Synthpop",
+        home="syntabula.synthesizers.synthpop:Synthpop",
+        summary="A tree for each column given those before it, grown on records: without privacy, quick and near.",
+        paper="Nowok, Raab, Dibben 2016, synthpop",
+        extra="evaluate",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -299,6 +308,13 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.record_models.autoregressive:Autoregressive",
         summary="A network that draws any column given any others, trained on records.",
         extra="neural",
+    ),
+    Entry(
+        kind="record_model",
+        key="column_trees",
+        home="syntabula.record_models.column_trees:ColumnTrees",
+        summary="A tree for each column given those before it, grown on records.",
+        extra="evaluate",
     ),
     Entry(
         kind="discretizer",

@@ -35,6 +35,7 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Boolean: {},
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
+    st.Synthpop: {"epsilon": math.inf},
     Autoregressive: {},
     Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
