@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.argn import ARGN as ARGN
     from syntabula.synthesizers.auto import Auto as Auto
+    from syntabula.synthesizers.dpmerf import DPMERF as DPMERF
     from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal

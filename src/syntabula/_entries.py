@@ -187,6 +187,15 @@ BUILT_IN: tuple[Entry, ...] = (
         extra="evaluate",
     ),
     Entry(
+        kind="synthesizer",
+        key="dp-merf",
+        name="DPMERF",
+        home="syntabula.synthesizers.dpmerf:DPMERF",
+        summary="A generator whose rows have the noisy mean of random features of the records.",
+        paper="Harder, Adamczewski, Park 2021, DP-MERF",
+        extra="neural",
+    ),
+    Entry(
         kind="selector",
         key="one_way",
         home="syntabula.select.fixed_marginals:OneWay",
@@ -315,6 +324,13 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.record_models.column_trees:ColumnTrees",
         summary="A tree for each column given those before it, grown on records.",
         extra="evaluate",
+    ),
+    Entry(
+        kind="record_model",
+        key="mean_embedding",
+        home="syntabula.record_models.mean_embedding:MeanEmbedding",
+        summary="Soft rows generated towards a released mean of random features, as in DP-MERF.",
+        extra="neural",
     ),
     Entry(
         kind="discretizer",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.doors.features import FeatureCurator
 from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
 
@@ -29,6 +30,11 @@ class Doors:
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
         return RecordCurator(self.tables)
+
+    @property
+    def features(self) -> FeatureCurator:
+        """Answers sums of bounded features of the records."""
+        return FeatureCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""
