@@ -26,6 +26,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
+    "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
 }
 

@@ -19,7 +19,7 @@ LENGTH_SCALES = (0.03, 0.1, 0.3, 1.0)
 class FourierFeatures:
     """F waves; feature k of a record is cos and sin of a sum of angles, one for the code of each of its columns.
 
-    A record's 2 F numbers, divided by the square root of F, have length 1 exactly, and their scalar product for two records
+    A record's 2 F numbers, divided by the square root of F, have length 1 exactly. Their scalar product for two records
     is, in the mean over the angles, a mean of kernels over sets of columns (Rahimi, Recht 2007, "Random Features
     for Large-Scale Kernel Machines"): products of exp(-(r - r')^2 / (2 l^2)) in the ranks of ordered columns, and of
     whether the codes of others are equal.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -86,9 +87,8 @@ class FeatureGoals:
     def is_explained(self, difference: Tensor) -> bool:
         """Return whether the sum of squared standardised differences is at most two deviations above its mean."""
         n = difference.numel()
-        if not bool(self.precision.any()):
-            return False
-        return float((difference * self.precision).square().sum()) <= n + 2 * (2 * n) ** 0.5
+        error = float((difference * self.precision).square().sum())
+        return bool(self.precision.any()) and error <= n + 2 * math.sqrt(2 * n)
 
     def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
         """Give each column of a set the product of the others, conjugated; see `GoalGroup.add_gradient`."""

@@ -20,7 +20,7 @@ from syntabula.marginals.fourier import FourierFeatures, draw_features
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import Model, bound
 from syntabula.models.goal_groups import group_goals
-from syntabula.models.neural import draw_input, first_arrays, network_of
+from syntabula.models.neural import first_arrays, network_of
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import fit_rows, pick_device, training_threads
@@ -35,7 +35,7 @@ _TIMED_STEPS = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeanEmbedding(Model):
-    """Rows with one distribution per column, generated from fixed random input towards one-way marginals and mean features.
+    """Rows with one distribution per column, which a network generates towards the mean features of a table.
 
     Harder, Adamczewski, Park (2021), DP-MERF, section 4: a generator is trained to bring the mean features of its rows
     near to the released ones of the table; that looks at no record. Saved are the rows alone, and a loaded model needs no
@@ -43,7 +43,7 @@ class MeanEmbedding(Model):
 
     Attributes:
         features: About how many numbers describe the table; half of them are cosines.
-        columns: Columns that a feature depends on, at most 4; dependences of more columns are not learned.
+        together: Columns that a feature depends on, at most 4; dependences of more columns are not learned.
         levels: Codes of a column that are told apart; more are merged, and drawn by their one-way marginal.
         rows: Number of rows that are generated.
         units: Width of the network's two blocks.
@@ -56,7 +56,7 @@ class MeanEmbedding(Model):
     kind: ClassVar[str] = "mean_embedding"
 
     features: int = 2000
-    columns: int = 2
+    together: int = 2
     levels: int = 64
     rows: int = 512
     units: int = 256
@@ -72,7 +72,7 @@ class MeanEmbedding(Model):
         normalise(
             self,
             features=count(2),
-            columns=count(1, 4),
+            together=count(1, 4),
             levels=count(2),
             rows=count(2),
             units=count(),
@@ -101,7 +101,7 @@ class MeanEmbedding(Model):
         """
         sizes = tuple(min(size, self.levels) for size in domain.sizes)
         seconds = _timed_step(replace(self, _domain=None, _rows=None), sizes) * self.steps
-        waves = 2 * max(self.features // 2, len(sizes)) * min(self.columns, len(sizes))
+        waves = 2 * max(self.features // 2, len(sizes)) * min(self.together, len(sizes))
         # Rows, network and their gradients; the numbers of each row at each wave, and what their product leaves.
         numbers = self.rows * (12 * sum(sizes) + 24 * self.units + 4 * waves)
         return FitCost(numbers * 4 / 2**20, seconds)
@@ -109,7 +109,7 @@ class MeanEmbedding(Model):
     def drawn_features(self, domain: Domain, one_way: Mapping[str, FloatArray], seed: int) -> FourierFeatures:
         """Draw the features of a table, by its one-way marginals."""
         rng = np.random.default_rng([seed, 0])
-        return draw_features(domain, one_way, most=self.features // 2, columns=self.columns, rng=rng)
+        return draw_features(domain, one_way, most=self.features // 2, columns=self.together, rng=rng)
 
     def trained(
         self,
