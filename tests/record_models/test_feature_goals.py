@@ -21,7 +21,8 @@ def goals(columns: int, deviation: float = 1.0) -> tuple[FourierFeatures, Featur
     one_way = {c: np.ones(DOMAIN.size(c)) for c in DOMAIN}
     features = draw_features(DOMAIN, one_way, most=60, columns=columns, rng=rng)
     means = rng.normal(size=2 * features.count)
-    return features, FeatureGoals.of(features, means, deviation=deviation, weight=0.5, device="cpu")
+    weights = np.arange(1.0, 1 + np.prod(features.shape[:2]))
+    return features, FeatureGoals.of(features, means, deviation=deviation, weights=weights, device="cpu")
 
 
 def rows() -> Any:
@@ -61,6 +62,13 @@ class TestDifference:
             down[row, code] -= 1e-2
             change = float(((made.difference(up) - made.difference(down)) * slope).sum()) / 2e-2
             assert float(gradient[row, code]) - 1 == pytest.approx(7 * change, abs=2e-2)
+
+
+def test_weights_are_those_of_the_sets_of_columns() -> None:
+    features, made = goals(2)
+
+    for number, (found, _) in enumerate(zip(made.weight.flatten(0, 1), features.blocks(), strict=True)):
+        assert (found == number + 1).all()
 
 
 def test_noise_explains_what_is_as_large_as_noise_and_nothing_without_noise() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from syntabula.errors import ReleaseFileError
+from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.record_models.embedding_learner import merged_levels
@@ -82,6 +82,7 @@ class TestFiles:
         [
             {"facts": {"total": -1}},
             {"facts": {"rows": 65}},
+            {"facts": {"label": 3}},
             {"facts": {"sizes": [4, 31]}},
             {"arrays": {"rows": np.full((64, 34), np.nan, np.float32)}},
             {"arrays": {"other": np.zeros(3, np.float32)}},
@@ -104,6 +105,11 @@ def test_cost_grows_with_steps_and_rows() -> None:
 
     assert 0 < little.seconds < long.seconds
     assert little.memory_mb < wide.memory_mb
+
+
+def test_a_label_that_is_no_column_is_refused_before_anything_is_paid() -> None:
+    with pytest.raises(ArgumentError, match="label names column 'c', which is not learned"):
+        MeanEmbedding(label="c").training_cost(DOMAIN)
 
 
 class TestLevels:

@@ -48,7 +48,13 @@ class FeatureGoals:
 
     @classmethod
     def of(
-        cls, features: FourierFeatures, means: FloatArray, *, deviation: float, weight: float, device: Any
+        cls,
+        features: FourierFeatures,
+        means: FloatArray,
+        *,
+        deviation: float,
+        weights: FloatArray,
+        device: Any,
     ) -> FeatureGoals:
         """Make goals on a torch device.
 
@@ -56,13 +62,14 @@ class FeatureGoals:
             features: The waves.
             means: Their mean over all records, as long as twice their number.
             deviation: Standard deviation of the noise on each.
-            weight: Weight of a squared difference.
+            weights: Weight of a squared difference, for each set of columns.
             device: Where to put them.
         """
         torch = require("torch", "neural")
         ends = np.cumsum(features.domain.sizes)
         waves = [np.stack([np.cos(a), np.sin(a)], axis=-1).reshape(len(a), -1).T for a in features.angles]
         wanted = torch.tensor(means.reshape(*features.shape, 2), dtype=torch.float32, device=device)
+        by_set = torch.tensor(weights.reshape(*features.shape[:2], 1, 1), dtype=torch.float32, device=device)
         return cls(
             codes=tuple(slice(e - n, e) for e, n in zip(ends.tolist(), features.domain.sizes, strict=True)),
             waves=tuple(torch.tensor(w.astype(np.float32), device=device) for w in waves),
@@ -70,7 +77,7 @@ class FeatureGoals:
             shifts=features.shifts,
             wanted=wanted,
             precision=torch.full_like(wanted, 1 / deviation if deviation else 0.0),
-            weight=torch.full_like(wanted, weight),
+            weight=torch.ones_like(wanted) * by_set,
         )
 
     def difference(self, table: Tensor) -> Tensor:

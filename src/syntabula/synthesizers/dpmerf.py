@@ -23,7 +23,7 @@ class DPMERF(FromRecords):
 
     Departures. The paper's features see numbers together, and each category only with the label, so what categories say
     of each other is lost; here each feature is a wave over two columns (`marginals.fourier`), and no column need be a
-    label. Numbers are told by their ranks, where the paper scales them by their extremes and median distances, which its
+    label: naming one (`label`) makes what depends on it weigh more in training. Numbers are told by their ranks, where the paper scales them by their extremes and median distances, which its
     public code takes from the records. That code divides by the exact number of records and by noisy class counts near 0,
     and noises for a sensitivity of 2 / n where it is 2 sqrt(2) / n; here sums are noised, for one record added or
     removed, and divided by the noisy number of records. Generated rows are distributions, of which the mean feature
