@@ -60,11 +60,11 @@ class MeanEmbedding(Model):
 
     kind: ClassVar[str] = "mean_embedding"
 
-    features: int = 2000
+    features: int = 3000
     together: int = 2
     label: str | None = None
     levels: int = 64
-    rows: int = 512
+    rows: int = 256
     units: int = 256
     steps: int = 400
     learning_rate: float = 3e-3
