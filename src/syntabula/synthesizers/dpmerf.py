@@ -22,13 +22,14 @@ class DPMERF(FromRecords):
     sum of features (`privacy.doors.features` proves its sensitivity); training looks at these alone.
 
     Departures. The paper's features see numbers together, and each category only with the label, so what categories say
-    of each other is lost; here each feature is a wave over two columns (`marginals.fourier`), and no column need be a
-    label: naming one (`label`) makes what depends on it weigh more in training. Numbers are told by their ranks, where the paper scales them by their extremes and median distances, which its
-    public code takes from the records. That code divides by the exact number of records and by noisy class counts near 0,
-    and noises for a sensitivity of 2 / n where it is 2 sqrt(2) / n; here sums are noised, for one record added or
-    removed, and divided by the noisy number of records. Generated rows are distributions, of which the mean feature
-    is known exactly, so their own variance is not taken for error; the generator has no batch statistics that change
-    between training and sampling, as its input is fixed.
+    of each other is lost; here each feature is a wave over two columns (`marginals.fourier`), and no column need be
+    a label: naming one (`label`) makes what depends on it weigh more in training. Numbers are told by their ranks,
+    where the paper scales them by their extremes and median distances, which its public code takes from the records. That
+    code divides by the exact number of records and by noisy class counts near 0, and noises for a sensitivity of 2 / n
+    where it is 2 sqrt(2) / n; here sums are noised, for one record added or removed, and divided by the noisy number
+    of records. Generated rows are distributions, of which the mean feature is known exactly, so their own variance is not
+    taken for error; the generator has no batch statistics that change between training and sampling, as its
+    input is fixed.
 
     Guarantee: all budgets, an infinite one included; under a pure budget the noise of the features is larger by their
     number, so choose fewer. Time: `steps` of training, as `plan` measures it, whatever the number of records.
