@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.rap import RAP as RAP
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
+    from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer

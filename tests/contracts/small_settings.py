@@ -25,6 +25,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
+    "tabddpm": {"units": 8, "levels": 20, "steps_back": 3, "steps": 6, "batch": 64},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

@@ -24,6 +24,7 @@ from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.loop import Training
+from syntabula.record_models.tabular_diffusion import TabularDiffusion
 from syntabula.select.automatic import Automatic
 
 # What a class cannot be made without.
@@ -35,7 +36,9 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Boolean: {},
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
+    st.TabDDPM: {"epsilon": math.inf},
     Autoregressive: {},
+    TabularDiffusion: {},
     Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
 }
