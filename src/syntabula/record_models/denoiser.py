@@ -78,7 +78,7 @@ class DenoisingNetwork:
         self.parameters, self._draws = parameters, draws
         device = parameters["in"].device
         self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
-        self._waves = torch.as_tensor(time_waves(np.arange(len(kept))), device=device)
+        self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
         self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
         self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
         scores = [normal_scores(lookups[j]) for j in self._numbers]
@@ -140,7 +140,7 @@ class DenoisingNetwork:
         torch = require("torch", "neural")
         columns, device = len(self._numbers) + len(self._codes), self._kept.device
         drawn = torch.rand(n, generator=random, device=device)
-        counts = (drawn / _SOME_KNOWN * columns).ceil().clamp(max=columns - 1)
+        counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
         counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
         places = torch.rand((n, columns), generator=random, device=device).argsort(1).argsort(1)
         found: Tensor = places < counts[:, None]
@@ -154,7 +154,9 @@ class DenoisingNetwork:
             within = torch.rand(len(records), generator=random, device=records.device)
             ranks = starts[places] + widths[places] * within
             parts.append(torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK)))
-        return torch.stack(parts, 1) if parts else torch.zeros((len(records), 0), device=records.device)
+        none = torch.zeros((len(records), 0), device=records.device)
+        found: Tensor = torch.stack(parts, 1) if parts else none
+        return found
 
     def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         torch, weights = require("torch", "neural"), self.parameters

@@ -102,7 +102,7 @@ class Denoising:
 
     def _told_of_levels(self, weights: Mapping[str, np.ndarray]) -> list[FloatTable]:
         """Return what the first layer is told of each level but the last [inputs, 1], with its bias."""
-        hidden = time_waves(np.array(self._levels[:-1])) @ weights["time/0"] + weights["bias/time/0"]
+        hidden = time_waves(np.array(self._levels[:-1], dtype=np.float64)) @ weights["time/0"] + weights["bias/time/0"]
         told = (hidden / (1 + np.exp(-hidden))) @ weights["time/1"] + weights["bias/in"]
         return [row[:, None].astype(np.float32) for row in told]
 
@@ -132,4 +132,5 @@ def _drawn(logits: FloatTable, rng: np.random.Generator) -> Codes:
     heights = np.cumsum(np.exp(logits, out=logits), axis=0, dtype=np.float32)
     # Below the last height, so that no code is drawn that has none.
     below = rng.random(logits.shape[1], dtype=np.float32) * heights[-1]
-    return np.minimum((heights <= below).sum(0, dtype=np.intp), len(logits) - 1)
+    drawn: Codes = np.minimum((heights <= below).sum(0, dtype=np.intp), len(logits) - 1)
+    return drawn

@@ -65,8 +65,9 @@ class Stride:
         codes = np.arange(size)
         to_now = self.since * (codes == now) + (1 - self.since) / size
         from_first = self.earlier * (codes == first) + (1 - self.earlier) / size
-        joint: FloatArray = to_now * from_first
-        return joint / joint.sum()
+        joint = to_now * from_first
+        found: FloatArray = joint / joint.sum()
+        return found
 
     def draw_codes(self, now: Codes, first: Codes, size: int, rng: np.random.Generator) -> Codes:
         """Draw codes at the earlier level from `chances`, for each pair of codes.

@@ -18,6 +18,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
+from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.record_models.denoiser import DenoisingNetwork, first_weights, shapes_of
 from syntabula.record_models.denoising import Denoising
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
@@ -26,6 +27,7 @@ from syntabula.record_models.network_model import NetworkModel
 from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
 
 _ROWS_AT_ONCE = 4096
+_TRIED = 20_000
 _USUAL_BINS = 300
 
 
@@ -136,6 +138,14 @@ class TabularDiffusion(NetworkModel):
             made = lookup.codes[np.minimum(drawn[:, j], lookup.size - 1)].astype(np.uint64)
             columns.append(codes.get(column, made))
         return EncodedTable(self.domain, tuple(columns))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the records that satisfy conditions: rows are drawn, and those that satisfy them kept.
+
+        Raises:
+            ResourceError: If fewer than one row in 10,000 would be kept.
+        """
+        return by_trying(self, weights, tried=_TRIED)
 
     @cached_property
     def _denoising(self) -> Denoising:
