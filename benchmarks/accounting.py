@@ -4,6 +4,7 @@
     python benchmarks/accounting.py noise --methods mst aim ...     what each kind of draw gets
     python benchmarks/accounting.py tvd --methods mst aim --epsilons 0.2 1 5 10 --out runs.jsonl
     python benchmarks/accounting.py tvd --out runs.jsonl --report
+    python benchmarks/accounting.py training --settings 300    epsilon of trainings, beside that of dp-accounting
 
 `tvd` needs SYNTABULA_DATA, keeps every run in a file of JSON lines and makes only the missing runs.
 Noise is seeded: these are experiments, not releases.
@@ -18,6 +19,7 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,12 @@ import numpy as np
 from harness import coded_table, distances
 
 import syntabula as st
+from syntabula.privacy.conversion import epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.parameters import training_noise
+from syntabula.privacy.sampled import training_mu
 
 ACCOUNTINGS = ("zcdp", "gdp")
 
@@ -37,24 +42,51 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("gains", "noise", "tvd"))
+    parser.add_argument("what", choices=("gains", "noise", "tvd", "training"))
     parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 5.0, 10.0])
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--table", default="adult_coded")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--settings", type=int, default=300)
     parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "gains":
         gains(given.epsilons)
+    elif given.what == "training":
+        training(given.settings)
     elif given.what == "noise":
         noise(given.methods, given.epsilons, given.delta, given.table)
     else:
         if not given.report:
             make_runs(given)
         report([json.loads(line) for line in given.out.read_text().splitlines()])
+
+
+def training(settings: int) -> None:
+    """Print by how much the stated epsilon of random trainings exceeds that of exact composition."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    lost, noises = [], []
+    for seed in range(settings):
+        generator = np.random.default_rng([11, seed])
+        rate = 10 ** generator.uniform(-2.7, 0)
+        # Each record is taken ten times or more on average.
+        steps = int(max(10, min(10 / rate * 10 ** generator.uniform(0, 2), 20_000)))
+        delta = 10 ** generator.uniform(-9, -4)
+        mu = mu_from_epsilon(10 ** generator.uniform(-0.7, 0.8), 0.9 * delta)
+        noise = training_noise(Fraction(mu) ** 2, rate, steps, 0.1 * delta)
+        epsilon = epsilon_from_mu(training_mu(noise, rate, steps, 0.1 * delta), 0.9 * delta)
+        one = privacy_loss_distribution.from_gaussian_mechanism(
+            noise, sampling_prob=rate, value_discretization_interval=min(1e-4, epsilon / 5000)
+        )
+        lost.append(epsilon / one.self_compose(steps).get_epsilon_for_delta(delta) - 1)
+        noises.append(noise)
+    print(f"{settings} settings: from {min(lost):.2%} to {max(lost):.2%} more, median {np.median(lost):.2%}")
+    for place in np.flatnonzero(np.array(lost) > 0.01):
+        print(f"  {lost[place]:.2%} at noise {noises[place]:.2f} (setting {place})")
 
 
 def gains(epsilons: list[float]) -> None:

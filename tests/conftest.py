@@ -52,6 +52,8 @@ def repeated_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setattr(noise, "exact_samplers", drawn)
     generator, streams = np.random.default_rng, np.random.SeedSequence(seed)
+    # What training draws is made of the operating system's bits.
+    monkeypatch.setattr(noise, "os", SimpleNamespace(urandom=generator(seed).bytes))
     monkeypatch.setattr(
         np.random,
         "default_rng",

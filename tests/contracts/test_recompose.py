@@ -14,6 +14,11 @@ from small_settings import PRIVATE, small_parts
 from small_tables import table
 
 import syntabula as st
+from syntabula.privacy.events import GaussianEvent, TrainingEvent
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.pricing import bought
+from syntabula.privacy.statement import statement_of
 from syntabula.privacy.statement_facts import STATEMENT_VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
@@ -34,6 +39,7 @@ PUBLISHED = {
     "exponential": {"epsilon", "candidates"},
     "tree": {"scale", "epsilon"},
     "threshold": {"sigma", "threshold", "delta"},
+    "training": {"noise_multiplier", "rate", "steps", "clip", "cells", "delta"},
     "exact": {"what"},
 }
 
@@ -94,6 +100,42 @@ class TestEveryMethod:
 
     def test_a_budget_that_is_stated_in_rho(self) -> None:
         check(fitted("aim", RHO))
+
+
+class TestTraining:
+    """No method trains on records with a budget yet: a ledger that paid for training states it as a method's would."""
+
+    @pytest.mark.parametrize(("rate", "steps"), [(0.05, 400), (1.0, 20), (0.01, 2000)])
+    def test_is_recomposed_from_its_parameters(self, rate: float, steps: int) -> None:
+        budget = st.Budget(epsilon=1.0, delta=1e-6).with_failure_delta(1e-7)
+        ledger = Ledger(budget)
+        ledger.spend(
+            bought(ledger, 0.25, GaussianEvent, what="", l2_sensitivity_squared=2, cells=9), step="count"
+        )
+        ledger.spend(
+            bought(
+                ledger, 0.75, TrainingEvent, what="", rate=rate, steps=steps, clip=1.0, cells=50, failure=1e-7
+            ),
+            step="train",
+        )
+        statement = statement_of(
+            ledger, SeededNoise(1), method="none", provenance={}, version="0", choice=None, types_read=False
+        )
+
+        facts = json.loads(json.dumps(statement.to_json(), allow_nan=False))
+
+        spent = facts["epsilon_spent"]
+        assert 0.999 <= spent <= 1.0
+        assert facts["composition"]["spent"] <= facts["composition"]["limit"]
+        assert facts["composition"]["delta_spent"] <= 1e-7
+        (event,) = events_of(facts)[1:]
+        assert event.keys() == {"number", "repetitions", "cost", "kind"} | PUBLISHED["training"]
+        # The page's mu is of a curve that is rounded up too, and ours is a bound of it.
+        assert spent * 0.995 <= page_code().recomposed(facts) <= spent * 1.001
+        assert spent * 0.98 <= page_code().composed_losses(facts) <= spent * 1.001
+        words = statement.text()
+        for part in (f"{steps} steps", f"rate {rate:g}", "length 1", "noise on their sums"):
+            assert part in words
 
 
 class TestPreprocessing:

@@ -92,6 +92,10 @@ def imports(node: ast.AST, *, into_functions: bool) -> Iterator[str]:
             yield from imports(child, into_functions=into_functions)
 
 
+WITH_TORCH = {"privacy/gradient_parts.py": {"torch"}, "privacy/watched.py": {"torch"}}
+"""A class of torch is the base of one there."""
+
+
 def imported_room(module: str) -> str:
     name = module.removeprefix("syntabula").removeprefix(".").split(".")[0]
     is_room = (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()
@@ -133,4 +137,14 @@ class TestDirections:
             for path in FILES
         }
 
-        assert {path: libraries for path, libraries in heavy.items() if libraries} == {}
+        assert {path: libraries for path, libraries in heavy.items() if libraries} == WITH_TORCH
+
+    def test_what_imports_one_is_imported_within_functions_alone(self) -> None:
+        modules = {"syntabula." + path.removesuffix(".py").replace("/", ".") for path in WITH_TORCH}
+        importers = {
+            path.relative_to(SOURCE).as_posix()
+            for path in FILES
+            if modules & {*imports(tree_of(path), into_functions=False)}
+        }
+
+        assert importers <= WITH_TORCH.keys()

@@ -14,6 +14,7 @@ from syntabula.privacy.events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    TrainingEvent,
     event_from_json,
 )
 
@@ -22,6 +23,7 @@ EVENTS: list[Event] = [
     GaussianEvent(0.1, Fraction(7, 3), 1),
     LaplaceEvent(3.0, 2, 5),
     ExponentialEvent(0.1, 12),
+    TrainingEvent(1.3, 0.01, 2000, 0.5, 88_000, 1e-6),
     ExactEvent("counts of two columns"),
 ]
 
@@ -42,6 +44,10 @@ class TestEvents:
             lambda: GaussianEvent(bad, 1, 1),  # type: ignore[arg-type]
             lambda: LaplaceEvent(bad, 1, 1),  # type: ignore[arg-type]
             lambda: ExponentialEvent(bad, 1),  # type: ignore[arg-type]
+            lambda: TrainingEvent(bad, 0.1, 1, 1.0, 1, 1e-6),  # type: ignore[arg-type]
+            lambda: TrainingEvent(1.0, bad, 1, 1.0, 1, 1e-6),  # type: ignore[arg-type]
+            lambda: TrainingEvent(1.0, 0.1, 1, bad, 1, 1e-6),  # type: ignore[arg-type]
+            lambda: TrainingEvent(1.0, 0.1, 1, 1.0, 1, bad),  # type: ignore[arg-type]
         ):
             with pytest.raises(BudgetError):
                 make()
@@ -53,9 +59,17 @@ class TestEvents:
             lambda: GaussianEvent(1.0, 1, bad),  # type: ignore[arg-type]
             lambda: LaplaceEvent(1.0, bad, 1),  # type: ignore[arg-type]
             lambda: ExponentialEvent(1.0, bad),  # type: ignore[arg-type]
+            lambda: TrainingEvent(1.0, 0.1, bad, 1.0, 1, 1e-6),  # type: ignore[arg-type]
+            lambda: TrainingEvent(1.0, 0.1, 1, 1.0, bad, 1e-6),  # type: ignore[arg-type]
         ):
             with pytest.raises(BudgetError):
                 make()
+
+    def test_training_takes_no_record_more_than_surely(self) -> None:
+        with pytest.raises(BudgetError, match="rate"):
+            TrainingEvent(1.0, 1.01, 1, 1.0, 1, 1e-6)
+        with pytest.raises(BudgetError, match="delta"):
+            TrainingEvent(1.0, 0.1, 1, 1.0, 1, 1.0)
 
     @pytest.mark.parametrize("bad", ["", 1, None, b"rows"])
     def test_exact_answers_need_words(self, bad: object) -> None:

@@ -100,7 +100,7 @@ class TestBounds:
     @example(exponent=Fraction(1, 10**632), bits=64)
     @example(exponent=Fraction(64), bits=64)
     def test_hold_the_power_and_are_close(self, exponent: Fraction, bits: int) -> None:
-        low, high = exact_samplers._bounds(exponent, bits)
+        low, high = exact_samplers.exponential_bounds(exponent, bits)
 
         exact = power(exponent, bits, digits=800 if exponent < 1 else 160)
         assert low <= exact <= high
@@ -117,11 +117,11 @@ class TestBounds:
                         for side in (mpmath.mpf(10) ** -60, -(mpmath.mpf(10) ** -60))
                     )
 
-                assert exact_samplers._bounds(above, bits)[0] < whole
-                assert exact_samplers._bounds(below, bits)[1] > whole
+                assert exact_samplers.exponential_bounds(above, bits)[0] < whole
+                assert exact_samplers.exponential_bounds(below, bits)[1] > whole
 
     def test_of_exponent_zero_are_equal(self) -> None:
-        assert exact_samplers._bounds(Fraction(0), 40) == (2**40, 2**40)
+        assert exact_samplers.exponential_bounds(Fraction(0), 40) == (2**40, 2**40)
 
 
 class Scripted:

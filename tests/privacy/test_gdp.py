@@ -35,8 +35,8 @@ from syntabula.privacy.gdp import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
-from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.rules import mu_squared_of, mu_squared_together
+from syntabula.privacy.spends import MemoryJournal
 
 ONE = Budget(1.0, 1e-5, accounting="gdp")
 COSTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**3)

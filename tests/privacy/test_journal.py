@@ -16,7 +16,7 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy import journal as journals
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
 from syntabula.privacy.journal import Journal
-from syntabula.privacy.records import MemoryJournal
+from syntabula.privacy.spends import MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
 ARRAYS = [

@@ -27,8 +27,8 @@ from syntabula.privacy.events import (
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma
-from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.rules import cost_of, rho_of
+from syntabula.privacy.spends import MemoryJournal
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 

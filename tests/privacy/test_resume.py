@@ -26,8 +26,8 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import SecureNoise, SeededNoise
-from syntabula.privacy.records import MemoryJournal
 from syntabula.privacy.resume import answer, fingerprint, open_ledger
+from syntabula.privacy.spends import MemoryJournal
 from syntabula.privacy.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)

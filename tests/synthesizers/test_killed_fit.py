@@ -20,7 +20,7 @@ from syntabula.privacy.events import ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.records import JournalRecord
+from syntabula.privacy.spends import JournalRecord
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
 

@@ -182,6 +182,50 @@ class ThresholdEvent(Event):
 
 
 @dataclass(frozen=True)
+class TrainingEvent(Event):
+    """All steps of training on samples of the records: noisy sums of clipped gradients.
+
+    Each step takes each record with probability `rate`, independently. A record that is taken adds its gradient, cut
+    to an L2 length of at most `clip`, and Gaussian noise of `noise_multiplier` times `clip` or more is added to the sum
+    (`privacy.grid` for the noise, `privacy.sampled` for the cost).
+
+    Attributes:
+        noise_multiplier: Standard deviation of the noise over the L2 sensitivity of the sum, above 0.
+        rate: Above 0 and at most 1.
+        steps: At least 1.
+        clip: Longest gradient of a record, above 0.
+        cells: Number of parameters, at least 1.
+        delta: Chance to fail, between 0 and 1, both excluded: the rest of the promise is in Gaussian privacy.
+
+    Raises:
+        BudgetError: If a parameter is outside its range.
+    """
+
+    kind = "training"
+    noise_multiplier: float
+    rate: float
+    steps: int
+    clip: float
+    cells: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        for name in ("noise_multiplier", "rate", "clip", "delta"):
+            object.__setattr__(self, name, _positive_float(name, getattr(self, name)))
+        for name in ("steps", "cells"):
+            object.__setattr__(self, name, _count(name, getattr(self, name)))
+        if self.rate > 1:
+            raise BudgetError(f"rate is {self.rate!r}; it must be above 0 and at most 1")
+        if self.delta >= 1:
+            raise BudgetError(f"delta is {self.delta!r}; it must lie between 0 and 1, both excluded")
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on each sum, in the unit of the gradient, rounded down a little."""
+        return self.noise_multiplier * self.clip
+
+
+@dataclass(frozen=True)
 class ExactEvent(Event):
     """An exact answer, without noise; only allowed if privacy is switched off.
 

@@ -191,7 +191,7 @@ def _units_by_step(unit_bits: int) -> NDArray[np.int64]:
     """Return the units [steps] of a candidate this many steps down, computed for one step less; the last is 1."""
     units = [1 << unit_bits]
     while units[-1] > 1:
-        units.append(_bounds(Fraction(len(units) - 1, _STEPS), unit_bits)[1])
+        units.append(exponential_bounds(Fraction(len(units) - 1, _STEPS), unit_bits)[1])
     table = np.array(units, dtype=np.int64)
     table.flags.writeable = False
     return table
@@ -202,7 +202,7 @@ def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
     drawn, bits = unit, unit_bits
     while True:
         # Here unit + V is known to lie between drawn and drawn + 1, in multiples of 2^(unit_bits - bits).
-        low, high = _bounds(exponent, bits)
+        low, high = exponential_bounds(exponent, bits)
         if drawn + 1 <= low:
             return True
         if drawn >= high:
@@ -210,7 +210,7 @@ def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
         drawn, bits = (drawn << unit_bits) + secrets.randbits(unit_bits), bits + unit_bits
 
 
-def _bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Return integers around 2^bits exp(-exponent), for an exponent of at least 0.
 
     They are equal for exponent 0, and otherwise at most two apart.

@@ -12,6 +12,9 @@ disk would be another mechanism than the one paid for. The event fixes the lengt
 and of categories vary in length, so they are written with padding up to the longest possible answer: they fit only if
 that one would. The end of the line is written when all of this is on disk, and then the padding is cut off.
 
+Training answers once a step, and each answer depends on the previous one. Its state after some steps is written in a
+checkpoint line; the last one counts.
+
 Lines are JSON, each with a hash of itself and of the line before it. A line that was changed, removed or moved does
 not match the hashes, so spends cannot be left out by accident. This does not protect against somebody who recomputes
 the hashes.
@@ -33,7 +36,7 @@ import numpy as np
 from syntabula._files import lock_exclusively, sync_folder
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy.events import Event, event_from_json
-from syntabula.privacy.records import MemoryJournal, NoisyArray, plain_numbers
+from syntabula.privacy.spends import Checkpoint, MemoryJournal, NoisyArray, plain_numbers
 
 _LENGTH = 32
 _MARK = b', "chain": "'
@@ -119,9 +122,18 @@ class Journal(MemoryJournal):
             self._require_open(number)
             plain = plain_numbers(values)
             self._append(
-                _outcome_line(number, plain), room=None if longest is None else _longest_outcome_line(longest)
+                _answer_line("outcome", number, plain),
+                room=None if longest is None else _longest_outcome_line(longest),
             )
             super().record_outcome(number, plain)
+
+    def record_checkpoint(self, number: int, checkpoint: Checkpoint) -> None:
+        """Write what a training learned so far and force it to disk; raises as `MemoryJournal.record_checkpoint`."""
+        with self._lock:
+            super().record_checkpoint(number, checkpoint)
+            kept = self.records[number].checkpoint
+            assert kept is not None
+            self._append(_answer_line("checkpoint", number, kept.values) | {"steps": kept.steps})
 
     def record_file(self, identity: str) -> None:
         """Write that the last run is about to give a file its name, and force it to disk."""
@@ -198,10 +210,10 @@ def _opened(path: Path, must_exist: bool) -> int:
         ) from None
 
 
-def _outcome_line(number: int, values: NoisyArray) -> dict[str, Any]:
+def _answer_line(kind: str, number: int, values: NoisyArray) -> dict[str, Any]:
     """Return the line of an answer, given as numbers from `plain_numbers`."""
     encoded = base64.b64encode(values.tobytes()).decode("ascii")
-    return {"outcome": encoded, "of": number, "dtype": values.dtype.str, "shape": list(values.shape)}
+    return {kind: encoded, "of": number, "dtype": values.dtype.str, "shape": list(values.shape)}
 
 
 def _longest_outcome_line(longest: int) -> int:
@@ -278,7 +290,13 @@ def _read_line(memory: MemoryJournal, line: dict[str, Any]) -> None:
         )
     elif "file" in line:
         MemoryJournal.record_file(memory, str(line["file"]))
+    elif "checkpoint" in line:
+        checkpoint = Checkpoint(line["steps"], _values(line, "checkpoint"))
+        MemoryJournal.record_checkpoint(memory, line["of"], checkpoint)
     else:
-        raw = base64.b64decode(line["outcome"], validate=True)
-        values = np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])
-        MemoryJournal.record_outcome(memory, line["of"], values)
+        MemoryJournal.record_outcome(memory, line["of"], _values(line, "outcome"))
+
+
+def _values(line: dict[str, Any], kind: str) -> NoisyArray:
+    raw = base64.b64decode(line[kind], validate=True)
+    return np.frombuffer(raw, dtype=np.dtype(line["dtype"])).reshape(line["shape"])

@@ -11,9 +11,9 @@ from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
 from syntabula.privacy.events import Event
-from syntabula.privacy.records import MemoryJournal, NoisyArray, Replay
 from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
+from syntabula.privacy.spends import Checkpoint, MemoryJournal, NoisyArray, Replay
 
 RELATION = "add or remove one record"
 
@@ -41,15 +41,24 @@ class Token:
         event: What may be drawn.
         number: Number of the spend in the journal, or in the ledger without one, counted from 0.
         outcome: An earlier run's answer for this spend; the token then pays for no draw.
+        checkpoint: An earlier run's state of this training; the token then pays for the remaining steps.
     """
 
-    __slots__ = ("_lock", "_used", "event", "number", "outcome", "step")
+    __slots__ = ("_lock", "_used", "checkpoint", "event", "number", "outcome", "step")
 
-    def __init__(self, step: str, event: Event, number: int, outcome: NoisyArray | None = None) -> None:
+    def __init__(
+        self,
+        step: str,
+        event: Event,
+        number: int,
+        outcome: NoisyArray | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.step = step
         self.event = event
         self.number = number
         self.outcome = outcome
+        self.checkpoint = checkpoint
         self._used = False
         self._lock = threading.Lock()
 
@@ -152,7 +161,7 @@ class Ledger:
             self._add(self._priced(event, step))
             number = len(self._entries) - 1
             if recorded is not None:
-                return Token(step, event, number, recorded.outcome)
+                return Token(step, event, number, recorded.outcome, recorded.checkpoint)
             if self._journal is not None:
                 # Counted first: even if the write fails, its line may be on disk.
                 number = self._journal.record_spend(step, event, query)
@@ -168,6 +177,11 @@ class Ledger:
         """
         if self._journal is not None:
             self._journal.record_outcome(token.number, values, longest=longest)
+
+    def record_checkpoint(self, token: Token, checkpoint: Checkpoint) -> None:
+        """Write what a training learned so far into the journal, if there is one."""
+        if self._journal is not None:
+            self._journal.record_checkpoint(token.number, checkpoint)
 
     @property
     def replayed(self) -> int:

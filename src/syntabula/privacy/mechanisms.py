@@ -7,23 +7,26 @@ used up before anything else is checked: if the call then fails, it stays paid.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, BudgetError
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
+    TrainingEvent,
     TreeEvent,
 )
+from syntabula.privacy.grid import Grid, noise_scale
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.noise import NoiseSource, TrainingNoise
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.split_tree import STEPS, Node, grow
 
@@ -123,6 +126,61 @@ def choose(
         case ExactEvent():
             return int(np.argmax(exact))
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a choice")
+
+
+class NoisySums:
+    """Releases the noisy sum of a training's every step, as many as were paid for.
+
+    Args:
+        token: From the ledger, for a training event.
+        noise: Draws the noise.
+        done: Steps that were released before, by a run that this one resumes.
+
+    Raises:
+        ArgumentError: If the event is of another kind.
+    """
+
+    def __init__(self, token: Token, noise: TrainingNoise, *, done: int = 0) -> None:
+        event = token.consume()
+        if not isinstance(event, TrainingEvent):
+            raise ArgumentError(
+                f"the token pays for {type(event).__name__}, which does not release gradients"
+            )
+        self._event = event
+        self._noise = noise
+        self._grid = Grid(event.clip, event.cells)
+        self._done = done
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> int:
+        """Number of steps that were released."""
+        return self._done
+
+    def release(self, total: Sensitive[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return a sum of clipped gradients of records sampled at the event's rate, with noise.
+
+        Args:
+            total: The exact sum [cells], float64.
+
+        Raises:
+            ArgumentError: If the sum has another shape than was paid for.
+            BudgetError: If all steps that were paid for are done; nothing was drawn.
+        """
+        exact = _revealed(total)
+        if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1:
+            raise ArgumentError("a sum of gradients must be a Sensitive numpy array of float64 with one axis")
+        _require_cells(exact.size, self._event.cells)
+        with self._lock:
+            if self._done >= self._event.steps:
+                raise BudgetError(
+                    f"all {self._event.steps} steps that were paid for are done; nothing was drawn. Ask for more steps "
+                    "when training begins"
+                )
+            self._done += 1
+        noisy = self._noise.gaussian_vector(self._grid.rounded(exact), noise_scale(self._event))
+        released: NDArray[np.float64] = noisy.astype(np.float64) * self._grid.unit
+        return released
 
 
 def split_tree(

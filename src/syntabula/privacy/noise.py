@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
-from syntabula.privacy import exact_samplers
+from syntabula.privacy import exact_samplers, vector_samplers
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -86,15 +87,42 @@ class NoiseSource(Protocol):
         ...
 
 
+@runtime_checkable
+class TrainingNoise(NoiseSource, Protocol):
+    """Also draws what training on records needs, for every parameter of every step."""
+
+    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
+        """Return what `discrete_gaussian` does, for millions of cells.
+
+        Args:
+            steps: Exact sums in whole steps, int64, any shape.
+            sigma: Scale of the noise, in steps, from 1 to LARGEST_SCALE; 0 returns the exact sums.
+        """
+        ...
+
+    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
+        """Return the positions, rising, of records that are each taken with probability `rate`, independently."""
+        ...
+
+    def begin_step(self, step: int) -> None:
+        """Turn to what a step of training draws, whether or not earlier ones were drawn by an earlier run."""
+        ...
+
+    def loss_seed(self) -> int:
+        """Return 63 random bits, for a generator of what a loss draws for each record. No noise comes from these."""
+        ...
+
+
 class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    They are OpenDP's, and our own for choices among many: see `privacy.exact_samplers`. The duration of a draw is not
-    hidden.
+    They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
+    `privacy.vector_samplers`. The duration of a draw is not hidden.
     """
 
     name = (
-        "exact discrete samplers with cryptographic randomness, of OpenDP and for choices among many our own"
+        "exact discrete samplers with cryptographic randomness, of OpenDP and, for choices among many and for "
+        "gradients, our own"
     )
     is_private = True
 
@@ -121,6 +149,21 @@ class SecureNoise:
         if _scale("scale", scale) == 0:
             return int(np.argmax(scores))
         return exact_samplers.choice(scores, float(scale))
+
+    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
+        """Return sums plus discrete Gaussian noise; see `TrainingNoise.gaussian_vector`."""
+        return _with_gaussian_vector(steps, sigma, os.urandom)
+
+    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
+        """Return the records that are taken; see `TrainingNoise.sampled_records`."""
+        return vector_samplers.sampled_records(n_records, rate, os.urandom)
+
+    def begin_step(self, step: int) -> None:
+        """Do nothing: no draw depends on another."""
+
+    def loss_seed(self) -> int:
+        """Return 63 random bits; see `TrainingNoise.loss_seed`."""
+        return int.from_bytes(os.urandom(8), "little") >> 1
 
     def __repr__(self) -> str:
         return "SecureNoise()"
@@ -150,7 +193,10 @@ class SeededNoise:
     def begin_draw(self) -> None:
         """Move on to the stream of the next spend; see `NoiseSource.begin_draw`."""
         self._spends += 1
-        stream = np.random.SeedSequence(self._seed, spawn_key=(self._spends,))
+        self._turn_to(self._spends)
+
+    def _turn_to(self, *place: int) -> None:
+        stream = np.random.SeedSequence(self._seed, spawn_key=place)
         self._generator = np.random.Generator(np.random.PCG64(stream))
 
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
@@ -179,6 +225,22 @@ class SeededNoise:
         gumbel = -np.log(self._generator.standard_exponential(scores.size))
         return int(np.argmax(relative + gumbel))
 
+    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
+        """Return sums plus discrete Gaussian noise; see `TrainingNoise.gaussian_vector`."""
+        return _with_gaussian_vector(steps, sigma, self._generator.bytes)
+
+    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
+        """Return the records that are taken; see `TrainingNoise.sampled_records`."""
+        return vector_samplers.sampled_records(n_records, rate, self._generator.bytes)
+
+    def begin_step(self, step: int) -> None:
+        """Turn to the stream of a step of this spend; see `TrainingNoise.begin_step`."""
+        self._turn_to(self._spends, step)
+
+    def loss_seed(self) -> int:
+        """Return 63 bits of the stream; see `TrainingNoise.loss_seed`."""
+        return int(self._generator.integers(2**63))
+
     def _laplace_draws(self, n: int, scale: float) -> Counts:
         """Return n draws of probability proportional to exp(-|x| / scale): a difference of two geometrics."""
         # The integer part of an exponential draw times scale is geometric: P(at least k) = exp(-k / scale).
@@ -203,6 +265,17 @@ class SeededNoise:
 
     def __repr__(self) -> str:
         return "SeededNoise(not private)"
+
+
+def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: vector_samplers.RandomBytes) -> Counts:
+    _require_counts(steps)
+    scale = _counting_scale("sigma", sigma)
+    if scale == 0:
+        return steps.copy()
+    if scale < 1:
+        raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
+    draws = vector_samplers.gaussian_draws(steps.size, scale, random_bytes)
+    return _saturating_sum(steps, draws.reshape(steps.shape))
 
 
 def _saturating_sum(counts: Counts, noise: Counts) -> Counts:

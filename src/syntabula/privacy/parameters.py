@@ -12,6 +12,12 @@ from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
 from syntabula.privacy.gdp import gaussian_cost, gaussian_precision, range_bought, ranged_cost
 from syntabula.privacy.rounding import finite, nonzero, root_above, root_below
+from syntabula.privacy.sampled import training_mu
+
+_CLOSE = 1e-7
+_SHORT = 1e-6
+"""Noise for training is bought for so much less than its price, relative, that the last digits, in which Fourier
+transforms of two machines differ, do not matter to a ledger."""
 
 
 def gaussian_sigma(
@@ -103,12 +109,60 @@ def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fracti
     return nonzero(epsilon if Fraction(epsilon) <= exact else math.nextafter(epsilon, 0.0))
 
 
+def training_noise(cost: Fraction, rate: float, steps: int, delta: float) -> float:
+    """Return the least noise multiplier, to some millionths, whose mu^2 is at most `cost`.
+
+    Args:
+        cost: mu^2 that may be spent, above 0.
+        rate: Probability with which a step takes a record, above 0 and at most 1.
+        steps: Number of steps, at least 1.
+        delta: Chance to fail, between 0 and 1, both excluded.
+
+    Raises:
+        BudgetError: If the cost is so small that no useful noise is found.
+    """
+    mu = root_below(cost) * (1 - _SHORT)
+    # mu is about rate sqrt(steps) / z where z is large, and falls as z grows.
+    low, high = 0.0, max(rate * math.sqrt(steps) / mu, 0.3)
+    while (spent := _mu_or_infinite(high, rate, steps, delta)) > mu:
+        low, high = high, high * max(1.05, min(2.0, spent / mu))
+        if high > 1e9:
+            raise BudgetError("the cost is too small: the noise it buys would drown any gradient")
+    bought = spent
+    if not low:
+        low = high
+        while (spent := _mu_or_infinite(low, rate, steps, delta)) <= mu:
+            low, high, bought = low * 0.7, low, spent
+    while bought < mu * (1 - 3 * _CLOSE) and high - low > _CLOSE * high:
+        # A little above the secant, so that the bound from above comes near too.
+        spent_low = _mu_or_infinite(low, rate, steps, delta)
+        if math.isfinite(spent_low):
+            part = math.log(spent_low / mu) / math.log(spent_low / bought)
+            middle = low * (high / low) ** min(max(part + _CLOSE, 0.02), 1.0)
+            middle = middle if low < middle < high else 0.5 * (low + high)
+        else:
+            middle = 0.5 * (low + high)
+        spent = _mu_or_infinite(middle, rate, steps, delta)
+        if spent > mu:
+            low = middle
+        else:
+            high, bought = middle, spent
+    return high
+
+
 def _widest(cost: Fraction, left: Fraction) -> float:
     """Return the widest range of a privacy loss, as a float, whose cost in mu^2 is at most `cost`."""
     width = root_below(range_bought(cost, left))
     while ranged_cost(Fraction(width), left) > cost:
         width = nonzero(math.nextafter(width, 0.0))
     return width
+
+
+def _mu_or_infinite(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
+    try:
+        return training_mu(noise_multiplier, rate, steps, delta)
+    except BudgetError:
+        return math.inf
 
 
 def _require_counted(currency: Currency) -> None:

@@ -20,6 +20,11 @@ So for any number of tries, the returned answer has the distribution of a single
 p(lost)^k (1 - p(lost)) p(answer) it comes from try k + 1, and the sum over k is p(answer). One answer is released
 for one charge.
 
+Training is one spend with an answer at each step. Its checkpoint holds its state after some of them, computed from
+released values, and a resumed run continues from there with the remaining steps. Steps after the last checkpoint are
+made again: only later steps of the same process used them, and they were lost with it. So everything that anyone sees
+comes from as many steps as were paid for, each drawn once.
+
 The second run may get another table, because no fingerprint of the table is kept: it would reveal something about the
 records. Then earlier answers describe the first table and later ones the second, and the privacy loss of each record
 of either is at most the sum of all charges, which is the budget.
@@ -43,8 +48,8 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.records import REMEDY, MemoryJournal, NoisyArray
 from syntabula.privacy.rules import RULES
+from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
 
 _LENGTH = 32
 _MOST_NAMED = 5

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,31 @@ from syntabula.privacy.events import (
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
+    TrainingEvent,
     TreeEvent,
 )
 from syntabula.privacy.gdp import gaussian_cost, ranged_cost, ranged_cost_before
-from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
-from syntabula.privacy.rounding import float_above, shown_above, shown_below
+from syntabula.privacy.grid import Grid, noise_scale
+from syntabula.privacy.parameters import (
+    exponential_epsilon,
+    gaussian_sigma,
+    laplace_epsilon,
+    laplace_scale,
+    training_noise,
+)
+from syntabula.privacy.rounding import float_above, float_below, shown_above, shown_below
+from syntabula.privacy.sampled import training_mu
+from syntabula.privacy.vector_samplers import MISSING
 
 _DIGITS = 4
 _ROUNDING = 1e-9
+_NO_TRAINING = {
+    "rho": "a sampled record has no cost in zero-concentrated differential privacy that is worth having: its loss has a "
+    "long tail, and no rho below that of all records in each step bounds it; keep the budget in Gaussian privacy, "
+    "Budget(epsilon, delta)",
+    "epsilon": "training on records adds Gaussian noise to gradients, which has no cost in pure differential privacy; "
+    "use a budget with a delta, Budget(epsilon, delta)",
+}
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
 
 
@@ -140,6 +157,33 @@ def smallest_threshold(sigma: float, failure: Fraction | float) -> ThresholdEven
     return event
 
 
+def _training(
+    price: Price, *, rate: float, steps: int, clip: float, cells: int, failure: Fraction | float
+) -> TrainingEvent:
+    if price.currency != "mu_squared":
+        _no_training(price.currency)
+    part = Fraction(failure) - _missing(steps, cells)
+    if not 0 < part < 1:
+        raise BudgetError(
+            "training on records needs a part of delta, as what a threshold does; set one aside by "
+            "Budget.with_failure_delta, and leave some of it by the step that trains"
+        )
+    delta = float_below(part)
+    # Read once with any noise, so that a rate or a number of steps outside its range is named as such.
+    asked = TrainingEvent(1.0, rate, steps, clip, cells, delta)
+    multiplier = training_noise(price.cost, asked.rate, asked.steps, delta)
+    return TrainingEvent(multiplier, rate, steps, clip, cells, delta)
+
+
+def _missing(steps: int, cells: int) -> Fraction:
+    """Return what draws of noise on gradients add to delta, as the farthest are never drawn."""
+    return steps * cells * Fraction(MISSING)
+
+
+def _no_training(currency: str) -> NoReturn:
+    raise BudgetError(_NO_TRAINING[currency])
+
+
 def _no_price(price: Price) -> Event:
     raise BudgetError("exact answers cannot be bought; they need Budget.none()")
 
@@ -214,6 +258,27 @@ RULES: dict[type[Event], Rule] = {
         bought=_threshold,
         is_answer=lambda event, values: values.dtype == np.uint8 and values.ndim == 1,
         covers=lambda event, moved, scale: np.square(moved).sum() <= 1 and scale == event.sigma,
+    ),
+    # Abadi et al. (2016), for the mechanism; `privacy.sampled` for its cost.
+    TrainingEvent: Rule(
+        words=lambda event: (
+            f"{event.steps} steps on records sampled at rate {event.rate:.{_DIGITS}g}, the gradient of each clipped to "
+            f"L2 length {event.clip:.{_DIGITS}g}; delta {shown_above(event.delta, 2)}; discrete Gaussian noise on their "
+            "sums, standard deviation"
+        ),
+        parameter="deviation",
+        rho=lambda event: _no_training("rho"),
+        epsilon=lambda event: _no_training("epsilon"),
+        mu_squared=lambda event: (
+            Fraction(training_mu(event.noise_multiplier, event.rate, event.steps, event.delta)) ** 2
+        ),
+        failure=lambda event: Fraction(event.delta) + _missing(event.steps, event.cells),
+        bought=_training,
+        is_answer=lambda event, values: values.dtype == np.float64 and values.ndim == 1,
+        covers=lambda event, moved, scale: (
+            np.square(moved.astype(np.float64)).sum() <= Grid(event.clip, event.cells).sensitivity_squared
+            and scale == noise_scale(event)
+        ),
     ),
     ExactEvent: Rule(
         words=lambda event: f"exact {event.what}, no noise",

@@ -19,7 +19,7 @@ from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.records import MemoryJournal
+from syntabula.privacy.spends import MemoryJournal
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 

@@ -14,8 +14,8 @@ from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.doors.scores import differences
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""

@@ -25,9 +25,9 @@ from syntabula.privacy.pricing import (
     counting_event,
     laplace_epsilon_of_share,
 )
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions
 
 

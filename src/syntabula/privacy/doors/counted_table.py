@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.scores import batches, dependence_steps
 from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought, standard_deviation, vector_event
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -52,6 +53,11 @@ class CountedTable:
     def ledger(self) -> Ledger:
         """The ledger that pays."""
         return self._ledger
+
+    def _records(self) -> EncodedTable:
+        """Return all records, for `RecordCurator`, which knows when that is allowed."""
+        records = self._engine.records()
+        return self._recoding.encode(records) if self._recoding else records
 
     def _answer(self, event: Event, step: str, query: Any, draw: Callable[[Token], NoisyArray]) -> NoisyArray:
         return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)

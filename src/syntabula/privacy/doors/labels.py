@@ -14,9 +14,9 @@ from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 Label = str | None
 

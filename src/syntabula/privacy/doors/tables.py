@@ -21,9 +21,9 @@ from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.pricing import vector_event
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 
 class Curator(CountedTable):

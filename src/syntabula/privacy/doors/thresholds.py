@@ -17,9 +17,9 @@ from syntabula.privacy.doors.scores import Weighing, row_distances
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import choose
-from syntabula.privacy.records import NoisyArray
 from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.spends import NoisyArray
 
 _THRESHOLDS_AT_ONCE, _ROWS_AT_ONCE = 32, 4096
 """1 MB of sums stays in the cache."""

@@ -22,6 +22,19 @@ REMEDY = (
 
 
 @dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What a training had learned after some of its steps.
+
+    Attributes:
+        steps: Number of steps that were done, at least 1.
+        values: All that the next step goes on from: noisy parameters, and what was computed from noisy gradients.
+    """
+
+    steps: int
+    values: NoisyArray
+
+
+@dataclass(frozen=True, eq=False)
 class JournalRecord:
     """One spend, and its answer.
 
@@ -36,6 +49,12 @@ class JournalRecord:
     event: Event
     outcome: NoisyArray | None = None
     query: str | None = None
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it holds noisy values that a resumed run is given."""
+        return self.outcome is not None or self.checkpoint is not None
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,23 @@ class MemoryJournal:
             self._require_open(number)
             self._records[number] = replace(self._records[number], outcome=plain_numbers(values).copy())
 
+    def record_checkpoint(self, number: int, checkpoint: Checkpoint) -> None:
+        """Keep what a training learned so far, in the place of what was kept before.
+
+        Raises:
+            ArgumentError: If there is no such spend, it has an outcome, later steps were kept before, or the values are
+                no plain finite numbers.
+        """
+        with self._lock:
+            self._require_open(number)
+            before = self._records[number].checkpoint
+            if checkpoint.steps < (1 if before is None else before.steps):
+                raise ArgumentError(
+                    "a checkpoint is of one step or more, and of no fewer than the one before"
+                )
+            kept = replace(checkpoint, values=plain_numbers(checkpoint.values).copy())
+            self._records[number] = replace(self._records[number], checkpoint=kept)
+
     def record_file(self, identity: str) -> None:
         """Record that the last run is about to name a file; raises ArgumentError if no run has begun."""
         with self._lock:
@@ -133,7 +169,7 @@ class Replay:
     @property
     def answered(self) -> int:
         """Number of recorded answers that were returned so far."""
-        return sum(record.outcome is not None for record in self._records[: self._next])
+        return sum(record.is_answered for record in self._records[: self._next])
 
     def require_all_taken(self) -> None:
         """Refuse a release that leaves out spends of the resumed run, which its total would not include.

@@ -1,0 +1,206 @@
+"""Exact draws by the million: discrete Gaussian noise for every parameter of a step, and which records it takes.
+
+**Noise.** OpenDP's sampler takes 10 microseconds a draw, and training needs a draw for every parameter of every step.
+This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 2000, for the idea of a table):
+
+1. The whole numbers from -R to R - 1, R = 512 W >= 16 sigma, lie in 1024 blocks of W, a power of two. Block j has w_j
+   units, at least S f(x) for all its x, with f(x) = exp(-x^2 / (2 sigma^2)); all blocks together have 2^32.
+2. 32 bits choose a block by Walker's alias method (1977): 10 name a column of 2^22 units, of which the first belong to
+   one block and the rest to another. Block j gets w_j of 2^32 units exactly, as units are whole.
+3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
+   u < S f(x) / w_j.
+
+So x is drawn with probability w_j / 2^32 / W * S f(x) / w_j in each trial, which is f(x) but for a constant: exactly,
+whatever w_j is. About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all
+rounding; the rest, one in 10^9 or so, is decided with as many digits as it takes (`privacy.exact_samplers`).
+
+**Distance from the exact distribution.** Only the numbers beyond 16 sigma are missing, which have probability of at most
+p = 2 exp(-128) (the noise is sub-Gaussian: Canonne, Kamath and Steinke, 2020). A run with k draws is within k p of one
+with exact draws, in total variation, whatever the table; so where that has delta at an epsilon, the run has at most
+(1 + exp(epsilon)) k p more. `MISSING` is that of a draw for an epsilon of 60, and is added to the chance to fail.
+
+**Records.** A record is taken if a number of 72 bits lies below floor(rate 2^72): with probability `rate` or, for rates
+that are no such fraction, by less than 2^-72 smaller. Eight bits decide nearly all.
+
+Bits come from the noise source: those of the operating system, or of a seeded generator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.privacy.exact_samplers import exponential_bounds
+
+RandomBytes = Callable[[int], bytes]
+"""Returns so many random bytes."""
+
+MISSING = 4 * math.exp(60 - 128)
+"""What one draw adds to delta, at most, as numbers beyond 16 sigma are never drawn."""
+
+_BLOCKS = 1024
+_COLUMN_BITS = 22
+_REACH = 16
+_PER_CALL = 1 << 16
+"""Draws at a time: what they need stays in the cache of a core."""
+
+_MARGIN = 2.0**-40
+"""More than what float64 is off by in step 3, relative, some units in its last place times an exponent of 512."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Staircase:
+    """The blocks of one sigma.
+
+    Attributes:
+        sigma: Scale of the noise.
+        width_bits: W = 2^width_bits.
+        scale: S.
+        units: [1024] w_j, as Python's integers.
+        cut: [1024] units of each column that belong to the block of the same number.
+        other: [1024] the block that the rest belongs to.
+        sure: [1024] numbers of 64 - width_bits bits below which u is kept wherever in the block x lies.
+    """
+
+    sigma: float
+    width_bits: int
+    scale: int
+    units: tuple[int, ...]
+    cut: NDArray[np.uint32]
+    other: NDArray[np.int16]
+    sure: NDArray[np.uint64]
+
+
+def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArray[np.int64]:
+    """Return so many draws of probability proportional to exp(-x^2 / (2 sigma^2)), but for `MISSING`.
+
+    Args:
+        size: At least 0.
+        sigma: At least 1, and at most 2^40.
+        random_bytes: Where bits come from.
+    """
+    staircase = _staircase(sigma)
+    drawn = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        kept = _trials(min(_PER_CALL, (size - filled) * 33 // 32 + 16), staircase, random_bytes)[
+            : size - filled
+        ]
+        drawn[filled : filled + kept.size] = kept
+        filled += kept.size
+    return drawn
+
+
+def sampled_records(n_records: int, rate: float, random_bytes: RandomBytes) -> NDArray[np.intp]:
+    """Return the positions, rising, of the records that are taken, each with probability `rate` on its own."""
+    whole = math.floor(Fraction(rate) * 2**72)
+    first, rest = whole >> 64, whole & (2**64 - 1)
+    drawn = np.frombuffer(random_bytes(n_records), dtype=np.uint8)
+    found = np.flatnonzero(drawn <= first)
+    open_ones = np.flatnonzero(drawn[found] == first)
+    digits = np.frombuffer(random_bytes(8 * open_ones.size), dtype="<u8")
+    return np.delete(found, open_ones[digits >= np.uint64(rest)])
+
+
+def _trials(size: int, staircase: _Staircase, random_bytes: RandomBytes) -> NDArray[np.int64]:
+    """Return the numbers that are kept of so many trials, in their order."""
+    words = np.frombuffer(random_bytes(12 * size), dtype=np.uint8)
+    first = words[: 4 * size].view("<u4")
+    second = words[4 * size :].view("<u8")
+    columns = (first >> np.uint32(_COLUMN_BITS)).astype(np.intp)
+    own = (first & np.uint32((1 << _COLUMN_BITS) - 1)) < staircase.cut[columns]
+    blocks = np.where(own, columns, staircase.other[columns])
+    width = staircase.width_bits
+    points = second >> np.uint64(width)
+    places = (second & np.uint64((1 << width) - 1)).view(np.int64)
+    numbers = ((blocks - _BLOCKS // 2) << width) + places
+    unsure = np.flatnonzero(points >= staircase.sure[blocks])
+    lost = unsure[~_are_kept(numbers[unsure], blocks[unsure], points[unsure], staircase, random_bytes)]
+    kept: NDArray[np.int64] = np.delete(numbers, lost)
+    return kept
+
+
+def _are_kept(
+    numbers: NDArray[np.int64],
+    blocks: NDArray[np.intp],
+    points: NDArray[np.uint64],
+    staircase: _Staircase,
+    random_bytes: RandomBytes,
+) -> NDArray[np.bool_]:
+    """Say of each trial whether u, of which `points` are the first bits, is below S f(x) / w_j."""
+    bits = 64 - staircase.width_bits
+    units = np.array(staircase.units, dtype=np.float64)[blocks]
+    bounds = math.ldexp(staircase.scale, bits) / units * np.exp(-0.5 * np.square(numbers / staircase.sigma))
+    # Points are whole numbers below 2^64, which float64 moves by less than the margin.
+    lower = points.astype(np.float64)
+    kept = (lower + 1) <= bounds * (1 - _MARGIN)
+    for place in np.flatnonzero(~kept & (lower <= bounds * (1 + _MARGIN) + 1)):
+        exponent = Fraction(int(numbers[place])) ** 2 / (2 * Fraction(staircase.sigma) ** 2)
+        ratio = Fraction(staircase.scale, staircase.units[blocks[place]])
+        kept[place] = _is_below(int(points[place]), bits, ratio, exponent, random_bytes)
+    return kept
+
+
+def _is_below(drawn: int, bits: int, ratio: Fraction, exponent: Fraction, random_bytes: RandomBytes) -> bool:
+    """Say whether a point whose first bits were drawn is below ratio exp(-exponent)."""
+    while True:
+        low, high = exponential_bounds(exponent, bits + 64)
+        if (drawn + 1) << 64 <= ratio * low:
+            return True
+        if drawn << 64 >= ratio * high:
+            return False
+        drawn, bits = (drawn << 64) + int.from_bytes(random_bytes(8), "little"), bits + 64
+
+
+@lru_cache(maxsize=8)
+def _staircase(sigma: float) -> _Staircase:
+    half = _BLOCKS // 2
+    width_bits = max(0, math.ceil(math.log2(_REACH * sigma / half)))
+    while half << width_bits < _REACH * sigma:
+        width_bits += 1
+    width = 1 << width_bits
+    # Block j and block -1 - j mirror each other but for one number; the nearer end of either is where f is largest.
+    starts = np.arange(-half, half) * width
+    nearest = np.where(starts >= 0, starts, -(starts + width - 1))
+    farthest = np.where(starts >= 0, starts + width - 1, -starts)
+    largest, least = (np.exp(-0.5 * np.square(ends / sigma)) for ends in (nearest, farthest))
+
+    def heights(scale: int) -> NDArray[np.int64]:
+        return np.floor(scale * largest * (1 + _MARGIN)).astype(np.int64) + 1
+
+    scale = int(2**32 / float(largest.sum()))
+    while (units := heights(scale)).sum() > 2**32:
+        scale -= max(1, scale >> 20)
+    # What is left makes one block higher than it need be, which costs trials alone.
+    units[half] += 2**32 - int(units.sum())
+    bits = 64 - width_bits
+    sure = np.floor(
+        np.minimum(math.ldexp(scale, bits) / units * least * (1 - _MARGIN), 2.0**bits * (1 - _MARGIN))
+    )
+    cut, other = _alias(units)
+    # `sure` is a whole number: a point whose first bits are less lies below it.
+    return _Staircase(sigma, width_bits, scale, tuple(map(int, units)), cut, other, sure.astype(np.uint64))
+
+
+def _alias(units: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
+    """Return Walker's table for whole units, which fill all columns exactly."""
+    full = 1 << _COLUMN_BITS
+    left = [int(u) for u in units]
+    cut, other = np.full(units.size, full, dtype=np.uint32), np.arange(units.size, dtype=np.int16)
+    small = [j for j, u in enumerate(left) if u < full]
+    large = [j for j, u in enumerate(left) if u > full]
+    while small:
+        low, high = small.pop(), large[-1]
+        cut[low], other[low] = left[low], high
+        left[high] -= full - left[low]
+        if left[high] <= full:
+            large.pop()
+            if left[high] < full:
+                small.append(high)
+    return cut, other
