@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.privsyn import PrivSyn as PrivSyn
     from syntabula.synthesizers.rap import RAP as RAP
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
-    from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
+    from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.table.draft import draft_schema as draft_schema
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 from syntabula.record_models.denoiser import DenoisingNetwork, first_weights, shapes_of, time_waves
-from syntabula.record_models.denoising import Denoising
-from syntabula.record_models.diffusion import cosine_schedule
+from syntabula.record_models.denoising import Denoising, _turned
+from syntabula.record_models.diffusion import Stride, cosine_schedule, strided_levels
 from syntabula.record_models.representation import ColumnLookup, column_lookup
 
 torch = pytest.importorskip("torch")
@@ -125,7 +126,7 @@ def test_rows_are_drawn_by_the_network_that_was_trained() -> None:
     rng = np.random.default_rng(1)
     weights = {name: rng.normal(size=w.shape).astype(np.float32) for name, w in made.parameters.items()}
     made.parameters = {name: torch.as_tensor(w) for name, w in weights.items()}
-    drawing = Denoising(columns, weights, KEPT, [50, 20, 0], randomness=1.0)
+    drawing = Denoising(columns, weights, KEPT, [50, 20, 0], ancestral=False)
     rows = records(7).numpy()
     numbers = rng.normal(size=(1, 7)).astype(np.float32)
     known = rng.integers(2, size=(3, 7)).astype(np.float32)
@@ -139,6 +140,23 @@ def test_rows_are_drawn_by_the_network_that_was_trained() -> None:
         torch.as_tensor(known.T),
     )
     np.testing.assert_allclose(said, torch.cat([values, logits], 1).T, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.3])
+def test_a_normal_number_keeps_its_spread_in_twenty_steps(spread: float) -> None:
+    kept = cosine_schedule(1000)
+    numbers = first = np.random.default_rng(0).normal(size=1_000).astype(np.float32)
+    before = None
+    for later, earlier in itertools.pairwise(strided_levels(1000, 20)):
+        stride = Stride(kept[later], kept[earlier])
+        # What the best network says of a normal number with this spread: the mean of its turn given where it is.
+        share, rest = np.sqrt(stride.later), np.sqrt(1 - stride.later)
+        slope = share * rest * (1 - spread**2) / (share**2 * spread**2 + rest**2)
+        turns = (slope * numbers).astype(np.float32)
+        numbers = numbers - _turned(turns, stride.angle, before)
+        before = turns, stride.angle
+
+    assert numbers.std() / first.std() == pytest.approx(spread, rel=0.03)
 
 
 def test_waves_tell_levels_apart() -> None:

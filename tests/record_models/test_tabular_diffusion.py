@@ -42,9 +42,9 @@ def model() -> TabularDiffusion:
 
 
 class TestSamples:
-    @pytest.mark.parametrize("randomness", [0.0, 1.0])
-    def test_rows_follow_the_records(self, model: TabularDiffusion, randomness: float) -> None:
-        made = replace(model, randomness=randomness).sample(5_000, np.random.default_rng(0))
+    @pytest.mark.parametrize("options", [{}, {"ancestral": True, "steps_back": 50}])
+    def test_rows_follow_the_records(self, model: TabularDiffusion, options: dict[str, Any]) -> None:
+        made = replace(model, **options).sample(5_000, np.random.default_rng(0))
 
         a, b, c = (made.column(name).astype(int) for name in DOMAIN)
         assert np.abs(np.bincount(a, minlength=4)[:3] / 5_000 - 1 / 3).max() < 0.06

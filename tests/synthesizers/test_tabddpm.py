@@ -111,4 +111,4 @@ def test_options_are_listed_by_part_and_changed_by_name() -> None:
     changed = method().with_options(levels=7, seconds=3)
 
     assert (changed.model.levels, changed.training.seconds) == (7, 3)
-    assert set(st.option_notes("tabddpm")) >= {"levels", "steps_back", "randomness", "draws", "seconds"}
+    assert set(st.option_notes("tabddpm")) >= {"levels", "steps_back", "ancestral", "draws", "seconds"}

@@ -27,7 +27,7 @@ class Denoising:
         weights: Of the network, by name.
         kept: How much of a value is left at each level of noise [levels + 1].
         levels: Levels to go through, from the last one to 0.
-        randomness: Of each step of the numbers, from 0 to 1; see `Stride.mean_and_deviation`.
+        ancestral: Whether the noise of numbers is drawn anew at each step, or their path has no chance in it.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class Denoising:
         kept: FloatArray,
         levels: Sequence[int],
         *,
-        randomness: float,
+        ancestral: bool,
     ) -> None:
         self._lookups, self._kept, self._levels = lookups, kept, levels
-        self._randomness = randomness
+        self._ancestral = ancestral
         self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
         self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
         self._scores = {j: normal_scores(lookups[j]) for j in self._numbers}
@@ -73,15 +73,16 @@ class Denoising:
         self._put_back(rows, numbers, given, unknown)
         # What is known stays the same all the way.
         known_part = self._matrices["known"] @ known if given else np.float32(0.0)
+        before: tuple[FloatTable, float] | None = None
         for told, later, earlier in zip(self._told, self._levels[:-1], self._levels[1:], strict=True):
             stride = Stride(float(self._kept[later]), float(self._kept[earlier]))
             said = self._said(rows, numbers, told + known_part)
-            share, rest = math.sqrt(stride.later), math.sqrt(1 - stride.later)
-            first = share * numbers - rest * said[: len(numbers)]
-            np.clip(first, -_FARTHEST, _FARTHEST, out=first)
-            numbers, spread = stride.mean_and_deviation(numbers, first, self._randomness)
-            if spread:
-                numbers += np.float32(spread) * rng.standard_normal(numbers.shape, dtype=np.float32)
+            turns = said[: len(numbers)]
+            if self._ancestral:
+                numbers = _drawn_numbers(numbers, turns, stride, rng)
+            else:
+                numbers = numbers - _turned(turns, stride.angle, before)
+                before = turns, stride.angle
             for j in self._codes:
                 drawn = _drawn(said[self._blocks[j]], rng)
                 rows[:, j] = stride.draw_codes(rows[:, j], drawn, self._lookups[j].size, rng)
@@ -102,7 +103,10 @@ class Denoising:
 
     def _told_of_levels(self, weights: Mapping[str, np.ndarray]) -> list[FloatTable]:
         """Return what the first layer is told of each level but the last [inputs, 1], with its bias."""
-        hidden = time_waves(np.array(self._levels[:-1], dtype=np.float64)) @ weights["time/0"] + weights["bias/time/0"]
+        hidden = (
+            time_waves(np.array(self._levels[:-1], dtype=np.float64)) @ weights["time/0"]
+            + weights["bias/time/0"]
+        )
         told = (hidden / (1 + np.exp(-hidden))) @ weights["time/1"] + weights["bias/in"]
         return [row[:, None].astype(np.float32) for row in told]
 
@@ -124,6 +128,27 @@ class Denoising:
         said: FloatTable = self._matrices["out"] @ hidden
         said += self._biases["bias/out"]
         return said
+
+
+def _drawn_numbers(
+    numbers: FloatTable, turns: FloatTable, stride: Stride, rng: np.random.Generator
+) -> FloatTable:
+    """Draw numbers at an earlier level, given what the network takes them to have been."""
+    first = math.sqrt(stride.later) * numbers - math.sqrt(1 - stride.later) * turns
+    mean, deviation = stride.mean_and_deviation(numbers, np.clip(first, -_FARTHEST, _FARTHEST))
+    return mean + np.float32(deviation) * rng.standard_normal(numbers.shape, dtype=np.float32)
+
+
+def _turned(turns: FloatTable, angle: float, before: tuple[FloatTable, float] | None) -> FloatTable:
+    """Return how much numbers turn, by the method of Adams and Bashforth: their rate changes as in the step before.
+
+    A normal number that nothing else tells of does not turn at all, so its spread stays what it is in steps of any
+    length, while steps that aim at the predicted value would narrow it.
+    """
+    if before is None:
+        return np.float32(angle) * turns
+    last, last_angle = before
+    return np.float32(angle) * (turns + np.float32(angle / (2 * last_angle)) * (turns - last))
 
 
 def _drawn(logits: FloatTable, rng: np.random.Generator) -> Codes:

@@ -86,18 +86,20 @@ class Stride:
         earlier[anew] = rng.integers(size, size=int(anew.sum()))
         return earlier
 
-    def mean_and_deviation(
-        self, now: FloatTable, first: FloatTable, randomness: float = 1.0
-    ) -> tuple[FloatTable, float]:
-        """Return mean and standard deviation of numbers at the earlier level.
+    def mean_and_deviation(self, now: FloatTable, first: FloatTable) -> tuple[FloatTable, float]:
+        """Return mean and standard deviation of numbers at the earlier level, as Bayes' rule gives them.
 
         Args:
             now: Numbers at the later level.
             first: Numbers at level 0.
-            randomness: 1 for the distribution that Bayes' rule gives, 0 for the path without chance that has the same
-                distribution at each level (Song, Meng, Ermon 2021, "Denoising Diffusion Implicit Models"), or between.
         """
-        spread = math.sqrt((1 - self.earlier) / (1 - self.later) * (1 - self.since)) * randomness
-        noise = math.sqrt(max(1 - self.earlier - spread**2, 0.0) / (1 - self.later))
-        mean = (math.sqrt(self.earlier) - noise * math.sqrt(self.later)) * first + noise * now
-        return mean.astype(np.float32), spread
+        noise = math.sqrt(self.since) * (1 - self.earlier) / (1 - self.later)
+        value = math.sqrt(self.earlier) * (1 - self.since) / (1 - self.later)
+        deviation = math.sqrt((1 - self.earlier) * (1 - self.since) / (1 - self.later))
+        mean: FloatTable = np.float32(value) * first + np.float32(noise) * now
+        return mean, deviation
+
+    @property
+    def angle(self) -> float:
+        """How far a number turns on a quarter of a circle, on which its value lies at 0 and its noise at pi / 2."""
+        return math.acos(min(math.sqrt(self.later), 1.0)) - math.acos(min(math.sqrt(self.earlier), 1.0))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula._arguments import count, normalise, real
+from syntabula._arguments import count, flag, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning
@@ -36,7 +36,9 @@ class TabularDiffusion(NetworkModel):
     """Learns to take noise off records, and draws rows by taking it off noise, step by step.
 
     Ordered columns are normal scores with normal noise, the others codes that are drawn anew at random. Both processes
-    allow strides over many levels (Song, Meng, Ermon 2021; for codes by Bayes' rule), so a draw takes few steps.
+    allow strides over many levels, so a draw takes few steps: numbers follow the path without chance that has the same
+    distribution at each level (Song, Meng, Ermon 2021, "Denoising Diffusion Implicit Models"), by a method of second
+    order, and codes are drawn by Bayes' rule.
 
     A third of the records are shown with some columns free of noise, so that any columns can be given to a draw, and
     the others are drawn given them. The paper does so with the class to be predicted alone.
@@ -48,7 +50,7 @@ class TabularDiffusion(NetworkModel):
         layers: Number of them.
         levels: Levels of noise that are learned.
         steps_back: Most steps in which rows are drawn; as many as levels at most.
-        randomness: Of the steps back of numbers: 1 draws noise anew at each, 0 none.
+        ancestral: Draw numbers with new noise at each step, as the paper does; it takes far more steps.
         draws: Levels of noise that are drawn for each record of a batch.
     """
 
@@ -58,7 +60,7 @@ class TabularDiffusion(NetworkModel):
     layers: int = 2
     levels: int = 1000
     steps_back: int = 20
-    randomness: float = 1.0
+    ancestral: bool = False
     draws: int = 1
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class TabularDiffusion(NetworkModel):
             layers=count(),
             levels=count(1, 100_000),
             steps_back=count(),
-            randomness=real("a number from 0 to 1", lambda part: 0 <= part <= 1),
+            ancestral=flag,
             draws=count(),
         )
 
@@ -154,7 +156,7 @@ class TabularDiffusion(NetworkModel):
             self._weights,
             cosine_schedule(self.levels),
             strided_levels(self.levels, self.steps_back),
-            randomness=self.randomness,
+            ancestral=self.ancestral,
         )
 
     def _shapes(self, sizes: Sequence[int], ordered: Sequence[bool]) -> dict[str, tuple[int, ...]]:

@@ -21,7 +21,8 @@ class TabDDPM(RecordTrained):
     It differs from the paper and its public code in what follows.
 
     - A number's rank is drawn within the step of its code, so that frequent values do not all lie on one point.
-    - The network predicts a mix of value and noise, instead of the noise, which few steps would magnify.
+    - The network predicts how a number turns from value to noise, instead of the noise alone, and the number follows it
+      without new noise, in steps of second order (`ancestral=True` takes the paper's steps).
     - Categories are learned by cross-entropy, whose best answer is their distribution given the noisy record. With it
       strides over many levels are exact for each column, and 20 steps do for 1,000. The code learns the divergence
       between steps of one level, and takes all of them.
@@ -51,8 +52,8 @@ class TabDDPM(RecordTrained):
     key: ClassVar[str] = "tabddpm"
     paper: ClassVar[str] = "Kotelnikov, Baranchuk, Rubachev, Babenko 2023"
     why_not_private: ClassVar[str] = (
-        "tabddpm trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) is "
-        "missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
+        "tabddpm trains on records, and its private form (noisy gradients) is missing; use an infinite epsilon where the "
+        "table needs no privacy, or a method such as AIM where it does"
     )
 
     model: TabularDiffusion = field(default_factory=TabularDiffusion)
