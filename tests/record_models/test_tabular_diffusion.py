@@ -17,7 +17,7 @@ from syntabula.record_models.tabular_diffusion import TabularDiffusion
 pytest.importorskip("torch")
 
 DOMAIN = Domain(("a", "b", "c"), (4, 30, 2), frozenset({"b"}))
-SMALL = TabularDiffusion(units=64, levels=100)
+SMALL = TabularDiffusion(units=64, levels=100, steps_back=20)
 
 
 def records(n: int = 4_000) -> EncodedTable:

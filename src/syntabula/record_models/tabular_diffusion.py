@@ -59,7 +59,7 @@ class TabularDiffusion(NetworkModel):
     units: int = 512
     layers: int = 2
     levels: int = 1000
-    steps_back: int = 20
+    steps_back: int = 40
     ancestral: bool = False
     draws: int = 1
 
