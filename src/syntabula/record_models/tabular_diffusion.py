@@ -12,8 +12,6 @@ import numpy as np
 
 from syntabula._arguments import count, flag, normalise
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -24,7 +22,7 @@ from syntabula.record_models.denoising import Denoising
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.network_model import NetworkModel
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
 
 _ROWS_AT_ONCE = 4096
 _TRIED = 20_000
@@ -122,13 +120,7 @@ class TabularDiffusion(NetworkModel):
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
         known = {self.domain.index(c): self._lookup(c).places[column] for c, column in codes.items()}
         unseen = [c for c in codes if (known[self.domain.index(c)] == self._lookup(c).size).any()]
-        if unseen:
-            warn_caller(
-                ConditionWarning(
-                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
-                    "are drawn there as if these were not given"
-                )
-            )
+        warn_of_unseen(unseen)
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         for start in range(0, n, _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, n)
