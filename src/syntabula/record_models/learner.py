@@ -17,7 +17,7 @@ from syntabula.record_models.base import RecordModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.representation import one_way_counts
 
-_ONE_WAY = "measure one-way marginals"
+ONE_WAY = "measure one-way marginals"
 _ONE_WAY_SHARE = Fraction(1, 10)
 
 
@@ -54,7 +54,7 @@ class RecordLearner:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
         return [
-            PlannedStep(name=_ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
+            PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
             PlannedStep(
                 name=TRAIN,
                 share=1 - _ONE_WAY_SHARE,
@@ -66,9 +66,9 @@ class RecordLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals and return the trained model."""
-        progress(_ONE_WAY, 0.0)
+        progress(ONE_WAY, 0.0)
         columns = [(column,) for column in doors.domain]
-        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts)
