@@ -20,29 +20,36 @@ _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordTrained(Synthesizer):
-    """Train a model on the records themselves. Numbers have fine codes, and only very large columns merge rare ones.
-
-    Attributes:
-        model: What is trained.
-        training: How.
+class FromRecords(Synthesizer):
+    """Learn from the records themselves. Numbers have fine codes, and only very large columns merge rare ones.
 
     Raises:
         BudgetError: If epsilon or delta is outside its range, or finite where the method has no private form.
         ArgumentError: If another argument is not allowed.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("model", "training")
-
     preprocessing: Preprocessing = field(default_factory=lambda: Preprocessing(discretizer="fine"))
     rare: RareCategories | None = _RARE
-    model: RecordModel
-    training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.why_not_private and budget_of(self).currency != "none":
             raise BudgetError(self.why_not_private)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordTrained(FromRecords):
+    """Train a model on the records, step by step; see `FromRecords`.
+
+    Attributes:
+        model: What is trained.
+        training: How.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("model", "training")
+
+    model: RecordModel
+    training: Training = field(default_factory=Training)
 
     @property
     def learner(self) -> Learner:
