@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
+
+if TYPE_CHECKING:
+    from syntabula.privacy.doors.records import RecordCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,8 @@ class Doors:
     @property
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
+        from syntabula.privacy.doors.records import RecordCurator
+
         return RecordCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
