@@ -71,5 +71,6 @@ class RecordLearner:
         measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
-        model = self.model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
+        model = self.model.with_texts(doors.texts)
+        model = model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
         return model, None

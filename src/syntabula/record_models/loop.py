@@ -1,4 +1,4 @@
-"""One training loop for all networks that are trained on records without privacy."""
+"""One training loop for all models that are trained on records without privacy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,7 +26,6 @@ _LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
-_LONGEST_GRADIENT = 5.0
 _WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
@@ -44,7 +43,7 @@ class Training:
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
             limit. The model then depends on how fast the machine is.
         batch: Records in a batch; all of them where there are fewer.
-        learning_rate: Of AdamW, at its largest.
+        learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
             when as many brought nothing again.
@@ -87,6 +86,19 @@ class Training:
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How a kind of network goes down its loss, whatever the user's options.
+
+    Attributes:
+        betas: How much AdamW keeps at each step of its mean gradient, and of that of the squares.
+        longest_gradient: Longer ones are shortened to this.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    longest_gradient: float = 5.0
+
+
 class Trainable(Protocol):
     """A network and its loss."""
 
@@ -96,12 +108,36 @@ class Trainable(Protocol):
         ...
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
-        """Return the loss of each record [batch].
+        """Return the loss of each record [batch], or several that are added up and shown one by one [batch, losses].
 
         Args:
-            records: [batch, columns], as `train` was given them.
+            records: [batch, columns], as `train` was given them, or what `picks` makes of them.
             random: What else is drawn, drawn from this.
         """
+        ...
+
+
+Pick = Callable[[int, "Generator"], "Tensor"]
+"""Returns the records of a batch of about so many."""
+
+
+def evenly(table: Tensor) -> Pick:
+    """Return the pick of batches in which each record is as likely as any other."""
+    torch = require("torch", "neural")
+
+    def pick(n: int, random: Generator) -> Tensor:
+        drawn: Tensor = table[torch.randint(len(table), (n,), generator=random, device=table.device)]
+        return drawn
+
+    return pick
+
+
+@runtime_checkable
+class SelfMoving(Trainable, Protocol):
+    """A model that knows a better step than one down the gradient of its loss, as one of expectation-maximisation."""
+
+    def moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the parameters in place, the more the larger the rate; return the loss of each record [batch]."""
         ...
 
 
@@ -112,6 +148,8 @@ def train(
     progress: Progress,
     *,
     seed: int,
+    descent: Descent = Descent(),
+    picks: Callable[[Tensor], Pick] = evenly,
 ) -> dict[str, np.ndarray]:
     """Train a network and return its weights.
 
@@ -121,6 +159,8 @@ def train(
         training: How.
         progress: Told the time that is left, and the loss of held-out records.
         seed: Of the first weights, the batches and the held-out records.
+        descent: How the loss is gone down.
+        picks: Returns the pick of batches from the records that are trained on [rows, columns].
 
     Raises:
         ArgumentError: If there is no such device.
@@ -138,7 +178,7 @@ def train(
         order = torch.randperm(len(table), generator=random, device=device)
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
-        run = _Run(network, table[order[kept_back:]], looked_at, random, training)
+        run = _Run(network, table[order[kept_back:]], looked_at, random, training, descent, picks)
         return _arrays(run.to_the_end(training.steps_for(len(records)), progress))
 
 
@@ -146,17 +186,28 @@ class _Run:
     """One training: the weights, their running mean, and the best of those that were looked at."""
 
     def __init__(
-        self, network: Trainable, table: Tensor, held_out: Tensor, random: Generator, training: Training
+        self,
+        network: Trainable,
+        table: Tensor,
+        held_out: Tensor,
+        random: Generator,
+        training: Training,
+        descent: Descent,
+        picks: Callable[[Tensor], Pick],
     ) -> None:
-        self._network, self._table, self._held_out = network, table, held_out
-        self._random, self._training = random, training
+        self._network, self._held_out, self._random = network, held_out, random
+        self._training, self._descent = training, descent
+        self._pick, self._batch = picks(table), min(training.batch, len(table))
         self._weights = list(network.parameters.values())
         self._mean = [w.detach().clone() for w in self._weights]
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
         torch = require("torch", "neural")
         self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in self._weights], weight_decay=_WEIGHT_DECAY, fused=True
+            [w.requires_grad_() for w in self._weights],
+            betas=descent.betas,
+            weight_decay=_WEIGHT_DECAY,
+            fused=True,
         )
 
     def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
@@ -166,12 +217,12 @@ class _Run:
         step, left_out, done = 0, 0, 0.0
         progress(TRAIN, 0.0)
         while done < 1:
-            loss = self._step(done, step)
+            losses = self._step(done, step)
             step += 1
             elapsed = perf_counter() - began
             done = max((step + left_out) / steps, elapsed / (self._training.seconds or math.inf))
             if step % look_every == 0 or done >= 1:
-                self._check(float(loss), step)
+                self._check(losses, step)
                 gains_nothing = self._look()
                 if gains_nothing and done < _LAST_PART:
                     left_out = math.ceil(_LAST_PART * steps) - step
@@ -182,7 +233,7 @@ class _Run:
                 left = elapsed / step * (steps - step - left_out)
                 if self._training.seconds is not None:
                     left = min(left, self._training.seconds - elapsed)
-                shown = f"{TRAIN}: loss {self._seen(float(loss)):.4g}, at most {left:,.0f} s left"
+                shown = f"{TRAIN}: loss {self._seen(losses)}, at most {left:,.0f} s left"
             if step % 10 == 0:
                 progress(shown, done)
         progress(TRAIN, 1.0)
@@ -195,19 +246,25 @@ class _Run:
         torch, training = require("torch", "neural"), self._training
         warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
         rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
-        self._optimiser.param_groups[0]["lr"] = rate
-        size = min(training.batch, len(self._table))
-        drawn = torch.randint(len(self._table), (size,), generator=self._random, device=self._table.device)
-        loss: Tensor = self._network.losses(self._table[drawn], self._random).mean()
-        self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._weights, _LONGEST_GRADIENT)
-        self._optimiser.step()
+        losses = self._moved(self._pick(self._batch, self._random), rate)
         with torch.no_grad():
             # The first steps are forgotten faster.
             kept = min(training.average, (1 + step) / (10 + step))
             torch._foreach_lerp_(self._mean, self._weights, 1 - kept)
-        return loss.detach()
+        return losses.detach()
+
+    def _moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the weights by what a batch says; return its loss."""
+        if isinstance(self._network, SelfMoving):
+            return self._network.moved(records, rate).mean(0)
+        torch = require("torch", "neural")
+        self._optimiser.param_groups[0]["lr"] = rate
+        losses: Tensor = self._network.losses(records, self._random).mean(0)
+        self._optimiser.zero_grad()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+        self._optimiser.step()
+        return losses
 
     def _look(self) -> bool:
         """Compare the running mean with the best one on the held-out records; say whether to stop."""
@@ -218,7 +275,7 @@ class _Run:
             now = [w.detach().clone() for w in self._weights]
             torch._foreach_copy_(self._weights, self._mean)
             # The same draws at each look.
-            same = torch.Generator(self._table.device).manual_seed(0)
+            same = torch.Generator(self._held_out.device).manual_seed(0)
             parts = torch.split(self._held_out, max(self._training.batch, 512))
             loss = sum(float(self._network.losses(part, same).sum()) for part in parts) / len(self._held_out)
             torch._foreach_copy_(self._weights, now)
@@ -238,15 +295,16 @@ class _Run:
                 torch._foreach_copy_(weights, self._best)
         self._since = 0
 
-    def _check(self, loss: float, step: int) -> None:
-        if not math.isfinite(loss):
+    def _check(self, losses: Tensor, step: int) -> None:
+        if not bool(losses.isfinite().all()):
             raise TrainingError(
                 f"the loss was no finite number any more at step {step:,} of the training; lower learning_rate, which is "
                 f"{self._training.learning_rate:g}"
             )
 
-    def _seen(self, loss: float) -> float:
-        return self._least if len(self._held_out) else loss
+    def _seen(self, losses: Tensor) -> str:
+        seen = [self._least] if len(self._held_out) else losses.reshape(-1).tolist()
+        return " and ".join(f"{loss:.4g}" for loss in seen)
 
 
 def _arrays(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
@@ -254,7 +312,13 @@ def _arrays(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
 
 
 def seconds_per_step(
-    make: Callable[[Any, Generator], Trainable], sizes: tuple[int, ...], training: Training, batch: int
+    make: Callable[[Any, Generator], Trainable],
+    sizes: tuple[int, ...],
+    training: Training,
+    batch: int,
+    *,
+    descent: Descent = Descent(),
+    picks: Callable[[Tensor], Pick] = evenly,
 ) -> float:
     """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`."""
     taken: list[float] = []
@@ -268,9 +332,9 @@ def seconds_per_step(
         network = make(device, random)
         places = torch.rand((batch, len(sizes)), generator=random, device=device)
         table = (places * torch.tensor(sizes, device=device)).long()
-        run = _Run(network, table, table[:0], random, training)
+        run = _Run(network, table, table[:0], random, training, descent, picks)
         for step in range(3):
             began = clock()
-            float(run._step(0.5, step))
+            float(run._step(0.5, step).sum())
             taken.append((clock() - began) / share)
     return min(taken)
