@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
+<<<<<<< HEAD
 from syntabula.privacy.doors.features import FeatureCurator
 from syntabula.privacy.doors.records import RecordCurator
+=======
+>>>>>>> close15
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.doors.teachers import TeacherCurator
+
+if TYPE_CHECKING:
+    from syntabula.privacy.doors.records import RecordCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,8 @@ class Doors:
     @property
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
+        from syntabula.privacy.doors.records import RecordCurator
+
         return RecordCurator(self.tables)
 
     @property
