@@ -10,16 +10,12 @@ import numpy as np
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-<<<<<<< HEAD
-from syntabula.privacy.doors.features import FeatureCurator
-from syntabula.privacy.doors.records import RecordCurator
-=======
->>>>>>> close15
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.teachers import TeacherCurator
 
 if TYPE_CHECKING:
+    from syntabula.privacy.doors.features import FeatureCurator
     from syntabula.privacy.doors.records import RecordCurator
+    from syntabula.privacy.doors.teachers import TeacherCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +38,7 @@ class Doors:
     @property
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
+        # Most methods ask tables alone, and load no other door.
         from syntabula.privacy.doors.records import RecordCurator
 
         return RecordCurator(self.tables)
@@ -49,11 +46,15 @@ class Doors:
     @property
     def teachers(self) -> TeacherCurator:
         """Lets teachers on parts of the records vote on rows."""
+        from syntabula.privacy.doors.teachers import TeacherCurator
+
         return TeacherCurator(self.tables)
 
     @property
     def features(self) -> FeatureCurator:
         """Answers sums of bounded features of the records."""
+        from syntabula.privacy.doors.features import FeatureCurator
+
         return FeatureCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
