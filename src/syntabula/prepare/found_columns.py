@@ -130,6 +130,7 @@ def find_columns(
     table: RawTable,
     shares: Mapping[str, Fraction],
     *,
+    delta: Fraction,
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
@@ -139,6 +140,7 @@ def find_columns(
     Args:
         table: Table as read.
         shares: Fraction of the whole budget for each column to be found; the others are declared.
+        delta: Chance to fail that all categories together may take.
         ledger: Pays for the spends.
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
@@ -150,7 +152,7 @@ def find_columns(
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
     n_labels = sum(table.columns[name].physical.is_labels for name in shares)
-    delta = ledger.failure_allowance / max(n_labels, 1)
+    each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
     # Declared columns are not hidden.
@@ -158,7 +160,7 @@ def find_columns(
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
         try:
-            columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
+            columns[name] = extract_column(name, raw, share=share, delta=each, ledger=ledger, noise=noise)
         except PrivateDomainError:
             hidden.append(name)
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.

@@ -20,10 +20,20 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.any_order import AnyOrderNetwork, first_weights, shapes_of
+from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
+from syntabula.record_models.any_order import (
+    AnyOrderNetwork,
+    SeparateNetwork,
+    first_weights,
+    head_units,
+    joined,
+    separate,
+    shapes_of,
+)
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.loop import Training, seconds_per_step, train
+from syntabula.record_models.noisy_loop import PaidTraining, seconds_per_noisy_step, train_with_noise
 from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
 
 _ROWS_AT_ONCE = 4096
@@ -120,6 +130,42 @@ class Autoregressive(RecordModel):
         )
         total = float(max(records.n_rows, 1))
         return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
+
+    def noisy_training_cost(self, domain: Domain, n_rows: int, training: Training, steps: int) -> FitCost:
+        """Say what so many steps with noise take, from a timed step on made-up records."""
+        ordered = tuple(c in domain.ordered for c in domain)
+        batch = max(round(min(training.rate * n_rows, MOST_RECORDS)), 1)
+        seconds = _timed_noisy_step(replace(self, _domain=None), domain.sizes, ordered, training, batch)
+        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
+        widest = (
+            self.units * (2 * self.layers + 2)
+            + 2 * len(domain) * head_units(len(domain))
+            + 3 * sum(domain.sizes)
+        )
+        # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
+        numbers = 18 * weights + 2 * min(batch, _ROWS_AT_ONCE) * widest + n_rows * len(domain)
+        return FitCost(numbers * 4 / 2**20, seconds * steps)
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> Self:
+        """Return a model trained by noisy gradients, from where each column has its one-way marginal on."""
+        lookups = column_lookups(domain, one_way, waves=self.waves)
+        weights = train_with_noise(
+            lambda device, random: self._separate_network(lookups, device, random),
+            [lookup.places for lookup in lookups],
+            door,
+            paid,
+            progress,
+        )
+        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
+        found = joined(weights, shapes)
+        return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
@@ -248,6 +294,12 @@ class Autoregressive(RecordModel):
         weights = first_weights(lookups, shapes, device=device, random=random)
         return AnyOrderNetwork(lookups, weights, dropout=self.dropout)
 
+    def _separate_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> SeparateNetwork:
+        weights = dict(self._network(lookups, device, random).parameters)
+        # Columns have exactly their marginals at first, and noise leaves nothing out by chance already.
+        weights["logits"] = weights["logits"] * 0
+        return SeparateNetwork(lookups, separate(weights, [lookup.size for lookup in lookups]))
+
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: domain and options as facts, one-way marginals and weights as arrays."""
         used = [lookup.size for lookup in self._lookups]
@@ -308,10 +360,30 @@ def _timed_step(
     training: Training,
     batch: int,
 ) -> float:
-    lookups = [
-        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
-        for size, is_ordered in zip(sizes, ordered, strict=True)
-    ]
+    lookups = _made_up_lookups(model, sizes, ordered)
     return seconds_per_step(
         lambda device, random: model._network(lookups, device, random), sizes, training, batch
     )
+
+
+@lru_cache(maxsize=16)
+def _timed_noisy_step(
+    model: Autoregressive,
+    sizes: tuple[int, ...],
+    ordered: tuple[bool, ...],
+    training: Training,
+    batch: int,
+) -> float:
+    lookups = _made_up_lookups(model, sizes, ordered)
+    return seconds_per_noisy_step(
+        lambda device, random: model._separate_network(lookups, device, random), sizes, training, batch
+    )
+
+
+def _made_up_lookups(
+    model: Autoregressive, sizes: tuple[int, ...], ordered: tuple[bool, ...]
+) -> list[ColumnLookup]:
+    return [
+        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
+        for size, is_ordered in zip(sizes, ordered, strict=True)
+    ]

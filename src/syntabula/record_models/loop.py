@@ -1,4 +1,4 @@
-"""One training loop for all networks that are trained on records without privacy."""
+"""One training loop for all networks that are trained on records without privacy, and how all of them are trained."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ TRAIN = "train on the records"
 
 _PASSES = 30
 _LEAST_STEPS, _MOST_STEPS = 1000, 6000
+_NOISY_STEPS, _LEAST_NOISY_STEPS, _MOST_NOISY_STEPS = 1000, 100, 4000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
 _LONGEST_GRADIENT = 5.0
 _WEIGHT_DECAY = 1e-4
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _LAST_PART = 0.8
 
 
@@ -39,15 +41,21 @@ class Training:
     mean of the weights, as it was when records held out from training were most probable. Where these gain nothing more,
     training goes back to that mean and takes the last fifth of its steps from there, at a low rate.
 
+    With a budget each step is a noisy mean of clipped gradients, and all steps are paid for before the first one. No
+    loss is seen, so that no record is held out and no step left out; the running mean is that of the last step.
+
     Attributes:
-        steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps.
+        steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps. With a budget
+            exactly so many; None for a number that the budget suggests.
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
-            limit. The model then depends on how fast the machine is.
-        batch: Records in a batch; all of them where there are fewer.
+            limit. The model then depends on how fast the machine is. Only without a budget.
+        batch: Records in a batch; all of them where there are fewer. Only without a budget.
+        rate: Chance of each record to be in a step, with a budget.
+        clip: Largest L2 length of the gradient of a record's loss, with a budget.
         learning_rate: Of AdamW, at its largest.
-        held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
+        held_out: Part of the records that is never trained on, to see when to stop; 0 for none. Only without a budget.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
-            when as many brought nothing again.
+            when as many brought nothing again. Only without a budget.
         average: How much of the running mean of the weights is kept at each step.
         threads: How many train on a processor. The same table and seed of the method give the same model for the same
             number.
@@ -57,6 +65,8 @@ class Training:
     steps: int | None = None
     seconds: float | None = None
     batch: int = 512
+    rate: float = 1 / 60
+    clip: float = 1.0
     learning_rate: float = 2e-3
     held_out: float = 0.1
     patience: int = 4
@@ -71,6 +81,8 @@ class Training:
             steps=count().or_none,
             seconds=positive.or_none,
             batch=count(),
+            rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
+            clip=positive,
             learning_rate=positive,
             held_out=part,
             patience=count(),
@@ -85,6 +97,13 @@ class Training:
             return self.steps
         wanted = math.ceil(_PASSES * (1 - self.held_out) * n_rows / self.batch)
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
+
+    def steps_for_budget(self, epsilon: float) -> int:
+        """Return the steps for a budget of so much epsilon: more of them where each needs less noise."""
+        if self.steps is not None:
+            return self.steps
+        wanted = math.ceil(_NOISY_STEPS * math.sqrt(epsilon))
+        return min(max(wanted, _LEAST_NOISY_STEPS), _MOST_NOISY_STEPS)
 
 
 class Trainable(Protocol):
@@ -133,13 +152,68 @@ def train(
         random = torch.Generator(device).manual_seed(seed)
         network = make(device, random)
         if not len(records):
-            return _arrays(network.parameters)
+            return arrays_of(network.parameters)
         table = torch.as_tensor(records, device=device)
         order = torch.randperm(len(table), generator=random, device=device)
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
         run = _Run(network, table[order[kept_back:]], looked_at, random, training)
-        return _arrays(run.to_the_end(training.steps_for(len(records)), progress))
+        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress))
+
+
+class Descent:
+    """Weights, their running mean, and the optimiser that changes both."""
+
+    def __init__(self, weights: list[Tensor], training: Training) -> None:
+        torch = require("torch", "neural")
+        self.weights = weights
+        self.mean = [w.detach().clone() for w in weights]
+        self._training = training
+        self._optimiser = torch.optim.AdamW(
+            [w.requires_grad_() for w in weights], weight_decay=_WEIGHT_DECAY, fused=True
+        )
+
+    def step(self, done: float, step: int) -> None:
+        """Take one step by the weights' gradients, which are then used up.
+
+        Args:
+            done: Part of the training that is done, of which the learning rate follows.
+            step: Number of steps before this one.
+        """
+        torch, training = require("torch", "neural"), self._training
+        warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
+        rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
+        self._optimiser.param_groups[0]["lr"] = rate
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        with torch.no_grad():
+            # The first steps are forgotten faster.
+            kept = min(training.average, (1 + step) / (10 + step))
+            torch._foreach_lerp_(self.mean, self.weights, 1 - kept)
+
+    def state(self) -> np.ndarray:
+        """Return all that the next step goes on from [numbers]."""
+        torch = require("torch", "neural")
+        moments = [self._optimiser.state[w] for w in self.weights]
+        parts = [*self.weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
+        found: np.ndarray = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
+        return found
+
+    def restore(self, state: np.ndarray, steps: int) -> None:
+        """Take up the state after so many steps."""
+        torch = require("torch", "neural")
+        device = self.weights[0].device
+        sizes = [w.numel() for w in self.weights] * (2 + len(_MOMENTS))
+        pieces = torch.tensor(np.asarray(state, np.float32), device=device).split(sizes)
+        n = len(self.weights)
+        with torch.no_grad():
+            for place, weight in enumerate(self.weights):
+                parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
+                weight.copy_(parts[0])
+                self.mean[place].copy_(parts[1])
+                done = torch.tensor(float(steps), device=device)
+                moments = {name: p.clone() for name, p in zip(_MOMENTS, parts[2:], strict=True)}
+                self._optimiser.state[weight] = {"step": done, **moments}
 
 
 class _Run:
@@ -150,14 +224,10 @@ class _Run:
     ) -> None:
         self._network, self._table, self._held_out = network, table, held_out
         self._random, self._training = random, training
-        self._weights = list(network.parameters.values())
-        self._mean = [w.detach().clone() for w in self._weights]
+        self._descent = Descent(list(network.parameters.values()), training)
+        self._weights, self._mean = self._descent.weights, self._descent.mean
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
-        torch = require("torch", "neural")
-        self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in self._weights], weight_decay=_WEIGHT_DECAY, fused=True
-        )
 
     def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
         """Take so many steps, or as many of them as time and held-out records allow."""
@@ -192,21 +262,13 @@ class _Run:
         return dict(zip(self._network.parameters, found, strict=True))
 
     def _step(self, done: float, step: int) -> Tensor:
-        torch, training = require("torch", "neural"), self._training
-        warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
-        rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
-        self._optimiser.param_groups[0]["lr"] = rate
-        size = min(training.batch, len(self._table))
+        torch = require("torch", "neural")
+        size = min(self._training.batch, len(self._table))
         drawn = torch.randint(len(self._table), (size,), generator=self._random, device=self._table.device)
         loss: Tensor = self._network.losses(self._table[drawn], self._random).mean()
-        self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._weights, _LONGEST_GRADIENT)
-        self._optimiser.step()
-        with torch.no_grad():
-            # The first steps are forgotten faster.
-            kept = min(training.average, (1 + step) / (10 + step))
-            torch._foreach_lerp_(self._mean, self._weights, 1 - kept)
+        self._descent.step(done, step)
         return loss.detach()
 
     def _look(self) -> bool:
@@ -249,7 +311,8 @@ class _Run:
         return self._least if len(self._held_out) else loss
 
 
-def _arrays(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+def arrays_of(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return weights as arrays, by name."""
     return {name: weight.detach().cpu().numpy() for name, weight in weights.items()}
 
 

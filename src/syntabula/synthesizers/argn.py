@@ -34,9 +34,4 @@ class ARGN(RecordTrained):
 
     key: ClassVar[str] = "argn"
     paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
-    why_not_private: ClassVar[str] = (
-        "argn trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) is "
-        "missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
-    )
-
     model: Autoregressive = field(default_factory=Autoregressive)

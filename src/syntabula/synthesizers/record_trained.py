@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from syntabula.errors import BudgetError
@@ -16,6 +17,7 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
 
+_FAILURE_SHARE = Fraction(1, 10)
 _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
@@ -28,7 +30,8 @@ class RecordTrained(Synthesizer):
         training: How.
 
     Raises:
-        BudgetError: If epsilon or delta is outside its range, or finite where the method has no private form.
+        BudgetError: If epsilon or delta is outside its range, or the budget is finite where the method has no private
+            form, or of a kind that training has no noise for.
         ArgumentError: If another argument is not allowed.
     """
 
@@ -39,12 +42,16 @@ class RecordTrained(Synthesizer):
     model: RecordModel
     training: Training = field(default_factory=Training)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.why_not_private and budget_of(self).currency != "none":
-            raise BudgetError(self.why_not_private)
-
     @property
     def learner(self) -> Learner:
         """The model and how it is trained."""
-        return RecordLearner(model=self.model, training=self.training, seed=self.seed or 0)
+        if self.why_not_private and budget_of(self).currency != "none":
+            raise BudgetError(self.why_not_private)
+        return RecordLearner(
+            model=self.model, training=self.training, budget=budget_of(self), seed=self.seed or 0
+        )
+
+    @property
+    def failure_share(self) -> Fraction:
+        """Part of delta that is set aside for the cost of training."""
+        return Fraction(0) if budget_of(self).currency == "none" else _FAILURE_SHARE

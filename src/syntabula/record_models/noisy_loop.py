@@ -1,0 +1,159 @@
+"""The training loop of networks that are trained on records with a budget: noisy gradients, and no look at a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula._planning import Progress
+from syntabula.models.row_fitting import pick_device, training_threads
+from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
+from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.per_record import clipped_sum
+from syntabula.record_models.loop import TRAIN, Descent, Trainable, Training, arrays_of
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+_CHECKPOINTS = 5
+_TIMED_RECORDS = 4096
+_TIMED_SCALE = 2.0**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidTraining:
+    """A training as it is paid for; all of it is public or released.
+
+    Attributes:
+        training: Its options.
+        steps: Number of steps.
+        total: Number of records, as it was released.
+        share: Part of the whole budget.
+        seed: Of the first weights.
+    """
+
+    training: Training
+    steps: int
+    total: float
+    share: Fraction
+    seed: int
+
+    @property
+    def rate(self) -> float:
+        """Chance of a record to be in a step; lower than asked for where that would be more than a step may take."""
+        return min(self.training.rate, 0.9 * MOST_RECORDS / self.total)
+
+
+def train_with_noise(
+    make: Callable[[Any, Generator], Trainable],
+    places: Sequence[NDArray[np.intp]],
+    door: RecordCurator,
+    paid: PaidTraining,
+    progress: Progress,
+) -> dict[str, np.ndarray]:
+    """Train a network by noisy gradients of its records' losses and return the running mean of its weights.
+
+    A journal holds the state after each fifth of the steps and after the last, so that what anyone sees comes from
+    steps of one run alone (`privacy.resume`).
+
+    Args:
+        make: Returns the untrained network on a device.
+        places: For each column, what the network is given for each of its codes.
+        door: Gives the gradients.
+        paid: What is paid for.
+        progress: Told the time that is left.
+
+    Raises:
+        ArgumentError: If there is no such device, or the gradient of a single record is not known.
+        BudgetError: If the budget is too small for these steps; nothing was drawn for them.
+        BudgetExceededError: If the ledger cannot pay.
+        MissingExtraError: If torch is not installed.
+    """
+    torch = require("torch", "neural")
+    training, steps = paid.training, paid.steps
+    device = pick_device(training.device)
+    with training_threads(training.threads):
+        network = make(device, torch.Generator(device).manual_seed(paid.seed))
+        tables = [torch.as_tensor(table, device=device) for table in places]
+
+        def losses(codes: Tensor, random: Generator) -> Tensor:
+            placed = [table[codes[:, column]] for column, table in enumerate(tables)]
+            return network.losses(torch.stack(placed, 1), random)
+
+        descent = Descent(list(network.parameters.values()), training)
+        session = door.training(
+            losses,
+            network.parameters,
+            rate=paid.rate,
+            steps=steps,
+            clip=training.clip,
+            total=paid.total,
+            share=paid.share,
+            step=TRAIN,
+        )
+        if session.resumed is not None:
+            descent.restore(session.resumed.values, session.resumed.steps)
+        _descend(session, descent, network.parameters, steps, progress)
+        return arrays_of(dict(zip(network.parameters, descent.mean, strict=True)))
+
+
+def _descend(
+    session: TrainingSession,
+    descent: Descent,
+    parameters: Mapping[str, Tensor],
+    steps: int,
+    progress: Progress,
+) -> None:
+    every, first = max(steps // _CHECKPOINTS, 1), steps - session.steps_left
+    began = perf_counter()
+    progress(TRAIN, first / steps)
+    for step in range(first, steps):
+        for name, gradient in session.gradient().items():
+            parameters[name].grad = gradient
+        descent.step(step / steps, step)
+        if (step + 1) % every == 0 or step + 1 == steps:
+            session.checkpoint(descent.state())
+        if (step + 1) % 10 == 0:
+            left = (perf_counter() - began) / (step + 1 - first) * (steps - step - 1)
+            progress(f"{TRAIN}: at most {left:,.0f} s left", (step + 1) / steps)
+    progress(TRAIN, 1.0)
+
+
+def seconds_per_noisy_step(
+    make: Callable[[Any, Generator], Trainable], sizes: tuple[int, ...], training: Training, batch: int
+) -> float:
+    """Return how long a step takes on a free machine, measured on so many records of random codes below `sizes`."""
+    taken: list[float] = []
+    torch = require("torch", "neural")
+    device = pick_device(training.device)
+    on_processor = device.type == "cpu"
+    clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
+    # A step takes many records some thousands at a time.
+    tried = min(batch, _TIMED_RECORDS)
+    with training_threads(training.threads):
+        random = torch.Generator(device).manual_seed(0)
+        network = make(device, random)
+        parameters = network.parameters
+        table = torch.rand((tried, len(sizes)), generator=random, device=device)
+        table = (table * torch.tensor(sizes, device=device)).long()
+        descent, noise = Descent(list(parameters.values()), training), SeededNoise(0)
+        for step in range(3):
+            began = clock()
+            sums = clipped_sum(network.losses, parameters, table, random, clip=training.clip)
+            for name, p in parameters.items():
+                p.grad = sums[name].to(p)
+            descent.step(0.5, step)
+            summed = (clock() - began) / share
+            began = clock()
+            noise.gaussian_vector(
+                np.zeros(sum(p.numel() for p in parameters.values()), np.int64), _TIMED_SCALE
+            )
+            taken.append(summed * batch / tried + (clock() - began) / share)
+    return min(taken)
