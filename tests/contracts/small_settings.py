@@ -30,6 +30,20 @@ _OPTIONS: dict[str, dict[str, int]] = {
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
 
 
+NOISY_GRADIENTS = {"argn"}
+"""Methods that train with noise: their budget must be Gaussian, and they leave some millionths of it."""
+
+
+def takes(method: str, budget: st.Budget) -> bool:
+    """Return whether a method can be learned with a budget."""
+    return method not in NOISY_GRADIENTS or budget.currency in ("mu_squared", "none")
+
+
+def unspent(method: str) -> float:
+    """Return the part of the budget that a method may leave."""
+    return 1e-4 if method in NOISY_GRADIENTS else 1e-9
+
+
 def epsilon_of(method: str, wanted: float) -> float:
     """Return an epsilon, which is infinite for a method that takes no other."""
     return wanted if method in PRIVATE else math.inf

@@ -182,7 +182,7 @@ class SeparateNetwork(AnyOrderNetwork):
 
 def separate(weights: Mapping[str, Tensor], sizes: Sequence[int]) -> dict[str, Tensor]:
     """Return weights as `SeparateNetwork` has them, for columns of these sizes."""
-    found = {name: w for name, w in weights.items() if name not in _OF_COLUMNS}
+    found = {name: w for name, w in weights.items() if name not in _OF_COLUMNS and w.numel()}
     found |= {f"smooth/{j}": part.clone() for j, part in enumerate(weights["smooth"])}
     ends = np.cumsum(sizes).tolist()
     for j, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -197,7 +197,8 @@ def joined(weights: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ..
     def parts(name: str) -> list[np.ndarray]:
         return [weights[f"{name}/{j}"] for j in range(len(weights)) if f"{name}/{j}" in weights]
 
-    found = {name: weights[name] for name in shapes if name not in _OF_COLUMNS}
+    kept = {name: shape for name, shape in shapes.items() if name not in _OF_COLUMNS}
+    found = {name: weights.get(name, np.zeros(shape, np.float32)) for name, shape in kept.items()}
     smooth = np.array(parts("smooth"), dtype=np.float32).reshape(shapes["smooth"])
     biases = np.concatenate(parts("bias/logits"))
     return found | {"logits": np.concatenate(parts("logits"), 1), "smooth": smooth, "bias/logits": biases}

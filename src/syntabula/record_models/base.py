@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -65,7 +65,6 @@ class RecordModel(Model, Protocol):
         return [c * np.float64(self.total / COUNTED_ROWS) for c in counts]
 
 
-@runtime_checkable
 class NoisyRecordModel(RecordModel, Protocol):
     """A model of records that can be trained with a budget, by noisy gradients."""
 
@@ -94,3 +93,8 @@ class NoisyRecordModel(RecordModel, Protocol):
             BudgetError: If the budget is too small for these steps.
         """
         ...
+
+
+def takes_noise(model: RecordModel) -> TypeGuard[NoisyRecordModel]:
+    """Return whether a model can be trained with a budget."""
+    return hasattr(model, "trained_with_noise")

@@ -17,7 +17,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.rules import require_training
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.record_models.base import NoisyRecordModel, RecordModel
+from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import PaidTraining
 from syntabula.record_models.representation import one_way_counts
@@ -57,7 +57,7 @@ class RecordLearner:
         check_storable(self.model)
         if self.is_private:
             require_training(self.budget.currency)
-            if not isinstance(self.model, NoisyRecordModel):
+            if not takes_noise(self.model):
                 raise BudgetError(
                     f"the model {self.model.kind!r} has no form that is trained with noise; use an infinite epsilon "
                     "where the table needs no privacy"
@@ -86,7 +86,7 @@ class RecordLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
-        if isinstance(self.model, NoisyRecordModel) and self.is_private:
+        if self.is_private and takes_noise(self.model):
             cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.steps)
         else:
             cost = self.model.training_cost(domain, n_rows, self.training)
@@ -102,7 +102,7 @@ class RecordLearner:
         progress(_ONE_WAY, 0.0)
         columns = [(column,) for column in doors.domain]
         measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
-        if isinstance(self.model, NoisyRecordModel) and self.is_private:
+        if self.is_private and takes_noise(self.model):
             total = consistent_total(measured)
             paid = PaidTraining(
                 training=self.training,
