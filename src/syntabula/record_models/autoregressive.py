@@ -30,13 +30,16 @@ from syntabula.record_models.any_order import (
     separate,
     shapes_of,
 )
-from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from
+from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.noisy_loop import PaidTraining, seconds_per_noisy_step, train_with_noise
 from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
 
 _ROWS_AT_ONCE = 4096
+_ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
+"""Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
+
 _TRIED = 20_000
 _LEAST_ACCEPTED = 1e-4
 _USUAL_BINS = 300
@@ -164,7 +167,7 @@ class Autoregressive(RecordModel):
             progress,
         )
         shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
-        found = joined(weights, shapes)
+        found = with_marginals(lookups, joined(weights, shapes), np.random.default_rng(paid.seed))
         return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
@@ -185,8 +188,9 @@ class Autoregressive(RecordModel):
                 )
             )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
-        for start in range(0, n, _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, n)
+        at_once = min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)
+        for start in range(0, n, at_once):
+            stop = min(start + at_once, n)
             known = {c: self._lookup(c).places[column[start:stop]] for c, column in codes.items()}
             rows.append(self._completed(known, stop - start, rng))
         drawn = self._decoded(np.concatenate(rows))

@@ -404,6 +404,18 @@ class TestResume:
                 with pytest.raises(ResumeError):
                     opened(records, **changed)
 
+    def test_needs_a_checkpoint_after_the_last_step_before_a_release(self, tmp_path: Path) -> None:
+        with Journal(tmp_path / "journal") as journal:
+            ledger = open_ledger(BUDGET, journal, FACTS, resume=False)
+            session, _ = opened(curator(ledger)[0])
+            session.gradient()
+            session.checkpoint(np.zeros(12))
+            ledger.require_all_replayed()
+            session.gradient()
+
+            with pytest.raises(BudgetError, match="after its last checkpoint"):
+                ledger.require_all_replayed()
+
     def test_without_a_journal_writes_nothing(self) -> None:
         records, _ = curator()
         session, _ = opened(records)
