@@ -14,7 +14,7 @@ from syntabula.select.doubling import FirstTimeDoubling
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
 METHODS = [info.key for info in st.list_synthesizers()]
 PRIVATE = [key for key in METHODS if not st.synthesizer(key).why_not_private]
-_OPTIONS: dict[str, dict[str, int]] = {
+_OPTIONS: dict[str, dict[str, float]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
     "margnet-s": _NETWORK | {"rounds_per_column": 1},
@@ -24,7 +24,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
-    "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
+    "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

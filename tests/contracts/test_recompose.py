@@ -80,11 +80,13 @@ def check(facts: dict[str, Any], left: float = 1e-9) -> None:
     assert composition["spent"] <= composition["limit"]
     assert sum(event["cost"] for event in events_of(facts)) == pytest.approx(composition["spent"], rel=1e-12)
     # The searches of the other library end a billionth from their roots; pi is rounded up in ours.
-    # The cost of training is an upper bound, half a percent above what composition finds.
-    least = 0.995 if any(event["kind"] == "training" for event in events_of(facts)) else 1 - 1e-6
+    # The cost of training is an upper bound, half a percent above what composition finds; it also has a part of delta,
+    # without which the losses give a little more.
+    trains = any(event["kind"] == "training" for event in events_of(facts))
+    least, most = (0.995, 1.005) if trains else (1 - 1e-6, 1.0)
     assert spent * least <= page_code().recomposed(facts) <= spent * (1 + 1e-9)
     by_losses = page_code().composed_losses(facts)
-    assert spent * LEAST_BY_LOSSES[composition["currency"]] <= by_losses <= spent
+    assert spent * LEAST_BY_LOSSES[composition["currency"]] <= by_losses <= spent * most
 
 
 class TestEveryMethod:
