@@ -30,6 +30,7 @@ MAY_DRAW = {
     "models/soft_rows": "numpy.random",
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
     "record_models/loop": "torch",
+    "record_models/noisy_loop": "torch",
     "record_models/any_order": "torch",
     # Rows of a released model are tried and counted: post-processing.
     "record_models/autoregressive": "numpy.random",

@@ -16,6 +16,7 @@ from syntabula.errors import ArgumentError, BudgetError, MissingExtraError
 from syntabula.privacy.journal import Journal
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
 
 QUICK = Training(steps=150, batch=256, learning_rate=1e-2)
 SMALL = Autoregressive(units=32, embedding=4, waves=4)
@@ -119,7 +120,7 @@ class TestOddTables:
 
 class TestOptions:
     def test_they_are_listed_by_part_and_changed_by_name(self) -> None:
-        assert [*st.method_options("argn")] == ["model", "training"]
+        assert [*st.method_options("argn")] == ["model", "training", "noisy"]
         changed = method().with_options(units=7, seconds=3)
 
         assert (changed.model.units, changed.training.seconds) == (7, 3)
@@ -151,11 +152,11 @@ SCHEMA = st.Schema(
         "kind": st.Categorical(("large", "small", "none")),
     }
 )
-NOISY = Training(steps=40, learning_rate=1e-2, rate=0.2)
+NOISY = NoisyTraining(steps=40, rate=0.2)
 
 
 def private(**options: Any) -> st.ARGN:
-    usual = {"epsilon": 5.0, "model": SMALL, "training": NOISY, "seed": 3, "bins": 12}
+    usual = {"epsilon": 5.0, "model": SMALL, "noisy": NOISY, "seed": 3, "bins": 12}
     return st.ARGN(**(usual | {"preprocessing": st.Preprocessing(discretizer="uniform")} | options))
 
 
@@ -190,9 +191,9 @@ class TestBudget:
 
     def test_rows_have_the_marginals_and_keep_a_dependence(self) -> None:
         pytest.importorskip("torch")
-        training = Training(steps=300, learning_rate=1e-2, rate=0.1)
+        noisy = NoisyTraining(steps=300, rate=0.1)
 
-        made = private(epsilon=10.0, training=training).fit(table(), SCHEMA).sample(3_000, seed=0)
+        made = private(epsilon=10.0, noisy=noisy).fit(table(), SCHEMA).sample(3_000, seed=0)
 
         real = table()
         # 3,000 rows of each: a share is off by 0.04 with probability below 1e-5.
@@ -222,7 +223,7 @@ class TestBudget:
         pytest.importorskip("torch")
 
         short, long = (
-            private(training=Training(steps=n, rate=0.2)).plan(SCHEMA, 5_000) for n in (10, 100_000)
+            private(noisy=NoisyTraining(steps=n, rate=0.2)).plan(SCHEMA, 5_000) for n in (10, 100_000)
         )
 
         assert short.seconds < 60 < long.seconds

@@ -33,7 +33,12 @@ from syntabula.record_models.any_order import (
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.noisy_loop import PaidTraining, seconds_per_noisy_step, train_with_noise
+from syntabula.record_models.noisy_loop import (
+    NoisyTraining,
+    PaidTraining,
+    seconds_per_noisy_step,
+    train_with_noise,
+)
 from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
 
 _ROWS_AT_ONCE = 4096
@@ -134,11 +139,15 @@ class Autoregressive(RecordModel):
         total = float(max(records.n_rows, 1))
         return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
 
-    def noisy_training_cost(self, domain: Domain, n_rows: int, training: Training, steps: int) -> FitCost:
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
         """Say what so many steps with noise take, from a timed step on made-up records."""
         ordered = tuple(c in domain.ordered for c in domain)
-        batch = max(round(min(training.rate * n_rows, MOST_RECORDS)), 1)
-        seconds = _timed_noisy_step(replace(self, _domain=None), domain.sizes, ordered, training, batch)
+        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+        seconds = _timed_noisy_step(
+            replace(self, _domain=None), domain.sizes, ordered, training, noisy, batch
+        )
         weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
         widest = (
             self.units * (2 * self.layers + 2)
@@ -376,11 +385,12 @@ def _timed_noisy_step(
     sizes: tuple[int, ...],
     ordered: tuple[bool, ...],
     training: Training,
+    noisy: NoisyTraining,
     batch: int,
 ) -> float:
     lookups = _made_up_lookups(model, sizes, ordered)
     return seconds_per_noisy_step(
-        lambda device, random: model._separate_network(lookups, device, random), sizes, training, batch
+        lambda device, random: model._separate_network(lookups, device, random), sizes, training, noisy, batch
     )
 
 

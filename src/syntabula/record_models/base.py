@@ -15,7 +15,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.doors.records import RecordCurator
 from syntabula.record_models.loop import Training
-from syntabula.record_models.noisy_loop import PaidTraining
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 
 COUNTED_ROWS = 50_000
 """Rows that are drawn, always the same ones, where marginals of such a model are asked for."""
@@ -68,7 +68,9 @@ class RecordModel(Model, Protocol):
 class NoisyRecordModel(RecordModel, Protocol):
     """A model of records that can be trained with a budget, by noisy gradients."""
 
-    def noisy_training_cost(self, domain: Domain, n_rows: int, training: Training, steps: int) -> FitCost:
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
         """Say what so many steps take; raises as `training_cost`."""
         ...
 

@@ -19,7 +19,7 @@ from syntabula.privacy.rules import require_training
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
-from syntabula.record_models.noisy_loop import PaidTraining
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
@@ -34,7 +34,8 @@ class RecordLearner:
 
     Attributes:
         model: What is trained.
-        training: How.
+        training: How without a budget.
+        noisy: How with one.
         budget: Says whether there is noise, and how many steps it suggests.
         seed: Of all that is drawn in training. No privacy rests on it.
 
@@ -46,6 +47,7 @@ class RecordLearner:
 
     model: RecordModel
     training: Training
+    noisy: NoisyTraining = field(default_factory=NoisyTraining)
     budget: Budget = field(default_factory=Budget.none)
     seed: int = 0
 
@@ -54,6 +56,8 @@ class RecordLearner:
             raise refusal("model", "a model that is trained on records", self.model)
         if not isinstance(self.training, Training):
             raise refusal("training", "a Training", self.training)
+        if not isinstance(self.noisy, NoisyTraining):
+            raise refusal("noisy", "a NoisyTraining", self.noisy)
         check_storable(self.model)
         if self.is_private:
             require_training(self.budget.currency)
@@ -76,7 +80,7 @@ class RecordLearner:
     @property
     def steps(self) -> int:
         """Number of steps with a budget."""
-        return self.training.steps_for_budget(self.budget.epsilon)
+        return self.noisy.steps_for(self.budget.epsilon)
 
     @property
     def name(self) -> str:
@@ -87,7 +91,7 @@ class RecordLearner:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
         if self.is_private and takes_noise(self.model):
-            cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.steps)
+            cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
         else:
             cost = self.model.training_cost(domain, n_rows, self.training)
         return [
@@ -106,6 +110,7 @@ class RecordLearner:
             total = consistent_total(measured)
             paid = PaidTraining(
                 training=self.training,
+                noisy=self.noisy,
                 steps=self.steps,
                 total=total,
                 share=share * (1 - _ONE_WAY_SHARE),

@@ -23,7 +23,6 @@ TRAIN = "train on the records"
 
 _PASSES = 30
 _LEAST_STEPS, _MOST_STEPS = 1000, 6000
-_NOISY_STEPS, _LEAST_NOISY_STEPS, _MOST_NOISY_STEPS = 1000, 100, 4000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
@@ -41,21 +40,15 @@ class Training:
     mean of the weights, as it was when records held out from training were most probable. Where these gain nothing more,
     training goes back to that mean and takes the last fifth of its steps from there, at a low rate.
 
-    With a budget each step is a noisy mean of clipped gradients, and all steps are paid for before the first one. No
-    loss is seen, so that no record is held out and no step left out; the running mean is that of the last step.
-
     Attributes:
-        steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps. With a budget
-            exactly so many; None for a number that the budget suggests.
+        steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps.
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
-            limit. The model then depends on how fast the machine is. Only without a budget.
-        batch: Records in a batch; all of them where there are fewer. Only without a budget.
-        rate: Chance of each record to be in a step, with a budget.
-        clip: Largest L2 length of the gradient of a record's loss, with a budget.
+            limit. The model then depends on how fast the machine is.
+        batch: Records in a batch; all of them where there are fewer.
         learning_rate: Of AdamW, at its largest.
-        held_out: Part of the records that is never trained on, to see when to stop; 0 for none. Only without a budget.
+        held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
-            when as many brought nothing again. Only without a budget.
+            when as many brought nothing again.
         average: How much of the running mean of the weights is kept at each step.
         threads: How many train on a processor. The same table and seed of the method give the same model for the same
             number.
@@ -65,8 +58,6 @@ class Training:
     steps: int | None = None
     seconds: float | None = None
     batch: int = 512
-    rate: float = 1 / 60
-    clip: float = 1.0
     learning_rate: float = 2e-3
     held_out: float = 0.1
     patience: int = 4
@@ -81,8 +72,6 @@ class Training:
             steps=count().or_none,
             seconds=positive.or_none,
             batch=count(),
-            rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
-            clip=positive,
             learning_rate=positive,
             held_out=part,
             patience=count(),
@@ -97,13 +86,6 @@ class Training:
             return self.steps
         wanted = math.ceil(_PASSES * (1 - self.held_out) * n_rows / self.batch)
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
-
-    def steps_for_budget(self, epsilon: float) -> int:
-        """Return the steps for a budget of so much epsilon: more of them where each needs less noise."""
-        if self.steps is not None:
-            return self.steps
-        wanted = math.ceil(_NOISY_STEPS * math.sqrt(epsilon))
-        return min(max(wanted, _LEAST_NOISY_STEPS), _MOST_NOISY_STEPS)
 
 
 class Trainable(Protocol):
@@ -162,13 +144,19 @@ def train(
 
 
 class Descent:
-    """Weights, their running mean, and the optimiser that changes both."""
+    """Weights, their running mean, and the optimiser that changes both.
 
-    def __init__(self, weights: list[Tensor], training: Training) -> None:
+    Args:
+        weights: What is trained.
+        learning_rate: Of AdamW, at its largest.
+        average: How much of the running mean is kept at each step.
+    """
+
+    def __init__(self, weights: list[Tensor], *, learning_rate: float, average: float) -> None:
         torch = require("torch", "neural")
         self.weights = weights
         self.mean = [w.detach().clone() for w in weights]
-        self._training = training
+        self._learning_rate, self._average = learning_rate, average
         self._optimiser = torch.optim.AdamW(
             [w.requires_grad_() for w in weights], weight_decay=_WEIGHT_DECAY, fused=True
         )
@@ -180,15 +168,15 @@ class Descent:
             done: Part of the training that is done, of which the learning rate follows.
             step: Number of steps before this one.
         """
-        torch, training = require("torch", "neural"), self._training
+        torch = require("torch", "neural")
         warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
-        rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
+        rate = self._learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
         self._optimiser.param_groups[0]["lr"] = rate
         self._optimiser.step()
         self._optimiser.zero_grad()
         with torch.no_grad():
             # The first steps are forgotten faster.
-            kept = min(training.average, (1 + step) / (10 + step))
+            kept = min(self._average, (1 + step) / (10 + step))
             torch._foreach_lerp_(self.mean, self.weights, 1 - kept)
 
     def state(self) -> np.ndarray:
@@ -224,7 +212,11 @@ class _Run:
     ) -> None:
         self._network, self._table, self._held_out = network, table, held_out
         self._random, self._training = random, training
-        self._descent = Descent(list(network.parameters.values()), training)
+        self._descent = Descent(
+            list(network.parameters.values()),
+            learning_rate=training.learning_rate,
+            average=training.average,
+        )
         self._weights, self._mean = self._descent.weights, self._descent.mean
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0

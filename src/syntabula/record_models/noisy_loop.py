@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
 from syntabula._planning import Progress
 from syntabula.models.row_fitting import pick_device, training_threads
@@ -22,9 +24,48 @@ from syntabula.record_models.loop import TRAIN, Descent, Trainable, Training, ar
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+_STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
 _CHECKPOINTS = 5
 _TIMED_RECORDS = 4096
 _TIMED_SCALE = 2.0**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyTraining:
+    """How a network is trained with a budget: each step is a noisy mean of the clipped gradients of sampled records.
+
+    All steps are paid for before the first one. No loss is seen, no record held out and no step left out. What is kept
+    is the running mean of the weights after the last step. Device and threads are those of `Training`.
+
+    Attributes:
+        steps: Exactly so many; None for 300 times the square root of epsilon, from 100 to 2,000.
+        rate: Chance of each record to be in a step.
+        clip: Largest L2 length of the gradient of a record's loss.
+        learning_rate: Of AdamW, at its largest; it grows for the first steps and then falls along half a cosine to zero.
+        average: How much of the running mean of the weights is kept at each step.
+    """
+
+    steps: int | None = None
+    rate: float = 1 / 25
+    clip: float = 1.0
+    learning_rate: float = 1e-2
+    average: float = 0.98
+
+    def __post_init__(self) -> None:
+        normalise(
+            self,
+            steps=count().or_none,
+            rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
+            clip=positive,
+            learning_rate=positive,
+            average=real("a number of at least 0 and below 1", lambda number: 0 <= number < 1),
+        )
+
+    def steps_for(self, epsilon: float) -> int:
+        """Return the steps for a budget of so much epsilon: more of them where each needs less noise."""
+        if self.steps is not None:
+            return self.steps
+        return min(max(math.ceil(_STEPS * math.sqrt(epsilon)), _LEAST_STEPS), _MOST_STEPS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +73,8 @@ class PaidTraining:
     """A training as it is paid for; all of it is public or released.
 
     Attributes:
-        training: Its options.
+        training: Device and threads.
+        noisy: All other options.
         steps: Number of steps.
         total: Number of records, as it was released.
         share: Part of the whole budget.
@@ -40,6 +82,7 @@ class PaidTraining:
     """
 
     training: Training
+    noisy: NoisyTraining
     steps: int
     total: float
     share: Fraction
@@ -48,7 +91,7 @@ class PaidTraining:
     @property
     def rate(self) -> float:
         """Chance of a record to be in a step; lower than asked for where that would be more than a step may take."""
-        return min(self.training.rate, 0.9 * MOST_RECORDS / self.total)
+        return min(self.noisy.rate, 0.9 * MOST_RECORDS / self.total)
 
 
 def train_with_noise(
@@ -77,7 +120,7 @@ def train_with_noise(
         MissingExtraError: If torch is not installed.
     """
     torch = require("torch", "neural")
-    training, steps = paid.training, paid.steps
+    training, noisy, steps = paid.training, paid.noisy, paid.steps
     device = pick_device(training.device)
     with training_threads(training.threads):
         network = make(device, torch.Generator(device).manual_seed(paid.seed))
@@ -87,13 +130,13 @@ def train_with_noise(
             placed = [table[codes[:, column]] for column, table in enumerate(tables)]
             return network.losses(torch.stack(placed, 1), random)
 
-        descent = Descent(list(network.parameters.values()), training)
+        descent = _descent(network, noisy)
         session = door.training(
             losses,
             network.parameters,
             rate=paid.rate,
             steps=steps,
-            clip=training.clip,
+            clip=noisy.clip,
             total=paid.total,
             share=paid.share,
             step=TRAIN,
@@ -102,6 +145,11 @@ def train_with_noise(
             descent.restore(session.resumed.values, session.resumed.steps)
         _descend(session, descent, network.parameters, steps, progress)
         return arrays_of(dict(zip(network.parameters, descent.mean, strict=True)))
+
+
+def _descent(network: Trainable, noisy: NoisyTraining) -> Descent:
+    weights = list(network.parameters.values())
+    return Descent(weights, learning_rate=noisy.learning_rate, average=noisy.average)
 
 
 def _descend(
@@ -127,7 +175,11 @@ def _descend(
 
 
 def seconds_per_noisy_step(
-    make: Callable[[Any, Generator], Trainable], sizes: tuple[int, ...], training: Training, batch: int
+    make: Callable[[Any, Generator], Trainable],
+    sizes: tuple[int, ...],
+    training: Training,
+    noisy: NoisyTraining,
+    batch: int,
 ) -> float:
     """Return how long a step takes on a free machine, measured on so many records of random codes below `sizes`."""
     taken: list[float] = []
@@ -143,10 +195,10 @@ def seconds_per_noisy_step(
         parameters = network.parameters
         table = torch.rand((tried, len(sizes)), generator=random, device=device)
         table = (table * torch.tensor(sizes, device=device)).long()
-        descent, noise = Descent(list(parameters.values()), training), SeededNoise(0)
+        descent, noise = _descent(network, noisy), SeededNoise(0)
         for step in range(3):
             began = clock()
-            sums = clipped_sum(network.losses, parameters, table, random, clip=training.clip)
+            sums = clipped_sum(network.losses, parameters, table, random, clip=noisy.clip)
             for name, p in parameters.items():
                 p.grad = sums[name].to(p)
             descent.step(0.5, step)

@@ -38,4 +38,6 @@ class ARGN(RecordTrained):
 
     key: ClassVar[str] = "argn"
     paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
+    parts: ClassVar[tuple[str, ...]] = ("model", "training", "noisy")
+
     model: Autoregressive = field(default_factory=Autoregressive)

@@ -11,6 +11,7 @@ from syntabula.prepare.preprocessing import Preprocessing, RareCategories
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 
@@ -27,7 +28,8 @@ class RecordTrained(Synthesizer):
 
     Attributes:
         model: What is trained.
-        training: How.
+        training: How without a budget.
+        noisy: How with a budget, where the method has such a form.
 
     Raises:
         BudgetError: If epsilon or delta is outside its range, or the budget is finite where the method has no private
@@ -41,6 +43,7 @@ class RecordTrained(Synthesizer):
     rare: RareCategories | None = _RARE
     model: RecordModel
     training: Training = field(default_factory=Training)
+    noisy: NoisyTraining = field(default_factory=NoisyTraining)
 
     @property
     def learner(self) -> Learner:
@@ -48,7 +51,11 @@ class RecordTrained(Synthesizer):
         if self.why_not_private and budget_of(self).currency != "none":
             raise BudgetError(self.why_not_private)
         return RecordLearner(
-            model=self.model, training=self.training, budget=budget_of(self), seed=self.seed or 0
+            model=self.model,
+            training=self.training,
+            noisy=self.noisy,
+            budget=budget_of(self),
+            seed=self.seed or 0,
         )
 
     @property
