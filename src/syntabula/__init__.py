@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.aim import AIM as AIM
     from syntabula.synthesizers.argn import ARGN as ARGN
     from syntabula.synthesizers.auto import Auto as Auto
+    from syntabula.synthesizers.circuit import Circuit as Circuit
+    from syntabula.synthesizers.ctgan import CTGAN as CTGAN
     from syntabula.synthesizers.gem import GEM as GEM
+    from syntabula.synthesizers.great import GReaT as GReaT
     from syntabula.synthesizers.independent import Independent as Independent
     from syntabula.synthesizers.marginal import Marginal as Marginal
     from syntabula.synthesizers.margnet import MargNet as MargNet
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
+    from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical

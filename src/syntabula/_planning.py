@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,6 +17,15 @@ _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the fraction of all work that is done, in [0, 1]."""
+
+
+def one_by_one(
+    shares: Mapping[str, Fraction], step: str, progress: Progress
+) -> Iterator[tuple[str, Fraction]]:
+    """Yield columns and their shares, and report before each the fraction of them that is done."""
+    for position, item in enumerate(shares.items()):
+        progress(step, position / len(shares))
+        yield item
 
 
 @dataclass(frozen=True)

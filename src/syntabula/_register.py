@@ -7,8 +7,11 @@ adds its own classes with `register`. Listing parts does not import them.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -20,17 +23,20 @@ _WORDS: dict[str, str] = {"synthesizer": "method", "record_model": "model of rec
 """The word for a kind in messages, if it is not the kind's own name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
-_METHODS: dict[str, tuple[str, ...]] = {
+_METHODS: dict[Kind, tuple[str, ...]] = {
     "synthesizer": ("plan", "fit"),
-    "selector": ("plan", "select"),
+    "selector": ("plan", "select", "learn", "within"),
     "model": (
         "over", "memory_mb", "fit", "marginals", "sample", "state", "from_state", "restricted", "memory_with_each_mb",
     ),
     "record_model": ("training_cost", "trained", "sample", "state", "from_state", "restricted"),
-    "discretizer": ("fit",),
+    "discretizer": ("fit", "auto_count"),
+    "attack": ("features",),
 }  # fmt: skip
 """The methods that a class of each kind must have."""
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {"metric": ("group", "direction"), "discretizer": ("needs_count",)}
+_ATTRIBUTES: dict[Kind, tuple[str, ...]] = {
+    "metric": ("group", "direction"), "discretizer": ("needs_count",), "attack": ("learns",),
+}  # fmt: skip
 """The class attributes that a class of each kind must have, beside its name."""
 
 _MODELS = ("model", "record_model")
@@ -52,7 +58,7 @@ def entries(kind: Kind) -> list[Entry]:
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
     plugged = [
         Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
-        for point in metadata.entry_points(group=group(kind))
+        for point in _points(kind)
     ]
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
     # The first entry of a name wins, so that nobody can replace a built-in part.
@@ -106,8 +112,7 @@ def package_of(kind: Kind, key: str) -> str | None:
     found = entry(kind, key)
     if found in BUILT_IN or found.home.startswith("syntabula."):
         return None
-    points = metadata.entry_points(group=group(kind), name=key)
-    packages = [point.dist.name for point in points if point.dist is not None]
+    packages = [p.dist.name for p in _points(kind) if p.name == key and p.dist is not None]
     return ", ".join([*packages, found.home])
 
 
@@ -141,7 +146,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
         )
     if kind not in KINDS:
         raise ArgumentError(f"there is no kind of part {shown(kind)}; kinds are {', '.join(KINDS)}")
-    word, attribute = _WORDS.get(kind, kind), "kind" if kind in _MODELS else "key"
+    word, attribute = _WORDS.get(kind, kind), _naming(kind)
     second = "" if kind in _MODELS else " or a name as the second argument of register"
 
     def decorate(part: PartT) -> PartT:
@@ -149,13 +154,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
             raise ArgumentError(
                 f"register takes the class of a {word}, not an object of type {type(part).__name__}"
             )
-        if missing := _lacking(kind, part):
-            raise ArgumentError(f"{part.__name__} lacks the methods of a {word}: {', '.join(missing)}")
-        unsaid = [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]
-        if unsaid:
-            raise ArgumentError(
-                f"{part.__name__} lacks the class attributes of a {word}: {', '.join(unsaid)}"
-            )
+        _check_kind(kind, part, part.__name__)
         name = part.__dict__.get(attribute) if key is None else key
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArgumentError(
@@ -201,6 +200,26 @@ def synthesizer(key: str) -> type[Any]:
     return found
 
 
+def _points(kind: Kind) -> tuple[metadata.EntryPoint, ...]:
+    """Return the entry points of a kind; they are read again once a package was installed or removed."""
+    finders = tuple(id(finder) for finder in sys.meta_path)
+    return _read_points(group(kind), finders, tuple(map(_last_change, sys.path)))
+
+
+@lru_cache(maxsize=len(KINDS))
+def _read_points(name: str, *_places: object) -> tuple[metadata.EntryPoint, ...]:
+    return tuple(metadata.entry_points(group=name))
+
+
+def _last_change(folder: str) -> tuple[str, int]:
+    """Return a folder of the import path and when a package was last added to it; -1 if there is none."""
+    place = os.path.abspath(folder)
+    try:
+        return place, os.stat(place).st_mtime_ns
+    except (OSError, ValueError):
+        return place, -1
+
+
 def _of_plug_in(found: Entry) -> Any:
     word = _WORDS.get(found.kind, found.kind)
     what = f"the plug-in {found.home!r}, which is the {word} {found.key!r},"
@@ -212,9 +231,34 @@ def _of_plug_in(found: Entry) -> Any:
         raise ArgumentError(
             f"{what} cannot be loaded ({type(error).__name__}); repair its installation, or remove it"
         ) from None
-    if missing := _lacking(found.kind, part):
-        raise ArgumentError(f"{what} lacks the methods of a {word}: {', '.join(missing)}")
+    # An object may describe a metric, because several metrics are of one class.
+    if isinstance(part, type):
+        _check_kind(found.kind, part, what)
+    elif found.kind != "metric":
+        raise ArgumentError(f"{what} is not a class, but an object of type {type(part).__name__}")
+    attribute = _naming(found.kind)
+    name = getattr(part, attribute, None)
+    if isinstance(name, str) and name != found.key:
+        raise ArgumentError(
+            f"{what} has the `{attribute}` {name!r}; give the entry point and the `{attribute}` the same name"
+        )
     return part
+
+
+def _naming(kind: Kind) -> str:
+    """Return the class attribute that names a part."""
+    return "kind" if kind in _MODELS else "key"
+
+
+def _check_kind(kind: Kind, part: type, what: str) -> None:
+    """Raise ArgumentError unless a class has what its kind needs; says what other kind it is, if any."""
+    word = _WORDS.get(kind, kind)
+    if missing := _lacking(kind, part):
+        others = [other for other in _METHODS if other != kind and not _lacking(other, part)]
+        hint = f"; it has those of a {_WORDS.get(others[0], others[0])}" if others else ""
+        raise ArgumentError(f"{what} lacks the methods of a {word}: {', '.join(missing)}{hint}")
+    if unsaid := [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]:
+        raise ArgumentError(f"{what} lacks the class attributes of a {word}: {', '.join(unsaid)}")
 
 
 def _lacking(kind: Kind, part: object) -> list[str]:

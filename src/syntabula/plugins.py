@@ -8,6 +8,7 @@
 - A model inherits from `MarginalModel`. It is fitted to measurements and samples an `EncodedTable`.
 - A discretizer inherits from `FittedDiscretizer`. It asks a `ColumnCurator` about a column and returns `Bins`.
 - A metric is a `Metric`. It computes a `Score` from a `Comparison`.
+- An attack is an `Attack`. It turns a synthetic `View` into numbers, with the attacker's `Knowledge`.
 
 Examples:
     >>> from syntabula import plugins
@@ -19,6 +20,7 @@ Examples:
 from __future__ import annotations
 
 from syntabula._planning import FitCost, PlannedFit, PlannedStep, Progress
+from syntabula.attacks.base import Attack, Knowledge
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.encoded import EncodedTable
@@ -34,6 +36,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 
 __all__ = [
+    "Attack",
     "Bins",
     "Clique",
     "ColumnCurator",
@@ -46,6 +49,7 @@ __all__ = [
     "FittedDiscretizer",
     "FloatArray",
     "Group",
+    "Knowledge",
     "MarginalModel",
     "Measurement",
     "Metric",

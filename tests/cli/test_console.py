@@ -11,6 +11,7 @@ SOURCE = Path(syntabula.__file__).parent
 # Entries of a schema, options of methods, functions of pandas, and what no command leads to.
 NO_ARGUMENTS = {"other_label", "dependence_share", "one_way_share", "graph_share", "refine_share"}
 NO_ARGUMENTS |= {"structure_share", "total_share", "drop=", "reset_index", "range(", "solver="}
+NO_ARGUMENTS |= {"learning_rate"}
 ONLY_PYTHON = {
     "score_sensitivity",
     "threshold_sigmas",
@@ -21,7 +22,7 @@ ONLY_PYTHON = {
     "journal=",
 }
 ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only", "with_options"}
-ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to", "help("}
+ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to", "help(", "with_failure_delta"}
 
 
 def messages() -> set[str]:

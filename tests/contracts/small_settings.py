@@ -24,7 +24,11 @@ _OPTIONS: dict[str, dict[str, float]] = {
     # Without noise a fit could go on for thousands of steps.
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
+    "great": {"units": 8, "layers": 1, "heads": 2, "steps": 6, "batch": 64},
+    "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
+    "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
+    "circuit": {"states": 4, "steps": 6, "batch": 64},
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

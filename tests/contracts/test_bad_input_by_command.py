@@ -245,6 +245,10 @@ REFUSALS = {
 STRANGE = {
     "a seed in other digits": option("--seed", "٣x"),
     "an epsilon in hexadecimal": option("--epsilon", "0x10"),
+    "an epsilon with an underscore": option("--epsilon", "1_0", "is not a number", "digits 0 to 9"),
+    "an epsilon in other digits": option("--epsilon", "٣", "is not a number", "digits 0 to 9"),
+    "a delta in other digits": option("--delta", "1e-１", "is not a number"),
+    "a rho with an underscore": option("--rho", "0.0_1", "is not a number"),
     "an epsilon beyond floats": option("--epsilon", "1e400", "--epsilon inf switches privacy off"),
     "an epsilon of many digits": option("--epsilon", "9" * 400, "--epsilon inf switches privacy off"),
     "a delta beyond floats": option("--delta", "1e400", "--delta", "--epsilon inf switches privacy off"),

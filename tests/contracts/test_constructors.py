@@ -22,8 +22,11 @@ from syntabula._register import entries, load
 from syntabula.attacks import GroundHog, Half, QueryBased
 from syntabula.errors import SyntabulaError
 from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.record_models.circuit import Circuit
 from syntabula.record_models.loop import Training
+from syntabula.record_models.variational import Variational
 from syntabula.select.automatic import Automatic
 
 # What a class cannot be made without.
@@ -35,7 +38,14 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Boolean: {},
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
+    st.GReaT: {"epsilon": math.inf},
+    st.CTGAN: {"epsilon": math.inf},
+    st.TVAE: {"epsilon": math.inf},
     Autoregressive: {},
+    Adversarial: {},
+    Variational: {},
+    st.Circuit: {"epsilon": math.inf},
+    Circuit: {},
     Training: {},
     st.Marginal: {"selector": "spanning_tree", "model": "pgm"},
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import EntryPoint
 from typing import ClassVar
 
 import numpy as np
@@ -312,14 +312,14 @@ class TestMetricsOfOthers:
         [
             ("no_such_module:Part", r"'no_such_module:Part'.*cannot be loaded \(ModuleNotFoundError\)"),
             ("syntabula.errors:NoPart", r"'syntabula.errors:NoPart'.*cannot be loaded \(AttributeError\)"),
-            ("syntabula.errors:ArgumentError", "lacks the class attributes group and direction"),
+            ("syntabula.errors:ArgumentError", "lacks the class attributes of a metric: group, direction"),
             ("syntabula.version:__version__", "cannot be loaded"),
             ("syntabula:__version__", "neither a class nor an object of MetricInfo"),
         ],
     )
     def test_a_plug_in_that_is_no_metric_is_named(self, value, message, monkeypatch):
         point = EntryPoint("broken", value, "syntabula.metrics")
-        monkeypatch.setattr(_register.metadata, "entry_points", lambda **_: EntryPoints([point]))
+        monkeypatch.setattr(_register, "_points", lambda kind: (point,))
 
         with pytest.raises(ArgumentError, match=message):
             syntabula.list_metrics()

@@ -16,6 +16,8 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.models import storage
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
+from syntabula.select.base import Selector
+from syntabula.select.fixed_marginals import OneWay
 
 FRAME = st.datasets.census(n_rows=300)
 SCHEMA = st.datasets.schema_of("census")
@@ -98,7 +100,7 @@ class TestForeignModels:
     def test_a_selector_may_bring_its_own_which_can_be_registered_afterwards(self, tmp_path: Path) -> None:
         late = type("Late", (Shares,), {"kind": "late"})
 
-        class Brings:
+        class Brings(Selector):
             def plan(self, domain: object) -> list[object]:
                 return []
 
@@ -196,7 +198,7 @@ class TestRegistration:
             st.register("model")(PGM())  # type: ignore[type-var]
 
     def test_what_does_not_say_all_of_itself_is_refused_with_what_is_missing(self) -> None:
-        silent = type("Silent", (), {"key": "silent", "fit": lambda self: None})
+        silent = type("Silent", (), {"key": "silent", "fit": print, "auto_count": print})
         with pytest.raises(
             ArgumentError, match="Silent lacks the class attributes of a discretizer: needs_count"
         ):
@@ -207,7 +209,7 @@ class TestRegistration:
             st.register(PGM)  # type: ignore[arg-type]
 
     def test_a_name_may_be_an_attribute_or_an_argument(self) -> None:
-        nameless = type("Nameless", (), {"plan": lambda self: None, "select": lambda self: None})
+        nameless = type("Nameless", (OneWay,), {})
         with pytest.raises(
             ArgumentError, match="its own attribute `key` or a name as the second argument of register"
         ):

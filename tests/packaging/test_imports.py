@@ -39,8 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tune": {*_LEARNING, "synthesizers", "metrics"},
     "bench": {*_LEARNING, "synthesizers", "metrics", "datasets"},
-    "plugins": {*_LEARNING, "prepare", "metrics"},
-    "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "datasets"},
+    "plugins": {*_LEARNING, "prepare", "metrics", "attacks"},
+    "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},
     # table: only to refuse an unknown format of the output before any budget is spent.

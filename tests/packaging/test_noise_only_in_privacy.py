@@ -32,8 +32,15 @@ MAY_DRAW = {
     "record_models/loop": "torch",
     "record_models/noisy_loop": "torch",
     "record_models/any_order": "torch",
+    "record_models/blocks": "torch",
+    "record_models/encoding": "torch",
+    "record_models/conditioned": "torch",
+    "record_models/variational": "torch",
+    "record_models/adversarial": "torch",
+    "record_models/expectation": "torch",
     # Rows of a released model are tried and counted: post-processing.
     "record_models/autoregressive": "numpy.random",
+    "record_models/latent": "numpy.random",
     "record_models/base": "numpy.random",
     # Made-up tables on which plug-ins are tried; they hold nobody's data.
     "testing": "numpy.random",

@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetError, DomainWarning
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.preparation import prepare
 from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.budget import Budget
@@ -46,6 +48,18 @@ SCHEMA = st.Schema(
         "job": st.Categorical(("cook", "judge", "nurse")),
     }
 )
+
+
+class Thirds(FittedDiscretizer):
+    key = "thirds"
+    needs_count = False
+    is_free = True
+
+    def fit(self, column, lower, upper, *, count, n_estimated, share, step):
+        assert share == 0
+        return UniformBins(3).bins(lower, upper, integer=column.integer)
+
+
 DISCRETIZERS = ["uniform", "privtree", "quantile", "kmeans"]
 
 
@@ -112,6 +126,26 @@ class TestSpending:
                 assert set(spent) <= set(planned)
                 assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent)
                 assert sum(planned.values()) == pytest.approx(1.0)
+
+    def test_what_is_planned_is_charged_also_for_free_bins_and_for_the_spread_within_bins(self):
+        free = Thirds()
+        for schema in (SCHEMA, None):
+            for options in (
+                {"discretizer": free},
+                {"discretizer": free, "within": "normal"},
+                {"within": "normal"},
+            ):
+                method = st.Independent(
+                    epsilon=5.0, seed=0, bins=30, preprocessing=st.Preprocessing(**options)
+                )
+                release = method.fit(people(), schema)
+
+                planned = method.plan(schema, physical=release.origin.physical).steps
+
+                spent = dict.fromkeys((line.step for line in release.privacy.lines), 0.0)
+                for line in release.privacy.lines:
+                    spent[line.step] += line.share
+                assert {step.name: pytest.approx(step.share, rel=1e-6) for step in planned} == spent
 
     def test_each_column_is_listed_with_what_it_spent(self):
         release = fit(people(), None)
@@ -187,15 +221,6 @@ class TestChoices:
         assert release.codec.bins["pay"].size in (34, 35)
 
     def test_a_discretizer_of_ones_own_is_used(self):
-        from syntabula.bins.uniform import UniformBins
-
-        class Thirds:
-            key = "thirds"
-            needs_count = False
-
-            def fit(self, column, lower, upper, *, count, n_estimated, share, step):
-                return UniformBins(3).bins(lower, upper, integer=column.integer)
-
         release = fit(people(), SCHEMA, discretizer=Thirds(), bins=30)
 
         assert {b.size for b in release.codec.bins.values()} == {3}

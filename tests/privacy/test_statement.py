@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syntabula.errors import PrivacyWarning
+from syntabula.errors import PrivacyWarning, ReleaseFileError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import (
     ExactEvent,
@@ -421,6 +421,16 @@ class TestOlderStatements:
         assert old.to_json()["composition"]["spent"] is None
         assert old.to_json()["composition"]["delta_spent"] is None
         assert old.to_json()["composition"]["limit"] is not None
+
+    def test_later_versions_are_refused(self) -> None:
+        for version in (3, 99):
+            with pytest.raises(
+                ReleaseFileError, match=f"has version {version}, and.*up to 2; upgrade syntabula"
+            ):
+                PrivacyStatement.from_json({**statement().to_json(), "statement_version": version})
+        for version in (0, -1, "2", 2.0, True, None):
+            with pytest.raises(ValueError, match="no version"):
+                PrivacyStatement.from_json({**statement().to_json(), "statement_version": version})
 
     def test_newer_ones_do_not(self) -> None:
         ledger = Ledger(Budget(1.0, 1e-6))

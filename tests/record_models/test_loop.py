@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, TrainingError
 from syntabula.record_models import loop
-from syntabula.record_models.loop import Training, seconds_per_step, train
+from syntabula.record_models.loop import Descent, Training, seconds_per_step, train
 
 torch = pytest.importorskip("torch")
 
@@ -170,6 +171,77 @@ class TestTold:
 
     def test_a_step_is_timed_on_a_made_up_batch(self) -> None:
         assert 0 < seconds_per_step(Marginal, (4,), Training(), 8) < 60
+
+
+class Two(Marginal):
+    """Pulls apart what no loss of the other moves."""
+
+    def __init__(self, device: Any, random: Any) -> None:
+        super().__init__(device, random)
+        self.parameters = {"one": torch.zeros(1, device=device), "two": torch.zeros(1, device=device)}
+
+    def losses(self, records: Any, random: Any) -> Any:
+        del random
+        self.seen.append(len(records))
+        one, two = self.parameters["one"], self.parameters["two"]
+        return torch.stack([(one - 1) ** 2, (two + 2) ** 2], 1).expand(len(records), 2)
+
+
+class TestSeveralLosses:
+    def test_they_are_added_up_and_shown_one_by_one(self) -> None:
+        told: list[str] = []
+
+        found = train(
+            Two,
+            RECORDS,
+            Training(steps=500, learning_rate=0.05, held_out=0.0, average=0.9),
+            lambda step, done: told.append(step),
+            seed=0,
+        )
+
+        assert found["one"].item() == pytest.approx(1, abs=0.05)
+        assert found["two"].item() == pytest.approx(-2, abs=0.05)
+        assert any(re.search(r"loss \S+ and \S+, at most", step) for step in told)
+
+    def test_one_that_is_no_number_is_an_error(self) -> None:
+        class Half(Two):
+            def losses(self, records: Any, random: Any) -> Any:
+                return super().losses(records, random) * torch.tensor([1.0, math.nan])
+
+        with pytest.raises(TrainingError, match="no finite number"):
+            train(Half, RECORDS, Training(steps=5, held_out=0.0), lambda step, done: None, seed=0)
+
+
+class TestPicks:
+    def test_batches_are_what_the_pick_makes_of_the_records_that_are_trained_on(self) -> None:
+        tables: list[int] = []
+
+        def picks(table: Any) -> Any:
+            tables.append(len(table))
+            return lambda n, random: table[:1].expand(2 * n, 1)
+
+        networks: list[Marginal] = []
+
+        def make(device: Any, random: Any) -> Marginal:
+            networks.append(Marginal(device, random))
+            return networks[0]
+
+        training = Training(steps=4, batch=50, held_out=0.0)
+        train(make, RECORDS, training, lambda step, done: None, seed=0, picks=picks)
+
+        assert tables == [500]
+        assert networks[0].seen == [100] * 4
+
+    def test_a_long_gradient_is_shortened_to_what_the_network_asks_for(self) -> None:
+        training = Training(steps=1, batch=50, held_out=0.0, average=0.0)
+
+        def moved(longest: float) -> float:
+            # The betas of zero leave a step of the rate times the gradient over its length and a constant.
+            descent = Descent(betas=(0.0, 0.0), longest_gradient=longest)
+            found = train(Two, RECORDS, training, lambda step, done: None, seed=0, descent=descent)
+            return abs(found["one"].item())
+
+        assert moved(1e-9) < 0.5 * moved(5.0)
 
 
 class TestOptions:

@@ -10,6 +10,7 @@ import syntabula as st
 from syntabula._register import list_models, list_selectors, load
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.models.pgm import PGM
+from syntabula.select.base import Selector
 from syntabula.synthesizers.marginal import MarginalLearner
 
 
@@ -65,7 +66,7 @@ class TestPairs:
             st.AIM(model=network)
 
     def test_a_foreign_part_is_taken_and_named_by_its_class(self) -> None:
-        class Mine:
+        class Mine(Selector):
             def select(self) -> None: ...
 
         assert MarginalLearner(selector=Mine(), model=PGM()).name == "Mine+pgm"

@@ -38,6 +38,18 @@ class TestFormulas:
             "＋A1",
             "－A1",
             "＠SUM(A1)",
+            " =1",
+            "  +A1",
+            "\x0b=1",
+            "\x1f@A1",
+            "\u00a0=1",
+            "\u00ad-A1",
+            "\u200b=1",
+            "\u2028=1",
+            "\u2060 =1",
+            "\u3164=1",
+            "\ufeff=1",
+            "\U000e0020=1",
         ]
         for text in cases:
             header = text.replace("\r", "\t").replace("\n", "\t")
@@ -54,7 +66,7 @@ class TestFormulas:
         assert not (tmp_path / "t.csv").exists()
 
     def test_harmless_text_is_untouched(self, tmp_path: Path) -> None:
-        for text in ["-1", "+1.5", "-2e5", "a=1", " =1", "", "'=1"]:
+        for text in ["-1", "+1.5", "-2e5", "a=1", " -1", " ", "\u200b", " a", "", "'=1"]:
             write_table({"x": texts(text, "safe")}, tmp_path / "t.csv")
 
             assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [text, "safe"]

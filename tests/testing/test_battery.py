@@ -17,6 +17,7 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
 from syntabula.models.pgm import PGM
+from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.quantile import QuantileBins
 from syntabula.select.fixed_marginals import OneWay
 
@@ -45,6 +46,10 @@ class TestOurOwn:
     @pytest.mark.parametrize("metric", [TotalVariation(way=2), KolmogorovSmirnov()], ids=lambda m: m.key)
     def test_metrics_pass(self, metric: object) -> None:
         testing.check_metric(metric)
+
+    @pytest.mark.parametrize("key", [e.key for e in entries("attack")])
+    def test_attacks_pass(self, key: str) -> None:
+        testing.check_attack(load("attack", key)())
 
     def test_methods_pass(self) -> None:
         testing.check_synthesizer(st.MST)
@@ -89,7 +94,7 @@ class Forgetful(PGM):
 
 
 @dataclass(frozen=True)
-class PeekingBins:
+class PeekingBins(FittedDiscretizer):
     """Cuts at the median of the records themselves."""
 
     key: str = "peeking"
@@ -146,6 +151,33 @@ class TwoMinds(WrongWay):
     direction: ClassVar[str] = "lower"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """Returns as many features as the table has rows."""
+
+    key: ClassVar[str] = "counting"
+    learns: ClassVar[bool] = True
+
+    def features(self, synthetic, knowledge):
+        return np.zeros(synthetic.n_rows)
+
+
+class Doubtful(Counting):
+    """Is larger for a table without the target."""
+
+    learns: ClassVar[bool] = False
+
+    def features(self, synthetic, knowledge):
+        return np.array([-float(synthetic.n_rows)])
+
+
+class Averaging(Counting):
+    """Forgets that cells may be missing."""
+
+    def features(self, synthetic, knowledge):
+        return np.array([synthetic.numbers["income"].mean()])
+
+
 class TestWhatIsFound:
     def test_a_broken_promise_is_named(self) -> None:
         cases = [
@@ -154,6 +186,10 @@ class TestWhatIsFound:
             (lambda: testing.check_model(Unregistered()), "the class is not registered"),
             (lambda: testing.check_model(Forgetful()), "a given column is not returned as given"),
             (lambda: testing.check_discretizer(PeekingBins()), "depends on the records"),
+            (lambda: testing.check_attack(Counting()), "number of features depends on the synthetic table"),
+            (lambda: testing.check_attack(Doubtful()), "larger without the target"),
+            (lambda: testing.check_attack(Averaging()), "a feature is not a finite number"),
+            (lambda: testing.check_attack(Counting), r"pass an object, such as Counting\(\)"),
             (lambda: testing.check_metric(WrongWay()), "the direction may be the wrong way round"),
             (lambda: testing.check_metric(TwoMinds()), "the class says 'lower' is better"),
             (lambda: testing.check_selector(Credulous()), "accepts text for the number `rounds`"),

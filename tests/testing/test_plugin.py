@@ -1,8 +1,10 @@
-"""The package of `docs/plugins.md`: a selector, a model, a metric and a discretizer, used by name everywhere."""
+"""The package of `docs/plugins.md`: a part of each kind, used by name everywhere."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import syntabula as st
-from syntabula import testing
+from syntabula import _register, testing
 from syntabula.errors import ArgumentError
 from syntabula.models.pgm import PGM
 
@@ -62,6 +64,7 @@ def test_every_part_passes_the_battery() -> None:
     testing.check_model(my_parts.Blurred())
     testing.check_discretizer(my_parts.HalvedBins())
     testing.check_metric(my_parts.SeenTogether())
+    testing.check_attack(my_parts.MostAlike())
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
@@ -77,6 +80,8 @@ def test_parts_are_found_by_name_with_their_options_and_come_back_from_a_file(tm
     loaded = st.load(tmp_path / "chain.syn")
     assert loaded.sample(20, seed=1).equals(release.sample(20, seed=1))
     assert st.evaluate(frame, frame, metrics=["seen-together"]).score("seen-together").value == 1.0
+    found = st.attack(frame, st.attacks.Self(), schema, attacks=["most-alike"], n_shadows=8)["most-alike"]
+    assert found.auc == 1.0
     assert "Plug-in of the package my-parts." in [entry.summary for entry in st.list_models()]
 
 
@@ -95,6 +100,83 @@ def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: p
         st.load(tmp_path / "x.syn")
 
 
+def install(folder: Path, kind: str, line: str) -> Path:
+    """Add a package with one entry point to a folder."""
+    facts = folder / "broken-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(f"[syntabula.{kind}s]\n{line}\n")
+    return facts
+
+
+def test_a_plug_in_that_is_installed_or_removed_in_a_session_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ArgumentError, match="there is no selector 'late'"):
+        st.Marginal(selector="late", model="pgm")
+
+    facts = install(tmp_path, "selector", "late = late_part:Late")
+    (tmp_path / "late_part.py").write_text(
+        "from my_parts import Chain\n\n\nclass Late(Chain):\n    key = 'late'\n"
+    )
+    # The folder changed; on a coarse clock, perhaps in the same tick.
+    os.utime(tmp_path, (1, 1))
+    assert st.Marginal(selector="late", model="pgm").name == "late+pgm"
+
+    shutil.rmtree(facts)
+    os.utime(tmp_path, (2, 2))
+    with pytest.raises(ArgumentError, match="there is no selector 'late'"):
+        st.Marginal(selector="late", model="pgm")
+
+
+def test_entry_points_are_read_once_while_nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    st.Marginal(selector="chain", model="blurred")
+    read = []
+    monkeypatch.setattr(_register.metadata, "entry_points", lambda **asked: read.append(asked))
+
+    st.Marginal(selector="chain", model="blurred")
+
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    ("line", "make", "problem"),
+    [
+        (
+            "chains = my_parts:Chain",
+            lambda: st.Marginal(selector="chains", model="pgm"),
+            "'my_parts:Chain', which is the selector 'chains', has the `key` 'chain'; give the entry point and the `key`",
+        ),
+        (
+            "blur = my_parts:Blurred",
+            lambda: st.Marginal(selector="one_way", model="blur"),
+            "'my_parts:Blurred', which is the model 'blur', has the `kind` 'blurred'",
+        ),
+        (
+            "seen = my_parts:SeenTogether",
+            lambda: st.list_metrics(),
+            "'my_parts:SeenTogether', which is the metric 'seen', has the `key` 'seen-together'",
+        ),
+        (
+            "blurred = my_parts:Blurred",
+            lambda: st.Marginal(selector="blurred", model="pgm"),
+            "'my_parts:Blurred', which is the selector 'blurred', lacks the methods of a selector: plan, select, learn, "
+            "within; it has those of a model",
+        ),
+    ],
+)
+def test_an_entry_point_must_have_the_name_and_the_kind_of_what_it_loads(
+    line: str, make: Callable[[], object], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = re.search(r"which is the (\w+)", problem)[1]
+    install(tmp_path, kind, line)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(ArgumentError, match=re.escape(problem)):
+        make()
+
+
 @pytest.mark.parametrize(
     ("kind", "make"),
     [
@@ -110,6 +192,8 @@ def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: p
         ("no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
         ("my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
         ("my_parts:SeenTogether", "lacks the methods of a"),
+        ("syntabula.version:__version__", "cannot be loaded"),
+        ("syntabula:NO_PRIVACY", "is not a class, but an object of type Budget"),
     ],
 )
 def test_a_broken_plug_in_is_named(
@@ -120,11 +204,7 @@ def test_a_broken_plug_in_is_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    facts = tmp_path / "broken-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    group = {"method": "synthesizer"}.get(kind, kind)
-    (facts / "entry_points.txt").write_text(f"[syntabula.{group}s]\nbroken = {home}\n")
+    install(tmp_path, {"method": "synthesizer"}.get(kind, kind), f"broken = {home}")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(ArgumentError, match=f"the plug-in '{home}', which is the {kind} 'broken', {problem}"):

@@ -11,6 +11,8 @@ import typer
 
 def real_number(text: str) -> float:
     """Parse a number; refuse one too large for a float, which would become infinity."""
+    if not text.isascii() or "_" in text:
+        raise typer.BadParameter(f"{text!r} is not a number; write it with the digits 0 to 9 and a point.")
     try:
         number = float(text)
     except ValueError:

@@ -94,15 +94,9 @@ class MetricOfClass(MetricInfo):
         """Return the info from a class's attributes.
 
         Raises:
-            ArgumentError: If the group or direction is missing or unknown.
+            ArgumentError: If the group or direction is unknown.
         """
         known = {name: getattr(part, name) for name in _SAID if hasattr(part, name)}
-        lacking = [name for name in ("group", "direction") if name not in known]
-        if lacking:
-            raise ArgumentError(
-                f"the metric {entry.key!r} ({entry.home}) lacks the class attributes {' and '.join(lacking)}; see "
-                "help(syntabula.metrics.Metric)"
-            )
         summary = (part.__doc__ or entry.summary).strip().splitlines()[0].removesuffix(".")
         try:
             return cls(key=entry.key, home=entry.home, name=entry.name, summary=summary, part=part, **known)

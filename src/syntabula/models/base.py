@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
-from syntabula.models.restricted import Restricted, Weights, by_trying
+
+if TYPE_CHECKING:
+    from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
+    from syntabula.models.restricted import Restricted, Weights
 
 _ROWS_BEYOND_ANY_MACHINE = 10**10
 _BEYOND_ANY_MB = 1e12
@@ -56,6 +58,8 @@ class Model(Protocol):
         By default this is rejection sampling: rows of the whole model are drawn, and those that satisfy the
         conditions kept.
         """
+        from syntabula.models.restricted import by_trying
+
         return by_trying(self, weights)
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:

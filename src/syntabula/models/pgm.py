@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,10 +29,12 @@ from syntabula.models.junction_tree.tree import (
     tree_of,
 )
 from syntabula.models.mirror_descent import estimate
-from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.tables import aligned, arranged
 from syntabula.models.targets import Target, joined_targets
+
+if TYPE_CHECKING:
+    from syntabula.models.restricted import Restricted, Weights
 
 _CHEAP_MB = 100.0
 """A tree of this size is computed within a second."""
@@ -216,6 +218,8 @@ class PGM(MarginalModel):
 
     def restricted(self, weights: Weights) -> Restricted:
         """Return the distribution times one weight per code of some columns, exactly."""
+        from syntabula.models.restricted import Restricted
+
         probability, tables = weigh(self._tree, self._tables, weights)
         return Restricted(probability, lambda n, rng: self._in_order(sample_rows(self._tree, tables, n, rng)))
 

@@ -7,8 +7,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from syntabula.bins.bin_count import budget_rice
 from syntabula.bins.spread import LEAST_COUNT, LEAST_DEVIATION, MOST_DEVIATION, Spread
 from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 
 
@@ -16,11 +18,12 @@ from syntabula.privacy.doors.columns import ColumnCurator
 class FittedDiscretizer(Protocol):
     """Chooses bins by the data, under differential privacy.
 
-    `key` and `needs_count` may be class attributes.
+    A discretizer inherits from this class. `key`, `needs_count` and `is_free` may be class attributes.
 
     Attributes:
         key: Name, as options and plans write it.
         needs_count: Whether `fit` uses the estimated number of records.
+        is_free: Whether `fit` spends nothing; its columns then get no share of the budget. False by default.
     """
 
     @property
@@ -32,6 +35,20 @@ class FittedDiscretizer(Protocol):
     def needs_count(self) -> bool:
         """Whether `fit` uses the estimated number of records."""
         ...
+
+    @property
+    def is_free(self) -> bool:
+        """Whether `fit` spends nothing."""
+        return False
+
+    def auto_count(self, budget: Budget, n_rows: float) -> int:
+        """Return the largest number of bins under `bins="auto"`; by default the rule of `budget_rice`.
+
+        Args:
+            budget: The whole budget.
+            n_rows: Released, public or guessed number of records.
+        """
+        return budget_rice(n_rows, budget.epsilon)
 
     def fit(
         self,
@@ -52,7 +69,7 @@ class FittedDiscretizer(Protocol):
             upper: Upper bound, part of the domain.
             count: Largest number of bins, at least 1.
             n_estimated: Released or public estimate of the number of records.
-            share: Fraction of the whole budget that may be spent. The rest of it goes to the model.
+            share: Fraction of the whole budget that may be spent; 0 if `is_free`. What is left goes to the model.
             step: Name of the spends in the ledger.
 
         Returns:

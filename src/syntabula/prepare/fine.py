@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import bins_through
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.prepare.privtree import PrivTreeBins
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 
 FINE_BINS = 1000
@@ -19,7 +20,7 @@ _LEAST = 6
 
 
 @dataclass(frozen=True)
-class FineBins:
+class FineBins(FittedDiscretizer):
     """Exact values where they are few or frequent, and between them bins of equal counts; for models of records.
 
     That reads the values as they are, so it is done without privacy only: with a finite budget, or for fewer than six
@@ -28,6 +29,10 @@ class FineBins:
 
     key: str = "fine"
     needs_count: bool = True
+
+    def auto_count(self, budget: Budget, n_rows: float) -> int:
+        """Return 1,000 where privacy is switched off, and else the usual number."""
+        return FINE_BINS if budget.currency == "none" else super().auto_count(budget, n_rows)
 
     def fit(
         self,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._planning import Progress
+from syntabula._planning import Progress, one_by_one
 from syntabula._warnings import warn_caller
 from syntabula.errors import DomainWarning, PrivateDomainError
 from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL
+from syntabula.prepare.preprocessing import type_step
 from syntabula.prepare.private_domain import extract_column
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
@@ -22,9 +23,6 @@ from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
-
-TYPE_SHARE = Fraction(1, 8)
-"""Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 
 TEXT = PhysicalType("text", "VARCHAR")
 _FLAG = PhysicalType("boolean", "BOOLEAN")
@@ -71,11 +69,6 @@ def find_types(
         "column in a schema, or raise epsilon",
     )
     return {name: physical or TEXT for name, physical in found.items()}
-
-
-def type_step(name: str) -> str:
-    """Return the ledger's name for the search for a column's type."""
-    return f"find the type of {name!r}"
 
 
 def find_type(
@@ -211,15 +204,6 @@ def hidden_domain(physical: PhysicalType) -> Column:
         case _:
             column = Numeric(0, 0, integer=True, nullable=True, provenance="private")
     return column
-
-
-def one_by_one(
-    shares: Mapping[str, Fraction], step: str, progress: Progress
-) -> Iterator[tuple[str, Fraction]]:
-    """Yield columns and their shares, and report before each the fraction of them that is done."""
-    for position, item in enumerate(shares.items()):
-        progress(step, position / len(shares))
-        yield item
 
 
 def warn_of_hidden(names: Sequence[str], what: str) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.prepare.discretizer import bins_through
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 
 SPREAD = 0.225
@@ -18,7 +18,7 @@ _LARGEST = 1e307
 
 
 @dataclass(frozen=True)
-class KMeansBins:
+class KMeansBins(FittedDiscretizer):
     """Voronoi cells from Lloyd's algorithm with noisy counts and sums (Su et al., 2016, DPLloyd).
 
     Used by Ganev et al., "The Importance of Being Discrete", section 4, through diffprivlib. The number of

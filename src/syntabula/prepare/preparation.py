@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
-from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.recoding import Recoding
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
-from syntabula.prepare.fine import FINE_BINS, FineBins
-from syntabula.prepare.found_columns import TYPE_SHARE, find_columns, find_types, one_by_one, type_step
-from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
-from syntabula.prepare.private_domain import check_extractable
+from syntabula.prepare.preprocessing import TYPE_SHARE, BinCount, Preprocessing, RareCategories, type_step
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import ordered_points
-from syntabula.table.files.delimited import DelimitedFile
-from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
+
+if TYPE_CHECKING:
+    from syntabula.bins.spread import Spread
+    from syntabula.marginals.recoding import Recoding
+    from syntabula.privacy.doors.tables import Curator
+    from syntabula.privacy.ledger import Ledger
+    from syntabula.privacy.noise import NoiseSource
+    from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.raw import PhysicalType, RawTable
 
 _COUNT_STEP = "count the records"
 _CELLS_PER_COLUMN = 200
@@ -46,7 +46,7 @@ class Preparation:
         count: Share for counting the records; 0 if their number is not needed.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
-        refinements: Share of each ordered column for its bins and the distribution within them.
+        refinements: Share of each ordered column for its bins and the distribution within them; 0 if they are free.
         large: Declared columns whose rare categories are merged.
         merging: How they are merged, and with which share; None if there is no large column.
         finds_labels: Whether categories must be found.
@@ -110,16 +110,17 @@ class Preparation:
         steps = [(type_step(name), share) for name, share in self.types.items()]
         steps += [(_COUNT_STEP, self.count)] if self.count else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
-        steps += [(_bins_step(name), share) for name, share in self.refinements.items()]
+        for name, share in self.refinements.items():
+            steps += zip((_bins_step(name), _spread_step(name)), self.settings.divided(share), strict=True)
         # Counting one column is a small part of a pass over the table, which is charged to the first step.
         return [
             PlannedStep(
                 name=step,
                 share=share,
-                cells=0,
                 noisy_cells=_CELLS_PER_COLUMN,
             )
             for step, share in steps
+            if share
         ]
 
     def most_bins(self, budget: Budget, n_rows: float) -> int:
@@ -136,6 +137,8 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's undeclared columns, and return the table read with all types."""
+        from syntabula.prepare.found_columns import find_types
+
         found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
         return file.typed(found, schema)
 
@@ -160,6 +163,9 @@ class Preparation:
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
         if not is_whole(schema):
+            # Most tables are declared whole, and need none of the search.
+            from syntabula.prepare.found_columns import find_columns
+
             part = self._labels_delta / self._reserved_delta if self.finds_labels else Fraction(0)
             delta = ledger.failure_allowance * part
             found = find_columns(
@@ -198,32 +204,32 @@ class Preparation:
             return UniformBins(count).bins(lower, upper, integer=integer), None
         points, _ = ordered_points(column, table.columns[name])
         curator = ColumnCurator(points, ledger, noise)
+        of_bins, of_spread = self.settings.divided(share)
         if discretizer is None:
             bins = UniformBins(count).bins(lower, upper, integer=integer)
         else:
-            part = share if self.settings.within == "even" else share / 2
             bins = discretizer.fit(
                 curator,
                 lower,
                 upper,
                 count=count,
                 n_estimated=n_estimated,
-                share=part,
+                share=of_bins,
                 step=_bins_step(name),
             )
-            share -= part
         if self.settings.within == "even":
             return bins, None
-        return bins, fit_spread(curator, bins, share=share, step=f"spread within the bins of {name!r}")
+        return bins, fit_spread(curator, bins, share=of_spread, step=_spread_step(name))
 
 
 def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
     """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
     if bins != "auto":
         return bins
-    if isinstance(settings.fitted, FineBins) and budget.currency == "none":
-        return FINE_BINS
-    return budget_rice(n_rows, budget.epsilon)
+    discretizer = settings.fitted
+    return (
+        budget_rice(n_rows, budget.epsilon) if discretizer is None else discretizer.auto_count(budget, n_rows)
+    )
 
 
 def prepare(
@@ -253,37 +259,40 @@ def prepare(
         SchemaError: If a stored type has no domain to find.
     """
     for name, stored in found.items():
-        check_extractable(name, stored)
+        stored.require_domain(name)
     declared = {} if schema is None else schema.columns
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     finds_labels = any(stored.is_labels for stored in found.values())
     wide = [
         name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
     ]
-    refined = wide if settings.costs_bins else []
-    if not found and not refined and not (wide and bins == "auto"):
+    refined = wide if settings.fits_bins else []
+    count = _count_share(settings, bins)
+    costs_bins = any(settings.divided(Fraction(1)))
+    if not found and not (wide and (costs_bins or count)):
         return Preparation(
             settings=settings,
             bins=bins,
             count=Fraction(0),
             domains={},
-            refinements={},
+            refinements=dict.fromkeys(refined, Fraction(0)),
             large=large,
             merging=rare if large else None,
             learner_delta=learner_delta,
         )
-    count = _count_share(settings, bins)
-    each = (settings.share - count) / max(len(found) + len(refined) + len(large), 1)
+    paying = len(found) + len(large) + (len(refined) if costs_bins else 0)
+    each = (settings.share - count) / max(paying, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
-    ordered = [n for n, p in found.items() if p.is_ordered] if settings.costs_bins else []
+    ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
+    of_bins = Fraction(1, 2) if costs_bins else Fraction(0)
     return Preparation(
         settings=settings,
         bins=bins,
         count=count,
         types=types,
-        domains={n: rest / 2 if n in ordered else rest for n in found},
-        refinements=dict.fromkeys(refined, each) | dict.fromkeys(ordered, rest / 2),
+        domains={n: rest * (1 - of_bins) if n in ordered else rest for n in found},
+        refinements=dict.fromkeys(refined, 2 * of_bins * each) | dict.fromkeys(ordered, of_bins * rest),
         large=large,
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         finds_labels=finds_labels,
@@ -320,3 +329,7 @@ def _is_worth(column: Ordered, bins: BinCount) -> bool:
 
 def _bins_step(name: str) -> str:
     return f"fit the bins of {name!r}"
+
+
+def _spread_step(name: str) -> str:
+    return f"spread within the bins of {name!r}"

@@ -17,6 +17,8 @@ from syntabula.privacy.doors.tables import Curator
 EVEN = "uniform"
 """Name of the bins that do not depend on data."""
 BinCount = int | Literal["auto"]
+TYPE_SHARE = Fraction(1, 8)
+"""Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +67,17 @@ class Preprocessing:
         return made
 
     @property
-    def costs_bins(self) -> bool:
-        """Whether bins, or the distribution within them, cost budget."""
+    def fits_bins(self) -> bool:
+        """Whether bins, or the distribution within them, depend on the column."""
         return self.fitted is not None or self.within == "normal"
+
+    def divided(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return what a column's share pays: for its bins, and for the distribution within them."""
+        free = self.fitted is None or self.fitted.is_free
+        spread = share if free else share / 2
+        if self.within == "even":
+            spread = Fraction(0)
+        return Fraction(0) if free else share - spread, spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,3 +124,8 @@ class RareCategories:
             return None
         measured = curator.measure([(c,) for c in columns], share=self.share, step=self.step)
         return merge_rare(measured, domain=curator.domain, theta=self.theta)
+
+
+def type_step(name: str) -> str:
+    """Return the ledger's name for the search for a column's type."""
+    return f"find the type of {name!r}"

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import SchemaError
 from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.doors.labels import Label, LabelCurator
+from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.column_codes import ordered_points
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -42,16 +41,6 @@ LEVEL_SHARE = Fraction(1, 4)
 _RESOLUTIONS = list(MICROSECONDS)
 _UINT64_END = 2**64 - 1
 _INT64_END = 2**63 - 1
-
-
-def check_extractable(name: str, physical: PhysicalType) -> None:
-    """Refuse a column whose stored type has no domain to find; depends only on the type.
-
-    Raises:
-        SchemaError: If the column holds durations or mixed or nested values.
-    """
-    if reason := physical.without_domain:
-        raise SchemaError(f"column {name!r} {reason}")
 
 
 def extract_column(
@@ -82,7 +71,7 @@ def extract_column(
         PrivateDomainError: If noise hides all bounds.
         SchemaError: If the stored type has no domain to find.
     """
-    check_extractable(name, raw.physical)
+    raw.physical.require_domain(name)
     search = _Search(name, raw, share, ledger, noise)
     if raw.physical.is_labels:
         return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
@@ -201,7 +190,7 @@ class _Search:
         present: list[Any] = self.raw.values[~self.raw.missing].tolist()
         return present
 
-    def _categories(self, labels: Iterable[Label], delta: Fraction) -> FoundCategories:
+    def _categories(self, labels: Iterable[CellText], delta: Fraction) -> FoundCategories:
         counts = Counter(labels)
         counts[None] += int(self.raw.missing.sum())
         column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
@@ -283,7 +272,7 @@ class _Search:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
 
 
-def _is_unicode(label: Label) -> bool:
+def _is_unicode(label: CellText) -> bool:
     try:
         (label or "").encode()
     except UnicodeEncodeError:

@@ -8,14 +8,14 @@ from typing import Literal
 
 from syntabula._arguments import normalise, one_of
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import bins_through
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import TreeEvent
 from syntabula.privacy.split_tree import Node
 
 
 @dataclass(frozen=True)
-class PrivTreeBins:
+class PrivTreeBins(FittedDiscretizer):
     """Halve the domain where a noisy, depth-corrected count passes a threshold (Zhang, Xiao and Xie, 2016).
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one

@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import bins_through
+from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 
 CANDIDATES = 512
 
 
 @dataclass(frozen=True)
-class QuantileBins:
+class QuantileBins(FittedDiscretizer):
     """Edges at private quantiles (Ganev et al., "The Importance of Being Discrete", section 4; Smith, 2011).
 
     Each of the b - 1 inner edges is a draw of the exponential mechanism, with an equal share of the budget. The paper

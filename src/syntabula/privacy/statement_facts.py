@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
+from syntabula.errors import ReleaseFileError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, event_class, event_from_json
 from syntabula.privacy.rounding import float_above
@@ -247,7 +248,20 @@ class StatementFacts:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Self:
-        """Rebuild what `to_json` returned; raises KeyError, TypeError or ValueError if facts are missing or malformed."""
+        """Rebuild what `to_json` returned.
+
+        Raises:
+            ReleaseFileError: If the statement is of a later version than this one.
+            KeyError, TypeError, ValueError: If facts are missing or malformed.
+        """
+        stated = facts.get("statement_version", 1)  # the first had none
+        if type(stated) is not int or stated < 1:
+            raise ValueError("no version of a statement")
+        if stated > STATEMENT_VERSION:
+            raise ReleaseFileError(
+                f"the privacy statement has version {stated}, and this syntabula reads versions up to "
+                f"{STATEMENT_VERSION}; upgrade syntabula"
+            )
         choice = facts.get("choice")  # older files have none
         return cls(
             method=str(facts["method"]),

@@ -68,12 +68,12 @@ class Drawing:
     def chances(self, hidden: FloatTable, column: int) -> FloatTable:
         """Return the distribution of a column in each row [rows, codes with records]."""
         weights = self._weights
-        value, layer = _silu(hidden), 1
+        value, layer = silu(hidden), 1
         while f"layer/{layer}" in weights:
-            value = value + _silu(value @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            value = value + silu(value @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
             layer += 1
         part = slice(column * self._n_head, (column + 1) * self._n_head)
-        head = _silu(value @ weights["heads"][:, part] + weights["bias/heads"][part])
+        head = silu(value @ weights["heads"][:, part] + weights["bias/heads"][part])
         logits = head @ self._matrices[column] + self._biases[column]
         logits -= logits.max(1, keepdims=True)
         chances: FloatTable = np.exp(logits, out=logits)
@@ -129,7 +129,8 @@ def drawn_from(chances: FloatTable, rng: np.random.Generator) -> Places:
     return places
 
 
-def _silu(values: FloatTable) -> FloatTable:
+def silu(values: FloatTable) -> FloatTable:
+    """Return each value times its logistic function."""
     with np.errstate(over="ignore"):
         halved: FloatTable = values / (1 + np.exp(-values))
     return halved

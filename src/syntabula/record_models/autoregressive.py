@@ -12,8 +12,6 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, real
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -32,6 +30,7 @@ from syntabula.record_models.any_order import (
 )
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
 from syntabula.record_models.base import RecordModel
+from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.noisy_loop import (
     NoisyTraining,
@@ -39,14 +38,12 @@ from syntabula.record_models.noisy_loop import (
     seconds_per_noisy_step,
     train_with_noise,
 )
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
 
 _ROWS_AT_ONCE = 4096
 _ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
 """Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
 
-_TRIED = 20_000
-_LEAST_ACCEPTED = 1e-4
 _USUAL_BINS = 300
 
 
@@ -186,16 +183,13 @@ class Autoregressive(RecordModel):
         """
         check_sample(self.domain, n, given)
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        unseen = [
-            c for c, column in codes.items() if (self._lookup(c).places[column] == self._lookup(c).size).any()
-        ]
-        if unseen:
-            warn_caller(
-                ConditionWarning(
-                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
-                    "are drawn there as if these were not given"
-                )
-            )
+        warn_of_unseen(
+            [
+                c
+                for c, column in codes.items()
+                if (self._lookup(c).places[column] == self._lookup(c).size).any()
+            ]
+        )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         at_once = min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)
         for start in range(0, n, at_once):
@@ -220,30 +214,16 @@ class Autoregressive(RecordModel):
         masks = {c: weights[c][self._lookup(c).codes] for c in self.domain if c in weights}
         if not masks:
             return Restricted(1.0, self.sample)
-        # The rarest condition first: its chance is known, the others' are estimated.
-        shares = {c: float((np.exp(self._lookup(c).log_shares) * mask).sum()) for c, mask in masks.items()}
-        columns = sorted(masks, key=lambda c: shares[c])
-        trial = np.random.default_rng(0)
-        _, chance, kept = self._tried(columns, masks, _TRIED if len(columns) > 1 else 1, trial)
-        probability = chance * float(kept.mean())
-        if len(columns) > 1 and chance > 0 and kept.mean() < _LEAST_ACCEPTED:
-            raise ResourceError(
-                f"{kept.mean():.2%} of {_TRIED:,} rows that were tried satisfy the conditions; loosen them, or give the "
-                "values of these columns as a table"
-            )
+        columns = rarest_first({c: self._lookup(c) for c in masks}, masks)
 
-        def draw(n: int, rng: np.random.Generator) -> EncodedTable:
-            pieces, missing = [np.zeros((0, len(self.domain)), dtype=np.intp)], n
-            while missing > 0:
-                tries = min(_ROWS_AT_ONCE, int(1.1 * missing / max(float(kept.mean()), 1e-9)) + 10)
-                rows, _, chances = self._tried(columns, masks, tries, rng)
-                rows = rows[rng.random(len(rows)) < chances][:missing]
-                known = {c: rows[:, self.domain.index(c)] for c in columns}
-                pieces.append(self._completed(known, len(rows), rng))
-                missing -= len(rows)
-            return self._decoded(np.concatenate(pieces))
+        def tried(n: int, rng: np.random.Generator) -> Tried:
+            return self._tried(columns, masks, n, rng)
 
-        return Restricted(probability, draw)
+        def finished(rows: Places, rng: np.random.Generator) -> EncodedTable:
+            known = {c: rows[:, self.domain.index(c)] for c in columns}
+            return self._decoded(self._completed(known, len(rows), rng))
+
+        return conditions_first(tried, finished, is_exact=len(columns) == 1)
 
     def _tried(
         self, columns: Sequence[str], masks: Mapping[str, FloatArray], n: int, rng: np.random.Generator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, Self, TypeGuard
 
 import numpy as np
@@ -32,6 +32,15 @@ class RecordModel(Model, Protocol):
             MissingExtraError: If a library is missing.
         """
         ...
+
+    def with_texts(self, texts: Callable[[], Mapping[str, Sequence[str]]]) -> Self:
+        """Return the model to train, told the text of each code of each column; most models need none.
+
+        Args:
+            texts: Returns them, by column.
+        """
+        del texts
+        return self
 
     def trained(
         self,

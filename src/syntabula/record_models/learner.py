@@ -120,5 +120,6 @@ class RecordLearner:
             return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress), None
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
-        model = self.model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
+        model = self.model.with_texts(doors.texts)
+        model = model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
         return model, None

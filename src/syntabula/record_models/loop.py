@@ -1,12 +1,12 @@
-"""One training loop for all networks that are trained on records without privacy, and how all of them are trained."""
+"""One training loop for all models that are trained on records without privacy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,9 +26,7 @@ _LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
-_LONGEST_GRADIENT = 5.0
-_WEIGHT_DECAY = 1e-4
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
 
@@ -45,7 +43,7 @@ class Training:
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
             limit. The model then depends on how fast the machine is.
         batch: Records in a batch; all of them where there are fewer.
-        learning_rate: Of AdamW, at its largest.
+        learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
             when as many brought nothing again.
@@ -88,6 +86,19 @@ class Training:
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How a kind of network goes down its loss, whatever the user's options.
+
+    Attributes:
+        betas: How much AdamW keeps at each step of its mean gradient, and of that of the squares.
+        longest_gradient: Longer ones are shortened to this.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    longest_gradient: float = 5.0
+
+
 class Trainable(Protocol):
     """A network and its loss."""
 
@@ -97,12 +108,36 @@ class Trainable(Protocol):
         ...
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
-        """Return the loss of each record [batch].
+        """Return the loss of each record [batch], or several that are added up and shown one by one [batch, losses].
 
         Args:
-            records: [batch, columns], as `train` was given them.
+            records: [batch, columns], as `train` was given them, or what `picks` makes of them.
             random: What else is drawn, drawn from this.
         """
+        ...
+
+
+Pick = Callable[[int, "Generator"], "Tensor"]
+"""Returns the records of a batch of about so many."""
+
+
+def evenly(table: Tensor) -> Pick:
+    """Return the pick of batches in which each record is as likely as any other."""
+    torch = require("torch", "neural")
+
+    def pick(n: int, random: Generator) -> Tensor:
+        drawn: Tensor = table[torch.randint(len(table), (n,), generator=random, device=table.device)]
+        return drawn
+
+    return pick
+
+
+@runtime_checkable
+class SelfMoving(Trainable, Protocol):
+    """A model that knows a better step than one down the gradient of its loss, as one of expectation-maximisation."""
+
+    def moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the parameters in place, the more the larger the rate; return the loss of each record [batch]."""
         ...
 
 
@@ -113,6 +148,8 @@ def train(
     progress: Progress,
     *,
     seed: int,
+    descent: Descent = Descent(),
+    picks: Callable[[Tensor], Pick] = evenly,
 ) -> dict[str, np.ndarray]:
     """Train a network and return its weights.
 
@@ -122,6 +159,8 @@ def train(
         training: How.
         progress: Told the time that is left, and the loss of held-out records.
         seed: Of the first weights, the batches and the held-out records.
+        descent: How the loss is gone down.
+        picks: Returns the pick of batches from the records that are trained on [rows, columns].
 
     Raises:
         ArgumentError: If there is no such device.
@@ -139,87 +178,37 @@ def train(
         order = torch.randperm(len(table), generator=random, device=device)
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
-        run = _Run(network, table[order[kept_back:]], looked_at, random, training)
+        run = _Run(network, table[order[kept_back:]], looked_at, random, training, descent, picks)
         return arrays_of(run.to_the_end(training.steps_for(len(records)), progress))
-
-
-class Descent:
-    """Weights, their running mean, and the optimiser that changes both.
-
-    Args:
-        weights: What is trained.
-        learning_rate: Of AdamW, at its largest.
-        average: How much of the running mean is kept at each step.
-    """
-
-    def __init__(self, weights: list[Tensor], *, learning_rate: float, average: float) -> None:
-        torch = require("torch", "neural")
-        self.weights = weights
-        self.mean = [w.detach().clone() for w in weights]
-        self._learning_rate, self._average = learning_rate, average
-        self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in weights], weight_decay=_WEIGHT_DECAY, fused=True
-        )
-
-    def step(self, done: float, step: int) -> None:
-        """Take one step by the weights' gradients, which are then used up.
-
-        Args:
-            done: Part of the training that is done, of which the learning rate follows.
-            step: Number of steps before this one.
-        """
-        torch = require("torch", "neural")
-        warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
-        rate = self._learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
-        self._optimiser.param_groups[0]["lr"] = rate
-        self._optimiser.step()
-        self._optimiser.zero_grad()
-        with torch.no_grad():
-            # The first steps are forgotten faster.
-            kept = min(self._average, (1 + step) / (10 + step))
-            torch._foreach_lerp_(self.mean, self.weights, 1 - kept)
-
-    def state(self) -> np.ndarray:
-        """Return all that the next step goes on from [numbers]."""
-        torch = require("torch", "neural")
-        moments = [self._optimiser.state[w] for w in self.weights]
-        parts = [*self.weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
-        found: np.ndarray = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
-        return found
-
-    def restore(self, state: np.ndarray, steps: int) -> None:
-        """Take up the state after so many steps."""
-        torch = require("torch", "neural")
-        device = self.weights[0].device
-        sizes = [w.numel() for w in self.weights] * (2 + len(_MOMENTS))
-        pieces = torch.tensor(np.asarray(state, np.float32), device=device).split(sizes)
-        n = len(self.weights)
-        with torch.no_grad():
-            for place, weight in enumerate(self.weights):
-                parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
-                weight.copy_(parts[0])
-                self.mean[place].copy_(parts[1])
-                done = torch.tensor(float(steps), device=device)
-                moments = {name: p.clone() for name, p in zip(_MOMENTS, parts[2:], strict=True)}
-                self._optimiser.state[weight] = {"step": done, **moments}
 
 
 class _Run:
     """One training: the weights, their running mean, and the best of those that were looked at."""
 
     def __init__(
-        self, network: Trainable, table: Tensor, held_out: Tensor, random: Generator, training: Training
+        self,
+        network: Trainable,
+        table: Tensor,
+        held_out: Tensor,
+        random: Generator,
+        training: Training,
+        descent: Descent,
+        picks: Callable[[Tensor], Pick],
     ) -> None:
-        self._network, self._table, self._held_out = network, table, held_out
-        self._random, self._training = random, training
-        self._descent = Descent(
-            list(network.parameters.values()),
-            learning_rate=training.learning_rate,
-            average=training.average,
-        )
-        self._weights, self._mean = self._descent.weights, self._descent.mean
+        self._network, self._held_out, self._random = network, held_out, random
+        self._training, self._descent = training, descent
+        self._pick, self._batch = picks(table), min(training.batch, len(table))
+        self._weights = list(network.parameters.values())
+        self._mean = [w.detach().clone() for w in self._weights]
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
+        torch = require("torch", "neural")
+        self._optimiser = torch.optim.AdamW(
+            [w.requires_grad_() for w in self._weights],
+            betas=descent.betas,
+            weight_decay=WEIGHT_DECAY,
+            fused=True,
+        )
 
     def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
         """Take so many steps, or as many of them as time and held-out records allow."""
@@ -228,12 +217,12 @@ class _Run:
         step, left_out, done = 0, 0, 0.0
         progress(TRAIN, 0.0)
         while done < 1:
-            loss = self._step(done, step)
+            losses = self._step(done, step)
             step += 1
             elapsed = perf_counter() - began
             done = max((step + left_out) / steps, elapsed / (self._training.seconds or math.inf))
             if step % look_every == 0 or done >= 1:
-                self._check(float(loss), step)
+                self._check(losses, step)
                 gains_nothing = self._look()
                 if gains_nothing and done < _LAST_PART:
                     left_out = math.ceil(_LAST_PART * steps) - step
@@ -244,7 +233,7 @@ class _Run:
                 left = elapsed / step * (steps - step - left_out)
                 if self._training.seconds is not None:
                     left = min(left, self._training.seconds - elapsed)
-                shown = f"{TRAIN}: loss {self._seen(float(loss)):.4g}, at most {left:,.0f} s left"
+                shown = f"{TRAIN}: loss {self._seen(losses)}, at most {left:,.0f} s left"
             if step % 10 == 0:
                 progress(shown, done)
         progress(TRAIN, 1.0)
@@ -254,14 +243,23 @@ class _Run:
         return dict(zip(self._network.parameters, found, strict=True))
 
     def _step(self, done: float, step: int) -> Tensor:
+        rate = self._training.learning_rate * warmth(done, step)
+        losses = self._moved(self._pick(self._batch, self._random), rate)
+        move_mean(self._mean, self._weights, self._training.average, step)
+        return losses.detach()
+
+    def _moved(self, records: Tensor, rate: float) -> Tensor:
+        """Change the weights by what a batch says; return its loss."""
+        if isinstance(self._network, SelfMoving):
+            return self._network.moved(records, rate).mean(0)
         torch = require("torch", "neural")
-        size = min(self._training.batch, len(self._table))
-        drawn = torch.randint(len(self._table), (size,), generator=self._random, device=self._table.device)
-        loss: Tensor = self._network.losses(self._table[drawn], self._random).mean()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._weights, _LONGEST_GRADIENT)
-        self._descent.step(done, step)
-        return loss.detach()
+        self._optimiser.param_groups[0]["lr"] = rate
+        losses: Tensor = self._network.losses(records, self._random).mean(0)
+        self._optimiser.zero_grad()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+        self._optimiser.step()
+        return losses
 
     def _look(self) -> bool:
         """Compare the running mean with the best one on the held-out records; say whether to stop."""
@@ -272,7 +270,7 @@ class _Run:
             now = [w.detach().clone() for w in self._weights]
             torch._foreach_copy_(self._weights, self._mean)
             # The same draws at each look.
-            same = torch.Generator(self._table.device).manual_seed(0)
+            same = torch.Generator(self._held_out.device).manual_seed(0)
             parts = torch.split(self._held_out, max(self._training.batch, 512))
             loss = sum(float(self._network.losses(part, same).sum()) for part in parts) / len(self._held_out)
             torch._foreach_copy_(self._weights, now)
@@ -292,15 +290,28 @@ class _Run:
                 torch._foreach_copy_(weights, self._best)
         self._since = 0
 
-    def _check(self, loss: float, step: int) -> None:
-        if not math.isfinite(loss):
+    def _check(self, losses: Tensor, step: int) -> None:
+        if not bool(losses.isfinite().all()):
             raise TrainingError(
                 f"the loss was no finite number any more at step {step:,} of the training; lower learning_rate, which is "
                 f"{self._training.learning_rate:g}"
             )
 
-    def _seen(self, loss: float) -> float:
-        return self._least if len(self._held_out) else loss
+    def _seen(self, losses: Tensor) -> str:
+        seen = [self._least] if len(self._held_out) else losses.reshape(-1).tolist()
+        return " and ".join(f"{loss:.4g}" for loss in seen)
+
+
+def warmth(done: float, step: int) -> float:
+    """Return the part of the learning rate at a step: it grows at first, then falls along half a cosine to zero."""
+    return min(1.0, max(done / _WARM_UP, (step + 1) / 50)) * (1 + math.cos(math.pi * done)) / 2
+
+
+def move_mean(mean: Sequence[Tensor], weights: Sequence[Tensor], average: float, step: int) -> None:
+    """Move a running mean of weights towards them, in place; the first steps are forgotten faster."""
+    torch = require("torch", "neural")
+    with torch.no_grad():
+        torch._foreach_lerp_(mean, weights, 1 - min(average, (1 + step) / (10 + step)))
 
 
 def arrays_of(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
@@ -309,7 +320,13 @@ def arrays_of(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
 
 
 def seconds_per_step(
-    make: Callable[[Any, Generator], Trainable], sizes: tuple[int, ...], training: Training, batch: int
+    make: Callable[[Any, Generator], Trainable],
+    sizes: tuple[int, ...],
+    training: Training,
+    batch: int,
+    *,
+    descent: Descent = Descent(),
+    picks: Callable[[Tensor], Pick] = evenly,
 ) -> float:
     """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`."""
     taken: list[float] = []
@@ -323,9 +340,9 @@ def seconds_per_step(
         network = make(device, random)
         places = torch.rand((batch, len(sizes)), generator=random, device=device)
         table = (places * torch.tensor(sizes, device=device)).long()
-        run = _Run(network, table, table[:0], random, training)
+        run = _Run(network, table, table[:0], random, training, descent, picks)
         for step in range(3):
             began = clock()
-            float(run._step(0.5, step))
+            float(run._step(0.5, step).sum())
             taken.append((clock() - began) / share)
     return min(taken)

@@ -15,16 +15,27 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
 from syntabula._planning import Progress
+from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device, training_threads
 from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.per_record import clipped_sum
-from syntabula.record_models.loop import TRAIN, Descent, Trainable, Training, arrays_of
+from syntabula.privacy.spends import Checkpoint
+from syntabula.record_models.loop import (
+    TRAIN,
+    WEIGHT_DECAY,
+    Trainable,
+    Training,
+    arrays_of,
+    move_mean,
+    warmth,
+)
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
 _TIMED_RECORDS = 4096
 _TIMED_SCALE = 2.0**30
@@ -130,7 +141,7 @@ def train_with_noise(
             placed = [table[codes[:, column]] for column, table in enumerate(tables)]
             return network.losses(torch.stack(placed, 1), random)
 
-        descent = _descent(network, noisy)
+        weights = _Weights(network, noisy)
         session = door.training(
             losses,
             network.parameters,
@@ -142,19 +153,67 @@ def train_with_noise(
             step=TRAIN,
         )
         if session.resumed is not None:
-            descent.restore(session.resumed.values, session.resumed.steps)
-        _descend(session, descent, network.parameters, steps, progress)
-        return arrays_of(dict(zip(network.parameters, descent.mean, strict=True)))
+            weights.restore(session.resumed)
+        _take_steps(session, weights, network.parameters, steps, progress)
+        return arrays_of(dict(zip(network.parameters, weights.mean, strict=True)))
 
 
-def _descent(network: Trainable, noisy: NoisyTraining) -> Descent:
-    weights = list(network.parameters.values())
-    return Descent(weights, learning_rate=noisy.learning_rate, average=noisy.average)
+class _Weights:
+    """Weights, their running mean, and the optimiser that changes both by gradients that hold noise."""
+
+    def __init__(self, network: Trainable, noisy: NoisyTraining) -> None:
+        torch = require("torch", "neural")
+        self._weights = list(network.parameters.values())
+        self.mean = [w.detach().clone() for w in self._weights]
+        self._noisy = noisy
+        self._optimiser = torch.optim.AdamW(
+            [w.requires_grad_() for w in self._weights], weight_decay=WEIGHT_DECAY, fused=True
+        )
+
+    def step(self, done: float, step: int) -> None:
+        """Take one step by the weights' gradients.
+
+        Args:
+            done: Part of the training that is done.
+            step: Number of steps before this one.
+        """
+        self._optimiser.param_groups[0]["lr"] = self._noisy.learning_rate * warmth(done, step)
+        self._optimiser.step()
+        move_mean(self.mean, self._weights, self._noisy.average, step)
+
+    def state(self) -> NDArray[np.float32]:
+        """Return all that the next step goes on from [numbers]."""
+        torch = require("torch", "neural")
+        moments = [self._optimiser.state[w] for w in self._weights]
+        parts = [*self._weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
+        found: NDArray[np.float32] = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
+        return found
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take up the state of a checkpoint."""
+        torch = require("torch", "neural")
+        device = self._weights[0].device
+        sizes = [w.numel() for w in self._weights] * (2 + len(_MOMENTS))
+        values = np.array(checkpoint.values, np.float32)
+        if values.size != sum(sizes):
+            raise ReleaseFileError(
+                "the journal is damaged: its checkpoint does not fit the network; put back the file as the run left it"
+            )
+        pieces = torch.as_tensor(values, device=device).split(sizes)
+        n = len(self._weights)
+        with torch.no_grad():
+            for place, weight in enumerate(self._weights):
+                parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
+                weight.copy_(parts[0])
+                self.mean[place].copy_(parts[1])
+                done = torch.tensor(float(checkpoint.steps), device=device)
+                moments = {name: p.clone() for name, p in zip(_MOMENTS, parts[2:], strict=True)}
+                self._optimiser.state[weight] = {"step": done, **moments}
 
 
-def _descend(
+def _take_steps(
     session: TrainingSession,
-    descent: Descent,
+    weights: _Weights,
     parameters: Mapping[str, Tensor],
     steps: int,
     progress: Progress,
@@ -165,9 +224,9 @@ def _descend(
     for step in range(first, steps):
         for name, gradient in session.gradient().items():
             parameters[name].grad = gradient
-        descent.step(step / steps, step)
+        weights.step(step / steps, step)
         if (step + 1) % every == 0 or step + 1 == steps:
-            session.checkpoint(descent.state())
+            session.checkpoint(weights.state())
         if (step + 1) % 10 == 0:
             left = (perf_counter() - began) / (step + 1 - first) * (steps - step - 1)
             progress(f"{TRAIN}: at most {left:,.0f} s left", (step + 1) / steps)
@@ -195,13 +254,13 @@ def seconds_per_noisy_step(
         parameters = network.parameters
         table = torch.rand((tried, len(sizes)), generator=random, device=device)
         table = (table * torch.tensor(sizes, device=device)).long()
-        descent, noise = _descent(network, noisy), SeededNoise(0)
+        weights, noise = _Weights(network, noisy), SeededNoise(0)
         for step in range(3):
             began = clock()
             sums = clipped_sum(network.losses, parameters, table, random, clip=noisy.clip)
             for name, p in parameters.items():
                 p.grad = sums[name].to(p)
-            descent.step(0.5, step)
+            weights.step(0.5, step)
             summed = (clock() - began) / share
             began = clock()
             noise.gaussian_vector(

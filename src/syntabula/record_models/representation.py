@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._warnings import warn_caller
+from syntabula.errors import ConditionWarning
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 
@@ -73,3 +75,14 @@ def column_lookups(domain: Domain, counts: Mapping[str, FloatArray], *, waves: i
 def one_way_counts(measured: Sequence[Measurement]) -> dict[str, FloatArray]:
     """Return the counts of one-way marginals by column."""
     return {m.clique[0]: m.values for m in measured}
+
+
+def warn_of_unseen(columns: Sequence[str]) -> None:
+    """Say that codes are given of these columns, if there are any, which no record had."""
+    if columns:
+        warn_caller(
+            ConditionWarning(
+                f"no record had some of the codes that are given of {', '.join(map(repr, columns))}; other columns are "
+                "drawn there as if these were not given"
+            )
+        )

@@ -22,7 +22,6 @@ from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
-from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
@@ -189,7 +188,7 @@ class Adaptive(Selector):
             if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
                 rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
-        return RecodedModel(model, start.recoding) if start.recoding.maps else model
+        return start.restored(model)
 
     def _start(self, curator: Curator, share: Fraction) -> MergedStart:
         """Measure the columns and merge their codes, except if the workload has only single columns."""

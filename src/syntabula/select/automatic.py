@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean, median
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from syntabula._arguments import instance_of, megabytes, normalise, positive, share
 from syntabula._extras import is_installed
@@ -100,6 +100,7 @@ class Automatic(Selector):
     """
 
     key: ClassVar[str] = "automatic"
+    chooses: ClassVar[bool] = True
 
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
@@ -177,6 +178,10 @@ class Automatic(Selector):
         way = ways[name]
         fitted = way.selector.select(curator, way.model or model, share=share - spent, progress=progress)
         return fitted, MethodChoice(method=name, reason="; ".join([reason, *left_out]))
+
+    def within(self, memory_mb: float) -> Self:
+        """Return this selector with at most this limit on memory."""
+        return replace(self, memory_mb=min(self.memory_mb, memory_mb))
 
     def _chosen(
         self, curator: Curator, ways: Mapping[str, Way], share: Fraction

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.statement_facts import MethodChoice
 
 
 class Selector(Protocol):
@@ -19,10 +20,12 @@ class Selector(Protocol):
     Attributes:
         key: Its lower-case name in statements and commands.
         adaptive: Whether it repeatedly measures where the model is wrong, until the budget is spent.
+        chooses: Whether it chooses among methods, and `learn` returns which.
     """
 
     key: ClassVar[str]
     adaptive: ClassVar[bool] = False
+    chooses: ClassVar[bool] = False
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of each step for a domain, without data.
@@ -56,3 +59,19 @@ class Selector(Protocol):
             The fitted model.
         """
         ...
+
+    def learn(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> tuple[MarginalModel, MethodChoice | None]:
+        """Like `select`, and also return which method was chosen and why; None if there was no choice."""
+        return self.select(curator, model, share=share, progress=progress), None
+
+    def within(self, memory_mb: float) -> Self:
+        """Return this selector, or one that chooses no method which may need more memory than this."""
+        del memory_mb
+        return self

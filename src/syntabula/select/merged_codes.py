@@ -14,6 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"
@@ -207,6 +208,14 @@ class MergedStart:
             recoding = recoded(measured, used)
         merged = [recoding.merge_measurement(m) for m in measured]
         return cls(curator.recoded(recoding), merged, recoding, used)
+
+    def restored(self, model: MarginalModel) -> MarginalModel:
+        """Return a model of the merged table as a model of the original codes."""
+        if not self.recoding.maps:
+            return model
+        from syntabula.models.recoded import RecodedModel
+
+        return RecodedModel(model, self.recoding)
 
 
 def _merges_much(recoding: Recoding) -> bool:

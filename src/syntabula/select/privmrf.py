@@ -17,7 +17,6 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
-from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
@@ -250,7 +249,7 @@ class AttributeGraph(Selector):
             measured += curator.measure(chosen, share=part * times + left, step=MEASURE)
             model = model.fit(measured)
             report(CHOOSE, 0.4 + 0.6 * refined / refinements)
-        return RecodedModel(model, start.recoding) if start.recoding.maps else model
+        return start.restored(model)
 
     def _start(self, curator: Curator, share: Fraction) -> tuple[MergedStart, float, Fraction]:
         """Return the measurements before the graph, the number of records, and the share left for marginals."""

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from syntabula._arguments import refusal
-from syntabula._planning import Progress
-from syntabula.models.base import Model
 from syntabula.models.pgm import PGM
-from syntabula.privacy.doors import Doors
-from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
-from syntabula.synthesizers.marginal import Marginal, MarginalLearner
-
-if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
-
-
-@dataclass(frozen=True, kw_only=True)
-class AutomaticLearner(MarginalLearner):
-    """Learns a table with the method that suits it, and reports which one it chose."""
-
-    selector: Automatic
-
-    def learn(
-        self, doors: Doors, *, share: Fraction, progress: Progress
-    ) -> tuple[Model, MethodChoice | None]:
-        """Choose a method and apply it."""
-        return self.selector.learn(doors.tables, self.model, share=share, progress=progress)
+from syntabula.synthesizers.marginal import Marginal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +46,10 @@ class Auto(Marginal):
     model: PGM = field(default_factory=PGM)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.selector, Automatic):
-            raise refusal("selector of Auto", "an Automatic (use Marginal for another one)", self.selector)
         super().__post_init__()
-        limit = min(self.selector.memory_mb, self.memory_mb)
-        object.__setattr__(self, "selector", replace(self.selector, memory_mb=limit))
-
-    @property
-    def learner(self) -> Learner:
-        """The learner that chooses among several methods."""
-        return AutomaticLearner(selector=self.selector, model=self.model)
+        if not self.selector.chooses:
+            raise refusal(
+                "selector of Auto",
+                "an Automatic, which chooses a method (use Marginal for others)",
+                self.selector,
+            )

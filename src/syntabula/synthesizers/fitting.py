@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from syntabula.synthesizers.plan import (
     preparation_of,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.columns import Identifier
@@ -117,7 +119,7 @@ def fit_table(
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     engine = engine_for(encoded, limit_mb=method.memory_mb)
-    doors = Doors(Curator(engine, ledger, noise))
+    doors = Doors(Curator(engine, ledger, noise), partial(code_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = method.learner.learn(
         doors.recoded(recoding) if recoding else doors,

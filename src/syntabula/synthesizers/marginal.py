@@ -40,7 +40,7 @@ class MarginalLearner:
     model: MarginalModel
 
     def __post_init__(self) -> None:
-        if not hasattr(self.selector, "select"):
+        if not hasattr(self.selector, "learn"):
             raise refusal("selector", f"a selector or the key of one ({_keys('selector')})", self.selector)
         if not hasattr(self.model, "fit"):
             raise refusal("model", f"a model or the key of one ({_keys('model')})", self.model)
@@ -68,7 +68,7 @@ class MarginalLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure marginals and return the fitted model."""
-        return self.selector.select(doors.tables, self.model, share=share, progress=progress), None
+        return self.selector.learn(doors.tables, self.model, share=share, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +101,8 @@ class Marginal(Synthesizer):
             if isinstance(value, str):
                 object.__setattr__(self, part, load(part, value)())
         super().__post_init__()
+        assert not isinstance(self.selector, str)
+        object.__setattr__(self, "selector", self.selector.within(self.memory_mb))
 
     @property
     def learner(self) -> Learner:

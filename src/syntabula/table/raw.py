@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import DataError
+from syntabula.errors import DataError, SchemaError
 
 PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
@@ -60,6 +60,11 @@ class PhysicalType:
                 "numbers or dates, or drop it"
             )
         return None
+
+    def require_domain(self, column: str) -> None:
+        """Raise SchemaError if no column can be declared for such values; depends on the type alone."""
+        if reason := self.without_domain:
+            raise SchemaError(f"column {column!r} {reason}")
 
     @property
     def written(self) -> PhysicalType:

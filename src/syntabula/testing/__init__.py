@@ -10,7 +10,15 @@ Examples:
 
 from __future__ import annotations
 
+from syntabula.testing.attacks import check_attack
 from syntabula.testing.learners import check_model, check_selector
 from syntabula.testing.tables import check_discretizer, check_metric, check_synthesizer
 
-__all__ = ["check_discretizer", "check_metric", "check_model", "check_selector", "check_synthesizer"]
+__all__ = [
+    "check_attack",
+    "check_discretizer",
+    "check_metric",
+    "check_model",
+    "check_selector",
+    "check_synthesizer",
+]

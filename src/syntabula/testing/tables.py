@@ -88,7 +88,7 @@ def check_discretizer(discretizer: FittedDiscretizer) -> None:
         AssertionError: If a promise does not hold; the message says which.
     """
     check_made(discretizer)
-    assert isinstance(discretizer, FittedDiscretizer), "a discretizer must have a key, needs_count and fit"
+    assert isinstance(discretizer, FittedDiscretizer), "a discretizer must inherit from FittedDiscretizer"
     rng = np.random.default_rng(11)
     columns = {
         "numbers": (np.round(rng.lognormal(2, 1, 300), 2), 0.0, 100.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pandas as pd
 
@@ -69,6 +71,10 @@ refused_file(
     "a quote that is never closed", CSV + f'30,5.0,"{CANARY_TEXT}\n'.encode(), f"line {LAST}", "never closed"
 )
 refused_file("a table in UTF-16", CSV.decode().encode("utf-16"), "line 1", "UTF-16", "UTF-8")
+for name, text in (("t.csv", CSV), ("t.tsv", CSV), ("t.jsonl", JSONL)):
+    refused_file(
+        f"gzip under the name {name}", gzip.compress(text), "compressed with gzip", "'.gz'", name=name
+    )
 refused_file("a table in Latin-1", CSV + "30,5.0,köchin\n".encode("latin-1"), f"line {LAST}", "UTF-8")
 refused_file(
     "NaN in JSON Lines", JSONL + b'{"age": NaN}\n', f"line {LAST - 1}", "NaN", "null", name="t.jsonl"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
@@ -16,9 +19,11 @@ class Doors:
 
     Attributes:
         tables: Answers marginals, cells and dependences.
+        texts: Returns the text of each code by column, as the codec writes it; of no column where nobody wrote any.
     """
 
     tables: Curator
+    texts: Callable[[], Mapping[str, Sequence[str]]] = dict
 
     @property
     def domain(self) -> Domain:
@@ -32,4 +37,10 @@ class Doors:
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""
-        return Doors(self.tables.recoded(recoding))
+
+        def merged() -> dict[str, list[str]]:
+            # The first of several merged codes stands for all.
+            firsts = {c: np.unique(codes, return_index=True)[1] for c, codes in recoding.maps.items()}
+            return {c: [t[i] for i in firsts.get(c, range(len(t)))] for c, t in self.texts().items()}
+
+        return Doors(self.tables.recoded(recoding), merged)

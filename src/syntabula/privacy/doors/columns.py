@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.doors.fine_cuts import fine_cuts
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
@@ -305,6 +304,8 @@ class ColumnCurator:
         """
 
         def draw(token: Token) -> NoisyArray:
+            from syntabula.privacy.doors.fine_cuts import fine_cuts
+
             token.consume()
             return fine_cuts(self._sorted(), most).view(np.int64)
 

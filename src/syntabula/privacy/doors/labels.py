@@ -18,7 +18,8 @@ from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
 
-Label = str | None
+CellText = str | None
+"""The text of a cell, which is its label; None if the cell is missing."""
 
 LONGEST = 4 * 2**20
 """Largest size in bytes of released labels and their counts as JSON: a journal must have room for them."""
@@ -36,12 +37,12 @@ class LabelCurator:
         noise: Draws the noise.
     """
 
-    def __init__(self, counts: Mapping[Label, int], ledger: Ledger, noise: NoiseSource) -> None:
+    def __init__(self, counts: Mapping[CellText, int], ledger: Ledger, noise: NoiseSource) -> None:
         self._counts = Sensitive(dict(counts))
         self._ledger = ledger
         self._source = noise
 
-    def frequent(self, *, share: Fraction | float, delta: Fraction | float, step: str) -> dict[Label, int]:
+    def frequent(self, *, share: Fraction | float, delta: Fraction | float, step: str) -> dict[CellText, int]:
         """Release the labels whose noisy count reaches a threshold, with their noisy counts.
 
         Args:
@@ -63,7 +64,7 @@ class LabelCurator:
         def draw(token: Token) -> NoisyArray:
             counts = self._counts.reveal_inside_privacy()
             labels = sorted((x for x in counts if x is not None), key=str)
-            present: list[Label] = [*labels, *([None] if None in counts else [])]
+            present: list[CellText] = [*labels, *([None] if None in counts else [])]
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
             kept, noisy = frequent(token, self._source, exact)
             # Labels, not their positions among those that occur, which would reveal how many occur.
@@ -85,12 +86,12 @@ class LabelCurator:
         return "LabelCurator()"
 
 
-def _as_bytes(released: list[tuple[Label, int]]) -> NoisyArray:
+def _as_bytes(released: list[tuple[CellText, int]]) -> NoisyArray:
     """Return released labels and counts as numbers that a journal can hold: bytes of JSON."""
     return np.frombuffer(json.dumps(released).encode("ascii"), dtype=np.uint8)
 
 
-def _from_bytes(text: NoisyArray) -> list[tuple[Label, int]]:
+def _from_bytes(text: NoisyArray) -> list[tuple[CellText, int]]:
     return [(label, count) for label, count in json.loads(text.tobytes())]
 
 
@@ -102,7 +103,7 @@ def _is_readable(text: NoisyArray) -> bool:
     return all(isinstance(x, str | None) and type(n) is int for x, n in released)
 
 
-def _that_fit(released: list[tuple[Label, int]], longest: int) -> list[tuple[Label, int]]:
+def _that_fit(released: list[tuple[CellText, int]], longest: int) -> list[tuple[CellText, int]]:
     """Return what fits into this many bytes: missing cells, then labels by descending noisy count."""
     order = sorted(range(len(released)), key=lambda i: (released[i][0] is not None, -released[i][1]))
     lengths = [len(json.dumps(released[i])) + len(", ") for i in order]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.marginals.threshold import LinearThreshold, with_threshold_columns
 from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, Weighing, batches, distances
 from syntabula.privacy.events import Event
@@ -24,6 +24,9 @@ from syntabula.privacy.pricing import vector_event
 from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
+
+if TYPE_CHECKING:
+    from syntabula.marginals.threshold import LinearThreshold
 
 
 class Curator(CountedTable):
@@ -70,6 +73,8 @@ class Curator(CountedTable):
         """
         if set(thresholds) & set(self.domain.columns):
             raise ArgumentError("a threshold has the name of a column; rename the column")
+        from syntabula.marginals.threshold import with_threshold_columns
+
         recoding, domain = self._recoding, with_threshold_columns(self.domain, thresholds)
 
         def wider(table: EncodedTable) -> EncodedTable:

@@ -33,10 +33,19 @@ _UNIT = re.compile(r"(?:\[|time_unit=')(s|ms|us|ns)\b")
 _TIMESTAMPS = {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _Cell = Callable[[str, RawColumn, str], tuple[NDArray[Any], str]]
 """From a column's name, values and alias, returns an array for DuckDB and the expression to write."""
+# White space and characters that are not shown: spreadsheets may drop them from the beginning of a cell.
+_UNSEEN = r"\x00-\x20\x7f-\xa0" + "".join(
+    chr(first) if first == last else f"{chr(first)}-{chr(last)}"
+    for first, last in (
+        (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x1680, 0x1680), (0x17B4, 0x17B5),
+        (0x180B, 0x180F), (0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x206F), (0x2800, 0x2800), (0x3000, 0x3000),
+        (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0xE0000, 0xE0FFF),
+    )
+)  # fmt: skip
 # Characters that may begin a formula (OWASP, CSV Injection), in half and full width. Plain numbers are harmless,
 # and negative numbers are common labels.
-_STARTS_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
-_PLAIN_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
+_STARTS_FORMULA = rf"^([\t\r\n]|[{_UNSEEN}]*[=+\-@＝＋－＠])"
+_PLAIN_NUMBER = r" *[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
 
 Pieces = Iterable[Mapping[str, RawColumn]]
 """A table as pieces of some rows each, with the same columns and types; at least one."""

@@ -22,6 +22,8 @@ MOST_CHARACTERS = 2_000_000
 """Largest record that DuckDB reads."""
 
 _OPENERS: dict[str, Callable[..., Any]] = {"none": open, "gzip": gzip.open}
+_COMPRESSED = {b"\x1f\x8b": ("gzip", ".gz"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst")}
+"""The first bytes of compressed files, with the name and the suffix of their format."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF_8 = "is not UTF-8; save the file in UTF-8"
 _ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
@@ -55,8 +57,15 @@ def _looked_through(path: str, compression: str, check: Callable[[IO[bytes]], No
         return None
     try:
         with _OPENERS[compression](path, "rb") as raw:
+            head = raw.read(4)
+            for mark, (name, suffix) in _COMPRESSED.items():
+                if head.startswith(mark):
+                    raise _Fault(
+                        1,
+                        f"shows that the file is compressed with {name}; decompress it, or add {suffix!r} to its name",
+                    )
             # Without a byte order mark, each of the first letters of a header has a zero byte.
-            if (head := raw.read(4)).startswith(_UTF_16) or b"\0" in head:
+            if head.startswith(_UTF_16) or b"\0" in head:
                 raise _Fault(1, "shows that the file is UTF-16; save it in UTF-8")
             raw.seek(0)
             check(raw)

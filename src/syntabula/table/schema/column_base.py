@@ -22,6 +22,7 @@ from syntabula.table.raw import PhysicalKind, PhysicalType
 
 Provenance = Literal["public", "private", "observed"]
 Label = str | int | float | bool
+"""The name of a category in a schema."""
 
 LABEL_TYPES: dict[type[Label], str] = {
     str: "text",

@@ -1,0 +1,257 @@
+"""The base of models whose columns are independent given hidden numbers: CTGAN's and TVAE's networks draw such rows."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._arguments import count, normalise
+from syntabula._planning import FitCost, Progress
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import bound, check_sample
+from syntabula.models.product_mixture import ProductMixture
+from syntabula.models.restricted import Restricted, Weights
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.record_models.base import RecordModel
+from syntabula.record_models.blocks import FloatTable
+from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_encoding, made_up_encoding
+from syntabula.record_models.loop import Descent, Pick, Trainable, Training, evenly, seconds_per_step, train
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+_ROWS_AT_ONCE = 16_384
+_MIXED, _NUMBERS_MIXED = 8192, 30_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LatentRows(RecordModel, ABC):
+    """Rows whose columns are independent given hidden normal numbers, which a network turns into distributions.
+
+    Marginals, conditions and given columns are answered by up to 8,192 draws of the hidden numbers, always the same
+    ones: a mixture of as many products, of which all conditional distributions are exact.
+
+    Saved are what the network needs to draw rows, its modes and the one-way marginals. A model that was loaded
+    samples without torch.
+
+    Attributes:
+        modes: Most modes of a number. Numbers with at most 30 codes have none, and are drawn as categories are.
+        hidden: How many hidden numbers there are.
+    """
+
+    modes: int = 10
+    hidden: int = 128
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    _encoding: Encoding | None = field(default=None, repr=False)
+    _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    kind: ClassVar[str]
+    _descent: ClassVar[Descent] = Descent()
+
+    def __post_init__(self) -> None:
+        normalise(self, modes=count(1, 100), hidden=count())
+
+    @abstractmethod
+    def _trained_shapes(self, widths: Widths) -> Shapes:
+        """Return the shapes of all weights that are trained, by their names."""
+
+    @abstractmethod
+    def _kept_shapes(self, widths: Widths) -> Shapes:
+        """Return the shapes of the weights that draw rows, by their names."""
+
+    @abstractmethod
+    def _network(self, encoder: Encoder, random: Any) -> Trainable:
+        """Return the untrained network."""
+
+    @abstractmethod
+    def _kept(
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
+        """Return the weights that draw rows, of all that were trained."""
+
+    @abstractmethod
+    def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
+        """Return means of the offsets and logits of the blocks for n draws of the hidden numbers [n, width]."""
+
+    def _picks(self, encoding: Encoding) -> Callable[[Tensor], Pick]:
+        """Return what makes the pick of batches."""
+        del encoding
+        return evenly
+
+    @property
+    def _deviations(self) -> NDArray[np.floating]:
+        """Standard deviation of each offset about its mean."""
+        return np.zeros(len(self._fitted.modes))
+
+    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
+        """Say what training takes, from a timed step on a made-up batch."""
+        batch = max(min(training.batch, n_rows), 1)
+        encoding, chances = made_up_encoding(domain, self.modes)
+        seconds = training.steps_for(n_rows) * seconds_per_step(
+            lambda device, random: self._network(Encoder(encoding, chances, device), random),
+            tuple(lookup.size for lookup in encoding.lookups),
+            training,
+            batch,
+            descent=self._descent,
+            picks=self._picks(encoding),
+        )
+        if training.seconds is not None:
+            seconds = min(seconds, training.seconds)
+        # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
+        shapes = self._trained_shapes(encoding.widths)
+        numbers = 7 * sum(math.prod(shape) for shape in shapes.values()) + n_rows * len(domain)
+        numbers += batch * 8 * (sum(shape[-1] for shape in shapes.values()) + encoding.blocks.width)
+        return FitCost(numbers * 4 / 2**20, seconds)
+
+    def trained(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        records: EncodedTable,
+        training: Training,
+        progress: Progress,
+        *,
+        seed: int,
+    ) -> Self:
+        """Return a model trained on records."""
+        encoding, chances = fitted_encoding(domain, one_way, self.modes)
+        weights = train(
+            lambda device, random: self._network(Encoder(encoding, chances, device), random),
+            encoding.places(records),
+            training,
+            progress,
+            seed=seed,
+            descent=self._descent,
+            picks=self._picks(encoding),
+        )
+        return replace(
+            self,
+            _domain=domain,
+            _total=float(max(records.n_rows, 1)),
+            _one_way=dict(one_way),
+            _encoding=encoding,
+            _weights=self._kept(weights, encoding, np.random.default_rng(seed)),
+        )
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        return bound(self._domain)
+
+    @property
+    def total(self) -> float:
+        """Number of records that it was trained on."""
+        return self._total
+
+    @property
+    def _fitted(self) -> Encoding:
+        bound(self._domain)
+        assert self._encoding is not None
+        return self._encoding
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
+
+        Given values that no hidden numbers make possible together are ignored in part, with a ConditionWarning.
+        """
+        check_sample(self.domain, n, given)
+        if given is not None:
+            return self._mixture.sample(n, rng, given)
+        pieces = [
+            self._fitted.drawn(self._outputs(min(_ROWS_AT_ONCE, n - start), rng), self._deviations, rng)
+            for start in range(0, max(n, 1), _ROWS_AT_ONCE)
+        ]
+        columns = zip(*(piece.codes for piece in pieces), strict=True)
+        return EncodedTable(self.domain, tuple(np.concatenate(parts) for parts in columns))
+
+    def restricted(self, weights: Weights) -> Restricted:
+        """Return the records that satisfy conditions, among the rows of a mixture of fixed hidden numbers."""
+        return self._mixture.restricted(weights) if weights else Restricted(1.0, self.sample)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return expected counts of each clique, one axis per column in its order."""
+        return [shares * self.total for shares in self._mixture.marginals(cliques)]
+
+    @cached_property
+    def _mixture(self) -> ProductMixture:
+        width = sum(self.domain.sizes)
+        n = max(min(_MIXED, _NUMBERS_MIXED // width), 1)
+        outputs = self._outputs(n, np.random.default_rng(0))
+        parts = [
+            self._fitted.code_chances(outputs[start : start + 512], self._deviations)
+            for start in range(0, n, 512)
+        ]
+        return ProductMixture(self.domain, np.concatenate(parts))
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: domain and options as facts, marginals, modes and weights as arrays."""
+        encoding = self._fitted
+        facts = {
+            **stored_facts(self),
+            "ordered": [c for c in self.domain if c in self.domain.ordered],
+            "used": [lookup.size for lookup in encoding.lookups],
+            "n_modes": encoding.n_modes,
+        }
+        arrays = {f"weights/{name}": array for name, array in self._weights.items()} | encoding.arrays()
+        return facts, arrays | {"one_way": np.concatenate([self._one_way[c] for c in self.domain])}
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            model, used, n_modes = cls._read(facts)
+            shapes = model._kept_shapes(Widths.of(used, n_modes))
+            sizes = {f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()}
+            modes = 8 * sum(n_modes)
+            return {"one_way": 8 * sum(model.domain.sizes), "centres": modes, "reaches": modes, **sizes}
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        with whole_model():
+            model, used, n_modes = cls._read(facts)
+            one_way = np.asarray(arrays["one_way"])
+            if one_way.shape != (sum(model.domain.sizes),) or one_way.dtype != np.float64:
+                raise ValueError("one-way marginals of another domain")
+            if not np.isfinite(one_way).all():
+                raise ValueError("marginals that are no numbers")
+            counts = dict(
+                zip(model.domain, np.split(one_way, np.cumsum(model.domain.sizes)[:-1]), strict=True)
+            )
+            encoding = Encoding.from_arrays(model.domain, counts, n_modes, arrays)
+            if [lookup.size for lookup in encoding.lookups] != used:
+                raise ValueError("another number of codes with records")
+            weights = {n: a for n, a in arrays.items() if n not in ("one_way", "centres", "reaches")}
+            weights = {n.removeprefix("weights/"): a for n, a in weights.items()}
+            if {n: a.shape for n, a in weights.items()} != dict(model._kept_shapes(encoding.widths)):
+                raise ValueError("weights of another network")
+            if not all(a.dtype == np.float32 and np.isfinite(a).all() for a in weights.values()):
+                raise ValueError("weights that are no numbers")
+            return replace(model, _one_way=counts, _encoding=encoding, _weights=weights)
+
+    @classmethod
+    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
+        """Return a model without its arrays, the codes with records of each column, and its modes."""
+        domain, total, options = read_facts(cls, facts)
+        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
+        used, n_modes = ([int(size) for size in facts[name]] for name in ("used", "n_modes"))
+        if len(used) != len(domain) or len(n_modes) != len(domain):
+            raise ValueError("another number of columns")
+        if any(not 0 < u <= size for u, size in zip(used, domain.sizes, strict=True)):
+            raise ValueError("another number of codes")
+        if any(not 0 <= n <= u for n, u in zip(n_modes, used, strict=True)):
+            raise ValueError("another number of modes")
+        return replace(cls(**options), _domain=domain, _total=total), used, n_modes
