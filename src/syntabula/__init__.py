@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.auto import Auto as Auto
     from syntabula.synthesizers.circuit import Circuit as Circuit
     from syntabula.synthesizers.ctgan import CTGAN as CTGAN
+    from syntabula.synthesizers.dpmerf import DPMERF as DPMERF
     from syntabula.synthesizers.gem import GEM as GEM
     from syntabula.synthesizers.great import GReaT as GReaT
     from syntabula.synthesizers.independent import Independent as Independent
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.options import method_options as method_options
     from syntabula.synthesizers.options import option_notes as option_notes
+    from syntabula.synthesizers.pategan import PATEGAN as PATEGAN
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
+    from syntabula.synthesizers.synthpop import Synthpop as Synthpop
     from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
     from syntabula.table.schema.columns import Boolean as Boolean

@@ -14,6 +14,8 @@ from syntabula.select.doubling import FirstTimeDoubling
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
 METHODS = [info.key for info in st.list_synthesizers()]
 PRIVATE = [key for key in METHODS if not st.synthesizer(key).why_not_private]
+# A seed decides nothing in their fit but between splits that are equally good.
+WITHOUT_CHANCE = {"synthpop"}
 _OPTIONS: dict[str, dict[str, float]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
@@ -27,8 +29,19 @@ _OPTIONS: dict[str, dict[str, float]] = {
     "great": {"units": 8, "layers": 1, "heads": 2, "steps": 6, "batch": 64},
     "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
+    "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
     "circuit": {"states": 4, "steps": 6, "batch": 64},
+    "pategan": {
+        "teachers": 20,
+        "rounds": 2,
+        "labels": 40,
+        "rows": 200,
+        "units": 8,
+        "embedding": 2,
+        "waves": 2,
+        "steps": 6,
+    },
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)

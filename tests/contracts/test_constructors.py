@@ -41,6 +41,7 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.GReaT: {"epsilon": math.inf},
     st.CTGAN: {"epsilon": math.inf},
     st.TVAE: {"epsilon": math.inf},
+    st.Synthpop: {"epsilon": math.inf},
     Autoregressive: {},
     Adversarial: {},
     Variational: {},

@@ -43,6 +43,8 @@ METHODS = [
     "rap",
     "rap++",
     "argn",
+    "pategan",
+    "dp-merf",
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.
 THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]

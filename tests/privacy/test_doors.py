@@ -17,6 +17,7 @@ from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 from syntabula.bins.uniform import Bins
+from syntabula.marginals.agreement import Agreement
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -29,6 +30,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.teachers import TeacherCurator
 from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.events import (
     Event,
@@ -54,6 +56,10 @@ POINTS = np.array([-7.0, 0.0, 0.25, 0.75, 1.0, 1.5, 2.0, 3.0, 3.999999999, 4.0, 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4})
 CODES = [np.array(codes) for codes in ([0, 0, 1, 2, 2, 2, 1], [0, 0, 1, 1, 1, 1, 0], [3, 3, 0, 1, 2, 2, 2])]
 PAIRS = [("a", "b"), ("b", "c"), ("a", "c")]
+AGREEMENT = Agreement([np.eye(size) - 1 / size for size in DOMAIN.sizes])
+# The same row twice: a record that changes one vote changes both.
+ASKED = EncodedTable(DOMAIN, tuple(np.array([c, c]) for c in (2, 1, 2)))
+GENERATED = EncodedTable(DOMAIN, tuple(np.array(codes) for codes in ([0, 1, 2], [0, 1, 1], [0, 1, 3])))
 CROSSED = random_thresholds(["a", "c"], ["b"], 9, np.random.default_rng(0))
 
 Ask = Callable[[Ledger, NoiseSource, int | None], object]
@@ -132,6 +138,9 @@ QUESTIONS = {
         )
     ),
     "choice of a cell": of_table(lambda t: CellCurator(t, PAIRS).choose(ZEROS, **PAID)),
+    "votes of teachers": of_table(
+        lambda t: TeacherCurator(t).council(AGREEMENT, 3).vote(ASKED, GENERATED, **PAID)
+    ),
     "thresholds": of_table(lambda t: ThresholdCurator(t, CROSSED).measure([2, 5], **PAID)),
     "choice of a threshold": of_table(
         lambda t: ThresholdCurator(t, CROSSED).choose(

@@ -14,7 +14,8 @@
 6. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `counted_table`, `tables`, `cells` and
    `thresholds`; to one raw column in `sorted_points`, `fine_cuts`, `columns` and `labels`.
 7. Training on the records of a table: `gradient_parts`, `watched` and `per_record` (the sum of clipped gradients, by one
-   backward pass), and the door `records` (what a session gives, and pays for).
+   backward pass), and the door `records` (what a session gives, and pays for). What learns of records without being
+   trained by them: `teachers` (votes) and `features` (sums of bounded features), doors as well.
 8. Reporting: `statement_facts`, `statement`.
 
 A new mechanism is one dataclass in `events`, one rule in `rules` and one draw in `mechanisms`.

@@ -22,7 +22,7 @@ from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.representation import one_way_counts
 
-_ONE_WAY = "measure one-way marginals"
+ONE_WAY = "measure one-way marginals"
 _ONE_WAY_SHARE = Fraction(1, 10)
 
 
@@ -95,7 +95,7 @@ class RecordLearner:
         else:
             cost = self.model.training_cost(domain, n_rows, self.training)
         return [
-            PlannedStep(name=_ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
+            PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
             PlannedStep(name=TRAIN, share=1 - _ONE_WAY_SHARE, cost=cost),
         ]
 
@@ -103,9 +103,9 @@ class RecordLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals and return the trained model."""
-        progress(_ONE_WAY, 0.0)
+        progress(ONE_WAY, 0.0)
         columns = [(column,) for column in doors.domain]
-        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
         if self.is_private and takes_noise(self.model):
             total = consistent_total(measured)
             paid = PaidTraining(

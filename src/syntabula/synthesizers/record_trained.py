@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from syntabula.errors import BudgetError
 from syntabula.prepare.preprocessing import Preprocessing, RareCategories
+from syntabula.privacy.budget import Budget
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
@@ -23,13 +24,8 @@ _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordTrained(Synthesizer):
-    """Train a model on the records themselves. Numbers have fine codes, and only very large columns merge rare ones.
-
-    Attributes:
-        model: What is trained.
-        training: How without a budget.
-        noisy: How with a budget, where the method has such a form.
+class FromRecords(Synthesizer):
+    """Learn from the records themselves. Numbers have fine codes, and only very large columns merge rare ones.
 
     Raises:
         BudgetError: If epsilon or delta is outside its range, or the budget is finite where the method has no private
@@ -37,10 +33,34 @@ class RecordTrained(Synthesizer):
         ArgumentError: If another argument is not allowed.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("model", "training")
-
     preprocessing: Preprocessing = field(default_factory=lambda: Preprocessing(discretizer="fine"))
     rare: RareCategories | None = _RARE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.allowed_budget
+
+    @property
+    def allowed_budget(self) -> Budget:
+        """The budget; raises BudgetError if it is finite and the method has no private form."""
+        budget = budget_of(self)
+        if self.why_not_private and budget.currency != "none":
+            raise BudgetError(self.why_not_private)
+        return budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordTrained(FromRecords):
+    """Train a model on the records, step by step; see `FromRecords`.
+
+    Attributes:
+        model: What is trained.
+        training: How without a budget.
+        noisy: How with a budget, where the method has such a form.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("model", "training")
+
     model: RecordModel
     training: Training = field(default_factory=Training)
     noisy: NoisyTraining = field(default_factory=NoisyTraining)
@@ -48,13 +68,11 @@ class RecordTrained(Synthesizer):
     @property
     def learner(self) -> Learner:
         """The model and how it is trained."""
-        if self.why_not_private and budget_of(self).currency != "none":
-            raise BudgetError(self.why_not_private)
         return RecordLearner(
             model=self.model,
             training=self.training,
             noisy=self.noisy,
-            budget=budget_of(self),
+            budget=self.allowed_budget,
             seed=self.seed or 0,
         )
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
+from syntabula.privacy.doors.features import FeatureCurator
 from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.doors.teachers import TeacherCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,16 @@ class Doors:
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
         return RecordCurator(self.tables)
+
+    @property
+    def teachers(self) -> TeacherCurator:
+        """Lets teachers on parts of the records vote on rows."""
+        return TeacherCurator(self.tables)
+
+    @property
+    def features(self) -> FeatureCurator:
+        """Answers sums of bounded features of the records."""
+        return FeatureCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""

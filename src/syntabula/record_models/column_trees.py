@@ -1,0 +1,313 @@
+"""A tree for each column, given the columns before it: rows are drawn column by column from records in the same leaf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from time import process_time
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from syntabula._arguments import count, names, near, normalise, real
+from syntabula._planning import FitCost, Progress
+from syntabula._warnings import warn_caller
+from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import Codes, EncodedTable, code_dtype
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import bound, check_sample
+from syntabula.models.storage import read_facts, stored_facts, whole_model
+from syntabula.record_models.base import RecordModel
+from syntabula.record_models.loop import TRAIN, Training
+from syntabula.record_models.representation import column_lookup
+from syntabula.record_models.trees import Tree, grow
+
+_ROWS_AT_ONCE = 100_000
+_TRIED_ROWS = 50
+_NEAR = 0.02
+_TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
+_BYTES_PER_NODE, _BYTES_PER_DONOR = 16, 12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnTrees(RecordModel):
+    """Draws columns one by one in a fixed order, each from the records that are in the same leaf of its tree.
+
+    Reiter (2005), "Using CART to generate partially synthetic public use microdata"; the options are those of rpart that
+    Nowok, Raab, Dibben (2016) use. Saved are the trees as arrays of numbers, the codes in each leaf and how many records
+    have each: these are exact, and a leaf may hold as few records as `least_leaf`. A loaded model needs no scikit-learn.
+
+    Attributes:
+        least_leaf: Fewest records in a leaf.
+        least_split: Fewest records of a node that is split; None for three times `least_leaf`.
+        complexity: Part of a column's impurity that a split must take away.
+        first: Columns that are drawn before the others, in this order. Values given of the columns that come first
+            hold exactly; of others they are met by choosing among rows that are tried.
+    """
+
+    kind: ClassVar[str] = "column_trees"
+
+    least_leaf: int = 5
+    least_split: int | None = None
+    complexity: float = 1e-8
+    first: tuple[str, ...] = ()
+    _domain: Domain | None = field(default=None, repr=False)
+    _total: float = field(default=1.0, repr=False)
+    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    _trees: tuple[Tree, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        normalise(
+            self,
+            least_leaf=count(),
+            least_split=count().or_none,
+            complexity=real("a number of at least 0 and below 1", lambda part: 0 <= part < 1),
+            first=names,
+        )
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the model is bound to."""
+        return bound(self._domain)
+
+    @property
+    def total(self) -> float:
+        """Number of records that the trees were grown on."""
+        return self._total
+
+    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
+        """Say what growing the trees takes, from two that are grown on a made-up table.
+
+        Raises:
+            ArgumentError: If a column of `first` is unknown.
+        """
+        del training  # trees take no steps
+        self._order(domain)
+        n, d = max(n_rows, 2), len(domain)
+        growth = n * math.log(n) / (_TIMED_ROWS * math.log(_TIMED_ROWS)) / _TIMED_PREDICTORS
+        each = {kind: _timed_tree(replace(self, first=()), kind) for kind in (True, False)}
+        mean = sum(each[c in domain.ordered] for c in domain) / max(d, 1)
+        numbers = n * (4 * d + _BYTES_PER_NODE + _BYTES_PER_DONOR * d) + 4 * d * sum(domain.sizes)
+        return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2)
+
+    def trained(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        records: EncodedTable,
+        training: Training,
+        progress: Progress,
+        *,
+        seed: int,
+    ) -> Self:
+        """Return a model with a tree for each column; without records all of its codes are equally likely.
+
+        Raises:
+            ArgumentError: If a column of `first` is unknown.
+            MissingExtraError: If scikit-learn is not installed.
+        """
+        del training
+        trees: list[Tree] = []
+        order = self._order(domain)
+        for position, column in enumerate(order):
+            progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
+            before = order[:position] if records.n_rows else []
+            trees.append(self._grown(records, column, before, seed))
+        progress(TRAIN, 1.0)
+        total = float(max(records.n_rows, 1))
+        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _trees=tuple(trees))
+
+    def _grown(self, records: EncodedTable, column: str, before: Sequence[str], seed: int) -> Tree:
+        domain = records.domain
+        every = np.arange(domain.size(column), dtype=code_dtype(domain.size(column)))
+        target = records.column(column) if records.n_rows else every
+        return grow(
+            target,
+            domain.size(column),
+            [records.column(c) for c in before],
+            [domain.size(c) for c in before],
+            ordered=column in domain.ordered,
+            ordered_predictors=[c in domain.ordered for c in before],
+            least_leaf=self.least_leaf,
+            least_split=3 * self.least_leaf if self.least_split is None else self.least_split,
+            complexity=self.complexity,
+            seed=seed,
+        )
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given`, draw the other columns conditionally.
+
+        Values of columns that come first are simply taken. For others 50 rows are drawn for each given row, in which
+        these values are taken too, and one is chosen in proportion to the chance that the trees give them; in an ordered
+        column that of values within 2 % of the records, or of the nearest one that a record had.
+        """
+        check_sample(self.domain, n, given)
+        codes = {} if given is None else {c: given.column(c) for c in given.domain}
+        order = self._order(self.domain)
+        late = {c for c in codes if any(x not in codes for x in order[: order.index(c)])}
+        tried = _TRIED_ROWS if late else 1
+        pieces, impossible = [], 0
+        for start in range(0, n, _ROWS_AT_ONCE // tried):
+            stop = min(start + _ROWS_AT_ONCE // tried, n)
+            known = {c: np.repeat(column[start:stop], tried) for c, column in codes.items()}
+            rows, chances = self._drawn(known, late, (stop - start) * tried, rng)
+            if late:
+                chosen, lost = _chosen(chances.reshape(-1, tried), rng)
+                rows = {c: column[chosen] for c, column in rows.items()}
+                impossible += lost
+            pieces.append(rows)
+        if impossible:
+            warn_caller(
+                ConditionWarning(
+                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: other columns are "
+                    "drawn there as if late ones were not given; name given columns in the option first"
+                )
+            )
+        return EncodedTable(
+            self.domain,
+            tuple(
+                np.concatenate([rows[c] for rows in pieces] or [np.zeros(0, dtype=np.uint8)])
+                for c in self.domain
+            ),
+        )
+
+    def _drawn(
+        self, known: Mapping[str, Codes], late: set[str], n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Codes], FloatArray]:
+        """Return n rows with known codes, and the chance that the trees give those of late columns [n]."""
+        rows: dict[str, Codes] = {}
+        chances = np.ones(n)
+        for column, tree in zip(self._order(self.domain), self._trees, strict=True):
+            sizes = [self.domain.size(c) for c in rows]
+            if column not in known:
+                drawn = tree.draw([*rows.values()], sizes, n, rng)
+            else:
+                drawn = known[column]
+                if column in late:
+                    lowest, highest = self._near(column, drawn)
+                    chances *= tree.shares([*rows.values()], sizes, lowest, highest)
+            rows[column] = drawn
+        return rows, chances
+
+    def _near(self, column: str, codes: Codes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lowest and highest code that count as each one."""
+        if column not in self.domain.ordered:
+            return codes.astype(np.intp), codes.astype(np.intp)
+        lookup = column_lookup(self._one_way[column], waves=1)
+        shares = np.exp(lookup.log_shares)
+        middles = np.cumsum(shares) - shares / 2
+        places = lookup.places[codes]
+        lowest = np.searchsorted(middles, middles[places] - _NEAR, side="left")
+        highest = np.searchsorted(middles, middles[places] + _NEAR, side="right") - 1
+        return lookup.codes[np.minimum(lowest, places)], lookup.codes[np.maximum(highest, places)]
+
+    def _order(self, domain: Domain) -> list[str]:
+        """Return all columns in the order in which they are drawn."""
+        for column in self.first:
+            if column not in domain:
+                raise ArgumentError(
+                    f"first names column {column!r}, which is not learned{near(column, domain)}"
+                )
+        return [*dict.fromkeys((*self.first, *domain))]
+
+    def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
+        """Return all that a file needs: domain and options as facts, one-way marginals and trees as arrays."""
+        facts = {
+            **stored_facts(self),
+            "first": list(self.first),
+            "ordered": [c for c in self.domain if c in self.domain.ordered],
+            "nodes": [len(tree.nodes) for tree in self._trees],
+            "donors": [len(tree.donors) for tree in self._trees],
+        }
+        arrays = {"one_way": np.concatenate([self._one_way[c] for c in self.domain])}
+        for position, tree in enumerate(self._trees):
+            arrays |= {
+                f"{position}/{name}": getattr(tree, name) for name in ("nodes", "ranks", "donors", "counts")
+            }
+        return facts, arrays
+
+    @classmethod
+    def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
+        """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
+        with whole_model():
+            model, nodes, donors = cls._read(facts)
+            sizes = [model.domain.size(c) for c in model._order(model.domain)]
+            found = {"one_way": 8 * sum(sizes)}
+            for position, size in enumerate(sizes):
+                found |= {
+                    f"{position}/nodes": _BYTES_PER_NODE * nodes[position],
+                    f"{position}/ranks": 4 * sum(sizes[:position]),
+                    f"{position}/donors": code_dtype(size).itemsize * donors[position],
+                    f"{position}/counts": 4 * donors[position],
+                }
+            return found
+
+    @classmethod
+    def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
+        with whole_model():
+            model, _, _ = cls._read(facts)
+            one_way = np.asarray(arrays["one_way"])
+            if one_way.shape != (sum(model.domain.sizes),) or not np.isfinite(one_way).all():
+                raise ValueError("one-way marginals of another domain")
+            counts = np.split(one_way.astype(np.float64), np.cumsum(model.domain.sizes)[:-1])
+            trees: list[Tree] = []
+            before: list[int] = []
+            for position, column in enumerate(model._order(model.domain)):
+                size = model.domain.size(column)
+                kinds = {
+                    "nodes": np.int32,
+                    "ranks": np.int32,
+                    "donors": code_dtype(size),
+                    "counts": np.uint32,
+                }
+                parts = {name: np.asarray(arrays[f"{position}/{name}"]) for name in kinds}
+                if any(part.dtype != kinds[name] for name, part in parts.items()):
+                    raise ValueError("arrays of another type")
+                tree = Tree(**parts)
+                tree.check(before, size)
+                trees.append(tree)
+                before.append(size)
+            one_way_by_column = dict(zip(model.domain.columns, counts, strict=True))
+            return replace(model, _one_way=one_way_by_column, _trees=tuple(trees))
+
+    @classmethod
+    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
+        """Return a model without its arrays, and the numbers of nodes and donors of its trees."""
+        domain, total, options = read_facts(cls, facts)
+        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
+        nodes, donors = ([int(number) for number in facts[name]] for name in ("nodes", "donors"))
+        if not len(nodes) == len(donors) == len(domain) or min([1, *nodes, *donors]) < 1:
+            raise ValueError("another number of columns")
+        model = replace(cls(**options), _domain=domain, _total=total)
+        if set(model.first) - set(domain.columns):
+            raise ValueError("an order of other columns")
+        return model, nodes, donors
+
+
+def _chosen(chances: FloatArray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Return the position of a row for each given row [given rows, tried], and how many of these had no chance."""
+    heights = np.cumsum(chances, axis=1)
+    lost = heights[:, -1] <= 0
+    heights[lost] = np.arange(1, chances.shape[1] + 1)
+    below = (1.0 - rng.random(len(heights)))[:, None] * heights[:, -1:]
+    places = (heights < below).sum(1) + np.arange(len(heights)) * chances.shape[1]
+    return places, int(lost.sum())
+
+
+@lru_cache(maxsize=16)
+def _timed_tree(model: ColumnTrees, ordered: bool) -> float:
+    """Return the seconds that a tree takes on a free machine, grown on some thousand made-up rows."""
+    rng = np.random.default_rng(0)
+    size = _TIMED_CODES if ordered else 8
+    columns = tuple(f"{i}" for i in range(_TIMED_PREDICTORS + 1))
+    with_order = {*columns[:-1:2], *(columns[-1:] if ordered else ())}
+    domain = Domain(columns, (_TIMED_CODES,) * _TIMED_PREDICTORS + (size,), frozenset(with_order))
+    codes = rng.integers(0, _TIMED_CODES, (_TIMED_PREDICTORS, _TIMED_ROWS), dtype=np.uint8)
+    records = EncodedTable(domain, (*codes, (codes[0] % size).astype(np.uint8)))
+    began = process_time()
+    model._grown(records, columns[-1], columns[:-1], 0)
+    return process_time() - began

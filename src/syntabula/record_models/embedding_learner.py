@@ -1,0 +1,105 @@
+"""The learner of DP-MERF: releases a mean embedding of the table, and trains a generator towards it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._planning import PlannedStep, Progress
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import Model
+from syntabula.models.recoded import RecodedModel
+from syntabula.models.storage import check_storable
+from syntabula.privacy.doors import Doors
+from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.record_models.mean_embedding import MeanEmbedding
+from syntabula.record_models.representation import one_way_counts
+
+_ONE_WAY = "measure one-way marginals"
+_EMBED = "sum the features of the records"
+_ONE_WAY_SHARE = Fraction(1, 10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingLearner:
+    """Measures one-way marginals, releases the sum of random features of the records, and trains a model towards both.
+
+    Attributes:
+        model: What is trained.
+        seed: Of the features and of training. No privacy rests on it.
+
+    Raises:
+        ArgumentError: If no file could hold the model.
+    """
+
+    model: MeanEmbedding
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_storable(self.model)
+
+    @property
+    def name(self) -> str:
+        """The kind of the model."""
+        return self.model.kind
+
+    def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
+        """Say what each step will cost."""
+        cells = sum(domain.sizes)
+        return [
+            PlannedStep(name=_ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
+            PlannedStep(
+                name=_EMBED,
+                share=1 - _ONE_WAY_SHARE,
+                noisy_cells=max(self.model.features, 2 * len(domain)),
+                cost=self.model.training_cost(domain),
+            ),
+        ]
+
+    def learn(
+        self, doors: Doors, *, share: Fraction, progress: Progress
+    ) -> tuple[Model, MethodChoice | None]:
+        """Release one-way marginals and feature sums, and return the trained model."""
+        progress(_ONE_WAY, 0.0)
+        columns = [(column,) for column in doors.domain]
+        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        recoding = merged_levels(doors.domain, one_way_counts(measured), self.model.levels)
+        merged = [recoding.merge_measurement(m) for m in measured]
+        features = self.model.drawn_features(recoding.target, one_way_counts(merged), self.seed)
+        progress(_EMBED, 0.05)
+        embedded = doors.recoded(recoding).features
+        sums = embedded.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
+        progress("train the generator", 0.1)
+        model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
+        progress("train the generator", 1.0)
+        return (RecodedModel(model, recoding) if recoding.maps else model), None
+
+
+def merged_levels(domain: Domain, counts: Mapping[str, FloatArray], levels: int) -> Recoding:
+    """Merge the codes of columns that have more than so many, by released one-way marginals.
+
+    Codes of an ordered column are merged in runs of about as many records, of others all but the most frequent.
+    """
+    maps: dict[str, NDArray[np.intp]] = {}
+    shares: dict[str, FloatArray] = {}
+    for column, size in zip(domain.columns, domain.sizes, strict=True):
+        if size <= levels:
+            continue
+        held = np.maximum(counts[column], 0.0)
+        if held.sum() <= 0:
+            held = np.ones(size)
+        if column in domain.ordered:
+            middles = (np.cumsum(held) - held / 2) / held.sum()
+            groups = np.minimum((middles * levels).astype(np.intp), levels - 1)
+        else:
+            groups = np.full(size, levels - 1)
+            groups[np.argsort(-held, kind="stable")[: levels - 1]] = np.arange(levels - 1)
+        maps[column] = np.unique(groups, return_inverse=True)[1].astype(np.intp)
+        shares[column] = held
+    return Recoding(domain, maps, shares)

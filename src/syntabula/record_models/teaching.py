@@ -1,0 +1,196 @@
+"""The learner of PATE-GAN: teachers vote on generated rows, a student learns their votes, a generator follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula._arguments import count, normalise, positive, refusal, share
+from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula.marginals.domain import Domain
+from syntabula.models.base import Model
+from syntabula.models.storage import check_storable
+from syntabula.privacy.doors import Doors
+from syntabula.privacy.doors.teachers import Council
+from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.record_models.base import RecordModel
+from syntabula.record_models.generated_rows import (
+    code_shares,
+    drawn_again,
+    independent_rows,
+    odds,
+    raked,
+    rows_at,
+)
+from syntabula.record_models.learner import ONE_WAY
+from syntabula.record_models.loop import Training
+from syntabula.record_models.representation import column_lookups, one_way_counts
+from syntabula.record_models.student import Student, agreement_of
+
+_RECORDS_PER_TEACHER = 10
+_LEAST_TEACHERS, _MOST_TEACHERS = 50, 5000
+_LEAST_LABELS = 32
+_WAVES = 4
+
+# Measured on one processor.
+_SECONDS_PER_COMPARISON = 1e-8
+_SECONDS_PER_SOLVED = 5e-11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teaching:
+    """How teachers teach a student, and the student a generator.
+
+    Attributes:
+        teachers: How many there are; None for one for ten records, by the released one-way marginals, from 50 to 5,000.
+        rounds: How often the teachers vote. After each time the generator is trained anew.
+        labels: Most rows that they vote on in a round. They vote on fewer, at least 32, where the noise on a row's votes
+            would otherwise exceed half of the teachers.
+        rows: Rows that are generated in each round, which the teachers tell records from.
+        strength: Power of the odds by which the generator follows the student.
+        one_way_share: Fraction of the budget for the one-way marginals; the rounds share the rest equally.
+
+    Raises:
+        ArgumentError: If an argument is outside its range.
+    """
+
+    teachers: int | None = None
+    rounds: int = 6
+    labels: int = 2000
+    rows: int = 20_000
+    strength: float = 2.0
+    one_way_share: Fraction = Fraction(1, 5)
+
+    def __post_init__(self) -> None:
+        normalise(
+            self,
+            teachers=count().or_none,
+            rounds=count(),
+            labels=count(),
+            rows=count(),
+            strength=positive,
+            one_way_share=share,
+        )
+
+    @property
+    def round_share(self) -> Fraction:
+        """Fraction of the budget for the votes of a round."""
+        return (1 - self.one_way_share) / self.rounds
+
+    def teachers_for(self, total: float) -> int:
+        """Return the number of teachers for a released number of records."""
+        if self.teachers is not None:
+            return self.teachers
+        return min(max(round(total / _RECORDS_PER_TEACHER), _LEAST_TEACHERS), _MOST_TEACHERS)
+
+    def labels_for(self, council: Council, share: Fraction) -> int:
+        """Return how many rows a council votes on for a share of the budget, whatever its records are."""
+        labels = min(self.labels, self.rows)
+        while labels > _LEAST_LABELS and council.sigma(labels, share) > council.teachers / 2:
+            labels = max(labels // 2, _LEAST_LABELS)
+        return labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeachingLearner:
+    """Measures one-way marginals, and trains a generator by what a council of teachers votes (`synthesizers.pategan`).
+
+    Attributes:
+        teaching: How it is taught.
+        model: The generator. It is trained on generated rows alone, never on records.
+        training: How.
+        seed: Of all that is drawn in training. No privacy rests on it.
+
+    Raises:
+        ArgumentError: If the model is none that is trained on records, or no file could hold it.
+    """
+
+    teaching: Teaching
+    model: RecordModel
+    training: Training
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.teaching, Teaching):
+            raise refusal("teaching", "a Teaching", self.teaching)
+        if not hasattr(self.model, "trained"):
+            raise refusal("model", "a model that is trained on records", self.model)
+        if not isinstance(self.training, Training):
+            raise refusal("training", "a Training", self.training)
+        check_storable(self.model)
+
+    @property
+    def name(self) -> str:
+        """The kind of the generator."""
+        return self.model.kind
+
+    def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
+        """Say what each step will cost."""
+        teaching, cells = self.teaching, sum(domain.sizes)
+        labels = min(teaching.labels, teaching.rows)
+        trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self.training)
+        # Products of rows, the student's kernel, what each row has in common with each teacher, records by teacher.
+        numbers = labels * (3 * max(labels, 4096) + teaching.teachers_for(n_rows)) + n_rows * len(domain)
+        cost = FitCost(trained.memory_mb + numbers * 8 / 2**20, trained.seconds)
+        compared = labels * (n_rows + 2.0 * teaching.rows) * _SECONDS_PER_COMPARISON
+        return [
+            PlannedStep(name=ONE_WAY, share=teaching.one_way_share, cells=cells, noisy_cells=cells),
+            *(
+                PlannedStep(
+                    name=_vote(r),
+                    share=teaching.round_share,
+                    noisy_cells=labels,
+                    cost=cost,
+                    work_seconds=compared + labels**3 * _SECONDS_PER_SOLVED,
+                )
+                for r in range(teaching.rounds)
+            ),
+        ]
+
+    def learn(
+        self, doors: Doors, *, share: Fraction, progress: Progress
+    ) -> tuple[Model, MethodChoice | None]:
+        """Measure the one-way marginals, let the teachers vote round by round, and return the last generator."""
+        teaching, domain = self.teaching, doors.domain
+        progress(ONE_WAY, 0.0)
+        columns = [(column,) for column in domain]
+        measured = doors.tables.measure(columns, share=share * teaching.one_way_share, step=ONE_WAY)
+        one_way = one_way_counts(measured)
+        total = max(round(float(np.mean([counts.sum() for counts in one_way.values()]))), 1)
+        lookups = dict(zip(domain, column_lookups(domain, one_way, waves=_WAVES), strict=True))
+        agreement, shares = agreement_of(lookups), code_shares(domain, lookups)
+
+        council = doors.teachers.council(agreement, teaching.teachers_for(total))
+        paid = share * teaching.round_share
+        labels = teaching.labels_for(council, paid)
+        rows = independent_rows(shares, domain, teaching.rows, self.seed)
+        model = self.model
+        for r in range(teaching.rounds):
+            progress(_vote(r), r / teaching.rounds)
+            # The rows are in random order.
+            asked = rows_at(rows, np.arange(labels))
+            votes = council.vote(asked, rows, share=paid, step=_vote(r))
+            student = Student(agreement, asked, votes, council.teachers)
+            weights = raked(odds(student.likely(rows), teaching.strength), rows, shares)
+            is_last = r == teaching.rounds - 1
+            # The last generator says how many records there are.
+            followed = drawn_again(rows, weights, total if is_last else teaching.rows, self.seed + r)
+            model = self.model.trained(
+                domain, one_way, followed, self.training, self._within(progress, r), seed=self.seed + r
+            )
+            if not is_last:
+                rows = model.sample(teaching.rows, np.random.default_rng([self.seed, r]))
+        return model, None
+
+    def _within(self, progress: Progress, r: int) -> Progress:
+        """Return what tells the progress of a round as a part of all rounds."""
+        rounds = self.teaching.rounds
+        return lambda step, done: progress(f"round {r + 1} of {rounds}, {step}", (r + done) / rounds)
+
+
+def _vote(r: int) -> str:
+    """Return the name of a round's spend."""
+    return f"teachers vote, round {r + 1}"

@@ -1,0 +1,258 @@
+"""A classification or regression tree of one column, as plain arrays: grown by scikit-learn, drawn by numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._extras import require
+from syntabula.marginals.encoded import Codes, code_dtype
+
+MOST_CLASSES = 50
+"""Codes of a column without an order that splits tell apart; the others, which are rare, count as one there."""
+
+_RANKED_CLASSES = 12
+_PREDICTOR, _CUT, _BELOW, _ABOVE = range(4)
+_LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """How one column is drawn given columns that come before it.
+
+    Attributes:
+        nodes: int32 [nodes, 4]. Of a split: the position of its predictor, the largest rank that goes below, and the
+            nodes below and above, which have larger numbers. Of a leaf: -1, 0, and its first donor and the one after
+            its last.
+        ranks: int32 [codes of all predictors]: where splits see each code, predictor by predictor.
+        donors: Codes [donors] of the records in the leaves, each once per leaf.
+        counts: uint32 [donors]: how many records of the leaf have the code.
+    """
+
+    nodes: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    donors: Codes
+    counts: NDArray[np.uint32]
+
+    def draw(
+        self, predictors: Sequence[Codes], sizes: Sequence[int], n: int, rng: np.random.Generator
+    ) -> Codes:
+        """Draw one code for each of n rows.
+
+        Args:
+            predictors: Codes [n] of each predictor.
+            sizes: Number of codes of each.
+            n: Number of rows.
+            rng: Chooses among the donors of a leaf.
+        """
+        first, last = self._donors_of(predictors, sizes, n)
+        low, high = self._heights[first], self._heights[last]
+        place = low + (rng.random(n) * (high - low)).astype(np.int64)
+        drawn: Codes = self.donors[np.searchsorted(self._heights, place, side="right") - 1]
+        return drawn
+
+    def shares(
+        self,
+        predictors: Sequence[Codes],
+        sizes: Sequence[int],
+        lowest: NDArray[np.intp],
+        highest: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
+        """Return the share of each row's leaf whose codes lie between two codes, both included [n]."""
+        first, last = self._donors_of(predictors, sizes, len(lowest))
+        # Donors of a leaf ascend, so that one search serves all leaves.
+        width = int(self.donors.max()) + 2
+        leaf = np.repeat(np.arange(len(self._ends)), np.diff(self._ends, prepend=0))
+        keys = leaf * width + self.donors
+        own = np.searchsorted(self._ends, last)
+        low = np.searchsorted(keys, own * width + np.minimum(lowest, width - 1), side="left")
+        high = np.searchsorted(keys, own * width + np.minimum(highest, width - 1), side="right")
+        part = self._heights[high] - self._heights[low]
+        found: NDArray[np.float64] = part / (self._heights[last] - self._heights[first])
+        return found
+
+    def check(self, sizes: Sequence[int], n_codes: int) -> None:
+        """Raise ValueError unless this is a tree with predictors of these sizes for a column of so many codes."""
+        nodes, ranks = self.nodes, self.ranks
+        if nodes.ndim != 2 or nodes.shape[1] != 4 or not len(nodes) or ranks.shape != (sum(sizes),):
+            raise ValueError("a tree of another shape")
+        if self.donors.shape != self.counts.shape or self.donors.ndim != 1 or not self.donors.size:
+            raise ValueError("no donors")
+        leaves, splits = nodes[nodes[:, _PREDICTOR] == _LEAF], nodes[nodes[:, _PREDICTOR] != _LEAF]
+        if ((splits[:, _PREDICTOR] < 0) | (splits[:, _PREDICTOR] >= len(sizes))).any():
+            raise ValueError("an unknown predictor")
+        own = np.flatnonzero(nodes[:, _PREDICTOR] != _LEAF)[:, None]
+        ahead = splits[:, [_BELOW, _ABOVE]]
+        if (ahead <= own).any() or (ahead >= len(nodes)).any():
+            raise ValueError("nodes in another order")
+        if (leaves[:, _BELOW] < 0).any() or (leaves[:, _BELOW] >= leaves[:, _ABOVE]).any():
+            raise ValueError("a leaf without donors")
+        ends = leaves[np.argsort(leaves[:, _ABOVE])]
+        if (
+            ends[0, _BELOW]
+            or (ends[1:, _BELOW] != ends[:-1, _ABOVE]).any()
+            or ends[-1, _ABOVE] != self.donors.size
+        ):
+            raise ValueError("leaves that share donors")
+        inside = np.delete(np.diff(self.donors.astype(np.int64)), ends[:-1, _ABOVE] - 1)
+        if (inside <= 0).any():
+            raise ValueError("donors in another order")
+        if (self.donors >= n_codes).any() or not self.counts.all():
+            raise ValueError("donors outside the column")
+
+    @cached_property
+    def _heights(self) -> NDArray[np.int64]:
+        """Number of records before each donor, and of all."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        """The donor after the last of each leaf, ascending."""
+        return np.sort(self.nodes[self.nodes[:, _PREDICTOR] == _LEAF, _ABOVE]).astype(np.int64)
+
+    def _donors_of(
+        self, predictors: Sequence[Codes], sizes: Sequence[int], n: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the first donor of each row's leaf, and the one after its last."""
+        leaves = self.nodes[self._leaves(predictors, sizes, n)]
+        return leaves[:, _BELOW], leaves[:, _ABOVE]
+
+    def _leaves(self, predictors: Sequence[Codes], sizes: Sequence[int], n: int) -> NDArray[np.intp]:
+        """Return the number of each row's leaf [n]."""
+        at = np.zeros(n, dtype=np.intp)
+        if self.nodes[0, _PREDICTOR] == _LEAF:
+            return at
+        starts = np.cumsum([0, *sizes[:-1]])
+        # Side by side, so that one gather serves rows at any split.
+        seen = np.stack([self.ranks[start + c] for start, c in zip(starts, predictors, strict=True)])
+        moving = np.arange(n)
+        while moving.size:
+            node = self.nodes[at[moving]]
+            below = seen[node[:, _PREDICTOR], moving] <= node[:, _CUT]
+            at[moving] = np.where(below, node[:, _BELOW], node[:, _ABOVE])
+            moving = moving[self.nodes[at[moving], _PREDICTOR] != _LEAF]
+        return at
+
+
+def grow(
+    target: Codes,
+    n_codes: int,
+    predictors: Sequence[Codes],
+    sizes: Sequence[int],
+    *,
+    ordered: bool,
+    ordered_predictors: Sequence[bool],
+    least_leaf: int,
+    least_split: int,
+    complexity: float,
+    seed: int,
+) -> Tree:
+    """Return the tree of a column, grown on records, of which there must be at least one.
+
+    A column with an order gets a regression tree on its ranks among the records, another a classification tree
+    by Gini's index. A predictor without an order is split by the order in which its codes predict the target.
+
+    Args:
+        target: Codes [n] of the column.
+        n_codes: Number of its codes.
+        predictors: Codes [n] of each predictor; none gives a single leaf.
+        sizes: Number of codes of each.
+        ordered: Whether the codes of the target follow an order.
+        ordered_predictors: Whether those of each predictor do.
+        least_leaf: Fewest records in a leaf.
+        least_split: Fewest records of a node that is split.
+        complexity: Part of the impurity of all records that a split must take away.
+        seed: Decides between equally good splits.
+    """
+    classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
+    scores = (classes - classes.mean())[:, None] if ordered else _scores(classes.astype(np.intp))
+    ranks = [
+        np.arange(size, dtype=np.int32) if is_ordered else _order(codes, size, scores)
+        for codes, size, is_ordered in zip(predictors, sizes, ordered_predictors, strict=True)
+    ]
+    if not ranks or np.ptp(classes) == 0:
+        nodes, leaves = np.array([[_LEAF, 0, 0, 0]], dtype=np.int32), np.zeros(len(target), dtype=np.intp)
+    else:
+        trees = require("sklearn.tree", "evaluate")
+        kind = trees.DecisionTreeRegressor if ordered else trees.DecisionTreeClassifier
+        impurity = float(classes.var()) if ordered else _gini(classes)
+        table = np.stack([r[c] for r, c in zip(ranks, predictors, strict=True)], axis=1).astype(np.float32)
+        grown = kind(
+            min_samples_leaf=least_leaf,
+            min_samples_split=max(least_split, 2),
+            min_impurity_decrease=complexity * impurity,
+            random_state=seed,
+        ).fit(table, classes)
+        leaves, nodes = grown.apply(table), _nodes(grown.tree_)
+    # Donors leaf by leaf, each code of a leaf once.
+    keys, counts = np.unique(leaves * np.int64(n_codes) + target, return_counts=True)
+    found, codes = np.divmod(keys, n_codes)
+    numbers = np.flatnonzero(nodes[:, _PREDICTOR] == _LEAF)
+    nodes[numbers, _BELOW] = np.searchsorted(found, numbers, side="left")
+    nodes[numbers, _ABOVE] = np.searchsorted(found, numbers, side="right")
+    joined = np.concatenate([*ranks, np.zeros(0, dtype=np.int32)])
+    return Tree(nodes, joined, codes.astype(code_dtype(n_codes)), counts.astype(np.uint32))
+
+
+def _nodes(grown: object) -> NDArray[np.int32]:
+    """Return the nodes of scikit-learn's tree; leaves without donors so far."""
+    tree: Mapping[str, NDArray[np.float64]] = {
+        name: np.asarray(getattr(grown, name))
+        for name in ("feature", "threshold", "children_left", "children_right")
+    }
+    is_leaf = tree["children_left"] < 0
+    columns = [tree["feature"], np.floor(tree["threshold"]), tree["children_left"], tree["children_right"]]
+    nodes = np.stack(columns, axis=1)
+    nodes[is_leaf] = (_LEAF, 0, 0, 0)
+    return nodes.astype(np.int32)
+
+
+def _ranks(codes: Codes, size: int) -> NDArray[np.float64]:
+    """Return the middle of each record's step in the cumulative distribution [n]."""
+    shares = np.bincount(codes, minlength=size) / len(codes)
+    found: NDArray[np.float64] = (np.cumsum(shares) - shares / 2)[codes]
+    return found
+
+
+def _classes(codes: Codes, size: int) -> NDArray[np.float64]:
+    """Return the codes [n] numbered from the most frequent, all rare ones alike."""
+    number = np.empty(size, dtype=np.intp)
+    number[np.argsort(-np.bincount(codes, minlength=size), kind="stable")] = np.arange(size)
+    return np.minimum(number, MOST_CLASSES - 1)[codes].astype(np.float64)
+
+
+def _gini(classes: NDArray[np.float64]) -> float:
+    shares = np.bincount(classes.astype(np.intp)) / len(classes)
+    return float(1 - (shares**2).sum())
+
+
+def _scores(classes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return which of the most frequent classes each record has, less their shares [n, classes]."""
+    held = min(int(classes.max()) + 1, _RANKED_CLASSES)
+    told: NDArray[np.float64] = (classes[:, None] == np.arange(held)).astype(np.float64)
+    told -= told.mean(0)
+    return told
+
+
+def _order(codes: Codes, size: int, scores: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return the ranks [size] of a predictor's codes by what they say of the target.
+
+    That is the order of the means of a number or of two classes, in which the best split lies (Breiman et al. 1984,
+    "Classification and Regression Trees", section 4.2.2); for more classes the first principal component
+    of the class shares (Coppersmith, Hong, Hosking 1999, "Partitioning nominal attributes in decision trees").
+    Codes without records come last.
+    """
+    counts = np.bincount(codes, minlength=size)
+    sums = np.stack([np.bincount(codes, column, minlength=size) for column in scores.T], axis=1)
+    means = sums / np.maximum(counts, 1)[:, None]
+    if means.shape[1] > 1:
+        weighed = means.T @ (means * counts[:, None])
+        means = means @ np.linalg.eigh(weighed)[1][:, -1:]
+    keys = np.where(counts > 0, means[:, 0], np.inf)
+    ranks = np.empty(size, dtype=np.int32)
+    ranks[np.argsort(keys, kind="stable")] = np.arange(size, dtype=np.int32)
+    return ranks

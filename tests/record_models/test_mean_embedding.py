@@ -1,0 +1,134 @@
+"""MeanEmbedding: that rows take on what is released, and what a file holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import Measurement
+from syntabula.record_models.embedding_learner import merged_levels
+from syntabula.record_models.mean_embedding import MeanEmbedding
+
+pytest.importorskip("torch")
+
+DOMAIN = Domain(("a", "b"), (4, 30), frozenset({"b"}))
+SMALL = MeanEmbedding(features=300, rows=64, units=16, steps=150, learning_rate=1e-2)
+
+
+def codes(n: int = 4_000) -> list[np.ndarray]:
+    """Rows in which b is near 7 a; no a is 3."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, n)
+    return [a, 7 * a + rng.integers(0, 7, n)]
+
+
+@pytest.fixture(scope="module")
+def model() -> MeanEmbedding:
+    columns = codes()
+    counts = {
+        c: np.bincount(x, minlength=DOMAIN.size(c)).astype(float)
+        for c, x in zip(DOMAIN, columns, strict=True)
+    }
+    features = SMALL.drawn_features(DOMAIN, counts, 0)
+    sums = []
+    for clique, angles in features.blocks():
+        angle = sum(a[columns[DOMAIN.index(c)]] for c, a in zip(clique, angles, strict=True))
+        sums.append(np.stack([np.cos(angle).sum(0), np.sin(angle).sum(0)], axis=-1))
+    one_way = [Measurement((c,), values, 1.0) for c, values in counts.items()]
+    return SMALL.trained(one_way, features, np.concatenate(sums, axis=None), sigma=1.0, seed=0)
+
+
+class TestTraining:
+    def test_rows_take_on_the_dependence_that_is_in_the_features_alone(self, model: MeanEmbedding) -> None:
+        made = model.sample(5_000, np.random.default_rng(0))
+
+        assert np.mean(made.column("b").astype(int) // 7 == made.column("a")) > 0.7
+
+    def test_columns_have_the_measured_marginals(self, model: MeanEmbedding) -> None:
+        a, b = codes()
+
+        found = model.marginals([("a",), ("b",)])
+
+        np.testing.assert_allclose(found[0], np.bincount(a, minlength=4), atol=10)
+        np.testing.assert_allclose(found[1], np.bincount(b, minlength=30), atol=20)
+
+    def test_conditions_hold(self, model: MeanEmbedding) -> None:
+        found = model.restricted({"a": np.array([0.0, 1.0, 0.0, 0.0])})
+
+        assert found.probability == pytest.approx(1 / 3, abs=0.03)
+        assert (found.draw(100, np.random.default_rng(0)).column("a") == 1).all()
+
+
+class TestFiles:
+    def test_state_brings_back_the_same_samples_without_torch(
+        self, model: MeanEmbedding, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        facts, arrays = model.state()
+        monkeypatch.setitem(sys.modules, "torch", None)
+
+        loaded = MeanEmbedding.from_state(facts, arrays)
+
+        one, two = (m.sample(500, np.random.default_rng(5)) for m in (model, loaded))
+        assert all((x == y).all() for x, y in zip(one.codes, two.codes, strict=True))
+        assert MeanEmbedding.array_bytes(facts) == {n: a.nbytes for n, a in arrays.items()}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"facts": {"total": -1}},
+            {"facts": {"rows": 65}},
+            {"facts": {"label": 3}},
+            {"facts": {"sizes": [4, 31]}},
+            {"arrays": {"rows": np.full((64, 34), np.nan, np.float32)}},
+            {"arrays": {"other": np.zeros(3, np.float32)}},
+        ],
+    )
+    def test_parts_that_do_not_fit_are_refused(self, model: MeanEmbedding, change: dict[str, Any]) -> None:
+        facts, arrays = model.state()
+
+        with pytest.raises(ReleaseFileError):
+            MeanEmbedding.from_state(
+                {**facts, **change.get("facts", {})}, {**arrays, **change.get("arrays", {})}
+            )
+
+
+def test_cost_grows_with_steps_and_rows() -> None:
+    little, long, wide = (
+        MeanEmbedding(units=8, features=40, **options).training_cost(DOMAIN)
+        for options in ({"rows": 8, "steps": 10}, {"rows": 8, "steps": 10_000}, {"rows": 4096, "steps": 10})
+    )
+
+    assert 0 < little.seconds < long.seconds
+    assert little.memory_mb < wide.memory_mb
+
+
+def test_a_label_that_is_no_column_is_refused_before_anything_is_paid() -> None:
+    with pytest.raises(ArgumentError, match="label names column 'c', which is not learned"):
+        MeanEmbedding(label="c").training_cost(DOMAIN)
+
+
+class TestLevels:
+    def test_runs_of_an_ordered_column_hold_as_many_records_and_frequent_codes_stay_alone(self) -> None:
+        domain = Domain(("n", "k", "few"), (1_000, 100, 3), frozenset({"n"}))
+        frequent = np.ones(100)
+        frequent[[7, 50]] = 1_000.0
+        counts = {"n": np.ones(1_000), "k": frequent, "few": np.ones(3)}
+
+        found = merged_levels(domain, counts, 10)
+
+        assert found.target.sizes == (10, 10, 3)
+        assert (np.bincount(found.maps["n"]) == 100).all()
+        assert (np.diff(found.maps["n"]) >= 0).all()
+        assert all((found.maps["k"] == found.maps["k"][code]).sum() == 1 for code in (7, 50))
+
+    def test_counts_that_noise_made_negative_are_no_trouble(self) -> None:
+        domain = Domain(("n",), (50,), frozenset({"n"}))
+
+        found = merged_levels(domain, {"n": np.full(50, -3.0)}, 5)
+
+        assert found.target.sizes == (5,)

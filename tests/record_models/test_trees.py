@@ -1,0 +1,160 @@
+"""Trees: the leaves of scikit-learn's own, donors by brute force, and arrays that are no tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
+
+pytest.importorskip("sklearn")
+
+SIZES = (9, 30)
+OPTIONS: dict[str, Any] = {"least_leaf": 5, "least_split": 15, "complexity": 1e-8, "seed": 0}
+
+
+def records(n: int = 2_000) -> tuple[list[np.ndarray], np.ndarray]:
+    """A predictor without an order, one with, and a column near 2 b for some codes of a, and near 60 - 2 b for others."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, n), rng.integers(0, 30, n)
+    target = np.where(np.isin(a, (1, 4, 7)), 2 * b, 60 - 2 * b) + rng.integers(0, 3, n)
+    return [a.astype(np.uint8), b.astype(np.uint8)], target.astype(np.uint8)
+
+
+def grown(*, ordered: bool, **options: Any) -> Tree:
+    predictors, target = records()
+    return grow(
+        target,
+        63,
+        predictors,
+        SIZES,
+        ordered=ordered,
+        ordered_predictors=(False, True),
+        **(OPTIONS | options),
+    )
+
+
+class TestLeaves:
+    def test_they_hold_no_fewer_records_than_asked_for_and_all_together(self) -> None:
+        for least in (5, 40):
+            tree = grown(ordered=True, least_leaf=least, least_split=3 * least)
+            leaves = tree.nodes[tree.nodes[:, 0] == -1]
+
+            held = [tree.counts[first:last].sum() for first, last in leaves[:, 2:]]
+
+            assert min(held) >= least
+            assert sum(held) == 2_000
+
+    def test_they_are_those_of_scikit_learn_on_the_same_ranks(self) -> None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        predictors, target = records()
+        tree = grown(ordered=True)
+        seen = np.stack([tree.ranks[:9][predictors[0]], tree.ranks[9:][predictors[1]]], 1)
+        shares = np.bincount(target, minlength=63) / 2_000
+        ranks = (np.cumsum(shares) - shares / 2)[target]
+        other = DecisionTreeRegressor(
+            min_samples_leaf=5, min_samples_split=15, min_impurity_decrease=1e-8 * ranks.var(), random_state=0
+        ).fit(seen, ranks)
+
+        assert (tree._leaves(predictors, SIZES, 2_000) == other.apply(seen)).all()
+
+    def test_a_predictor_without_an_order_is_split_by_what_it_says_of_the_column(self) -> None:
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 9, 2_000).astype(np.uint8)
+        target = np.isin(a, (1, 4, 7)).astype(np.uint8)
+
+        tree = grow(target, 2, [a], [9], ordered=False, ordered_predictors=[False], **OPTIONS)
+
+        assert len(tree.nodes) == 3
+        assert {*np.argsort(tree.ranks)[-3:]} == {1, 4, 7}
+
+    def test_rare_codes_of_many_are_drawn_though_no_split_tells_them_apart(self) -> None:
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 2, 4_000).astype(np.uint8)
+        target = (a * np.uint16(500) + rng.integers(0, 300, 4_000)).astype(np.uint16)
+
+        tree = grow(target, 1_000, [a], [2], ordered=False, ordered_predictors=[False], **OPTIONS)
+        drawn = tree.draw([a], [2], 4_000, rng)
+
+        assert {*drawn.tolist()} <= {*target.tolist()}
+        assert np.unique(drawn).size > 4 * MOST_CLASSES
+        assert np.mean(drawn // 500 == a) > 0.9
+
+    def test_one_code_or_no_predictor_gives_a_single_leaf(self) -> None:
+        predictors, target = records()
+        same = grow(
+            0 * target, 63, predictors, SIZES, ordered=True, ordered_predictors=(False, True), **OPTIONS
+        )
+        alone = grow(target, 63, [], [], ordered=True, ordered_predictors=[], **OPTIONS)
+
+        assert len(same.nodes) == len(alone.nodes) == 1
+        assert (alone.counts == np.bincount(target)[np.unique(target)]).all()
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+class TestDraws:
+    def test_they_follow_the_leaf(self, ordered: bool) -> None:
+        predictors, target = records()
+        tree = grown(ordered=ordered)
+        leaves = tree._leaves(predictors, SIZES, 2_000)
+        busiest = np.bincount(leaves).argmax()
+        same = [np.full(60_000, c[leaves == busiest][0]) for c in predictors]
+
+        drawn = tree.draw(same, SIZES, 60_000, np.random.default_rng(0))
+
+        wanted = np.bincount(target[leaves == busiest], minlength=63) / (leaves == busiest).sum()
+        # Some standard deviations of .002 each; one in a million is 4.9 of them.
+        assert np.abs(np.bincount(drawn, minlength=63) / 60_000 - wanted).max() < 0.0105
+
+    def test_shares_are_those_of_records_between_two_codes(self, ordered: bool) -> None:
+        predictors, target = records()
+        tree = grown(ordered=ordered)
+        leaves = tree._leaves(predictors, SIZES, 2_000)
+        low = np.random.default_rng(1).integers(0, 63, 2_000)
+        high = np.minimum(low + 9, 62)
+
+        found = tree.shares(predictors, SIZES, low, high)
+
+        wanted = [
+            np.mean((target[leaves == leaf] >= one) & (target[leaves == leaf] <= other))
+            for leaf, one, other in zip(leaves, low, high, strict=True)
+        ]
+        np.testing.assert_allclose(found, wanted)
+
+
+class TestStoredArrays:
+    def test_a_tree_is_accepted(self) -> None:
+        grown(ordered=True).check(SIZES, 63)
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda t: {"nodes": t.nodes[:, :3]},
+            lambda t: {"nodes": t.nodes[:0]},
+            lambda t: {"nodes": _set(t.nodes, (0, 0), 2)},
+            lambda t: {"nodes": _set(t.nodes, (0, 2), 0)},
+            lambda t: {"nodes": _set(t.nodes, (0, 3), 10**6)},
+            lambda t: {"nodes": _set(t.nodes, (-1, 3), 10**6)},
+            lambda t: {"nodes": _set(t.nodes, (-1, 2), 0)},
+            lambda t: {"ranks": t.ranks[1:]},
+            lambda t: {"donors": t.donors[1:]},
+            lambda t: {"donors": t.donors[::-1].copy()},
+            lambda t: {"donors": _set(t.donors, -1, 63)},
+            lambda t: {"counts": _set(t.counts, 0, 0)},
+        ],
+    )
+    def test_others_are_refused(self, spoil: Any) -> None:
+        tree = grown(ordered=True)
+
+        with pytest.raises(ValueError):
+            replace(tree, **spoil(tree)).check(SIZES, 63)
+
+
+def _set(array: np.ndarray, place: Any, value: int) -> np.ndarray:
+    changed = array.copy()
+    changed[place] = value
+    return changed
