@@ -34,6 +34,7 @@ MAY_DRAW = {
     # Rows of a network that was trained with noise are tried, to set its marginals: post-processing.
     "record_models/autoregressive": "numpy.random",
     "record_models/any_order": "torch",
+    "record_models/denoiser": "torch",
     "record_models/blocks": "torch",
     "record_models/encoding": "torch",
     "record_models/conditioned": "torch",

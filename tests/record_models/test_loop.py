@@ -51,6 +51,22 @@ class Passing:
         return (-place if torch.is_grad_enabled() else (place - 3) ** 2).expand(len(records))
 
 
+class Counting(Marginal):
+    """Moves its weights itself, towards the shares in a batch."""
+
+    def __init__(self, device: Any, random: Any) -> None:
+        super().__init__(device, random)
+        self.rates: list[float] = []
+
+    def moved(self, records: Any, rate: float) -> Any:
+        loss = self.losses(records, None).detach()
+        shares = torch.bincount(records[:, 0], minlength=4) / len(records)
+        with torch.no_grad():
+            self.parameters["logits"].lerp_((shares + 1e-3).log(), rate)
+        self.rates.append(rate)
+        return loss
+
+
 def trained(training: Training, *, seed: int = 0, records: np.ndarray = RECORDS) -> np.ndarray:
     return train(Marginal, records, training, lambda step, done: None, seed=seed)["logits"]
 
@@ -72,6 +88,21 @@ class TestLearning:
 
         shares = np.exp(logits) / np.exp(logits).sum()
         np.testing.assert_allclose(shares, np.bincount(RECORDS[:, 0]) / 500, atol=0.06)
+
+    def test_a_model_that_moves_itself_is_told_the_rate_instead_of_given_gradients(self) -> None:
+        made: list[Counting] = []
+
+        def make(device: Any, random: Any) -> Counting:
+            made.append(Counting(device, random))
+            return made[0]
+
+        training = Training(steps=200, batch=200, learning_rate=0.3)
+        logits = train(make, RECORDS, training, lambda step, done: None, seed=0)["logits"]
+
+        shares = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(shares, np.bincount(RECORDS[:, 0]) / 500, atol=0.06)
+        assert 0.2 < max(made[0].rates) <= 0.3
+        assert min(made[0].rates) < 0.02
 
     def test_the_same_seed_gives_the_same_weights_and_another_one_others(self) -> None:
         few = Training(steps=20)

@@ -217,11 +217,16 @@ class _Column:
 
 
 def _first_states(lookup: ColumnLookup, column: _Column, states: int, random: Generator) -> Tensor:
-    """Return a first distribution of states for each code [codes, states]: parts of an ordered column, else at random."""
+    """Return a first distribution of states for each code [codes, states]: parts of an ordered column, else codes."""
     torch = require("torch", "neural")
     device = column.shares.device
     if lookup.waves is None:
-        drawn = torch.rand((lookup.size, states), generator=random, device=device) ** 4
+        # Each state begins with one code, frequent codes in several, so that what follows from a code is found.
+        heights = column.shares.sqrt().cumsum(0)
+        places = (torch.arange(states, device=device) + 0.5) / states * heights[-1]
+        begun = torch.searchsorted(heights, places).clamp(max=lookup.size - 1)
+        drawn = 0.02 * torch.rand((lookup.size, states), generator=random, device=device)
+        drawn[begun, torch.arange(states, device=device)] += 1.0
     else:
         middles = column.shares.cumsum(0) - column.shares / 2
         centres = (

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.record_models.autoregressive import Autoregressive
-from syntabula.synthesizers.record_trained import RecordTrained
+from syntabula.synthesizers.record_trained import NoisyTrained
 
 
 @dataclass(frozen=True, kw_only=True)
-class ARGN(RecordTrained):
+class ARGN(NoisyTrained):
     """Train one network on all conditional distributions of a table, and draw rows column by column.
 
     After Tiwald et al. (2025), "TabularARGN: A Flexible and Efficient Auto-Regressive Framework for Generating
@@ -38,6 +38,4 @@ class ARGN(RecordTrained):
 
     key: ClassVar[str] = "argn"
     paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
-    parts: ClassVar[tuple[str, ...]] = ("model", "training", "noisy")
-
     model: Autoregressive = field(default_factory=Autoregressive)

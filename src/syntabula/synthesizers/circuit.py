@@ -14,7 +14,7 @@ from syntabula.synthesizers.record_trained import RecordTrained
 class Circuit(RecordTrained):
     """Join the columns by their strongest dependences, give each a hidden state, and draw rows along the tree.
 
-    After Liu, Van den Broeck (2021), "Tractable Regularization of Probabilistic Circuits", section 4, whose hidden
+    After Liu, Van den Broeck (2021), "Tractable Regularization of Probabilistic Circuits", whose hidden
     Chow-Liu trees join hidden states as Chow, Liu (1968) join columns. Here batches of records move expected counts
     (Cappé, Moulines 2009), numbers have hundreds of codes, and what a code tells of its state follows what
     neighbouring codes tell. A mixture of products, with one hidden state for all columns, was tried and left out:

@@ -55,14 +55,34 @@ class RecordTrained(FromRecords):
 
     Attributes:
         model: What is trained.
-        training: How without a budget.
-        noisy: How with a budget, where the method has such a form.
+        training: How.
     """
 
     parts: ClassVar[tuple[str, ...]] = ("model", "training")
 
     model: RecordModel
     training: Training = field(default_factory=Training)
+
+    @property
+    def learner(self) -> Learner:
+        """The model and how it is trained."""
+        return RecordLearner(
+            model=self.model, training=self.training, budget=self.allowed_budget, seed=self.seed or 0
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyTrained(RecordTrained):
+    """Train a model on the records, with a budget by noisy gradients; see `RecordTrained`.
+
+    Attributes:
+        model: What is trained.
+        training: How without a budget; device and threads with one.
+        noisy: How with a budget.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("model", "training", "noisy")
+
     noisy: NoisyTraining = field(default_factory=NoisyTraining)
 
     @property
@@ -79,4 +99,4 @@ class RecordTrained(FromRecords):
     @property
     def failure_share(self) -> Fraction:
         """Part of delta that is set aside for the cost of training."""
-        return Fraction(0) if budget_of(self).currency == "none" else _FAILURE_SHARE
+        return Fraction(0) if self.allowed_budget.currency == "none" else _FAILURE_SHARE
