@@ -46,6 +46,18 @@ class RecordingNoise:
     def noisy_max(self, scores, scale):
         return self._record("noisy_max", scores, scale)
 
+    def gaussian_vector(self, steps, sigma):
+        return self._record("gaussian_vector", steps, sigma)
+
+    def sampled_records(self, n_records, rate):
+        return self.inner.sampled_records(n_records, rate)
+
+    def begin_step(self, step):
+        self.inner.begin_step(step)
+
+    def loss_seed(self):
+        return self.inner.loss_seed()
+
 
 @dataclass
 class ReplayingNoise(RecordingNoise):

@@ -16,7 +16,7 @@ METHODS = [info.key for info in st.list_synthesizers()]
 PRIVATE = [key for key in METHODS if not st.synthesizer(key).why_not_private]
 # A seed decides nothing in their fit but between splits that are equally good.
 WITHOUT_CHANCE = {"synthpop"}
-_OPTIONS: dict[str, dict[str, int]] = {
+_OPTIONS: dict[str, dict[str, float]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},
     "margnet-s": _NETWORK | {"rounds_per_column": 1},
@@ -30,7 +30,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
-    "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
+    "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
     "tabddpm": {"units": 8, "levels": 20, "steps_back": 3, "steps": 6, "batch": 64},
     "circuit": {"states": 4, "steps": 6, "batch": 64},
     "pategan": {
@@ -46,6 +46,20 @@ _OPTIONS: dict[str, dict[str, int]] = {
 }
 
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
+
+
+NOISY_GRADIENTS = {"argn"}
+"""Methods that train with noise: their budget must be Gaussian, and they leave some millionths of it."""
+
+
+def takes(method: str, budget: st.Budget) -> bool:
+    """Return whether a method can be learned with a budget."""
+    return method not in NOISY_GRADIENTS or budget.currency in ("mu_squared", "none")
+
+
+def unspent(method: str) -> float:
+    """Return the part of the budget that a method may leave."""
+    return 1e-4 if method in NOISY_GRADIENTS else 1e-9
 
 
 def epsilon_of(method: str, wanted: float) -> float:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from small_settings import METHODS, PRIVATE, WITHOUT_CHANCE, epsilon_of, small_parts
+from small_settings import METHODS, PRIVATE, WITHOUT_CHANCE, epsilon_of, small_parts, takes, unspent
 
 import syntabula as st
-from syntabula.errors import CoercionWarning, ResourceError
+from syntabula.errors import BudgetError, CoercionWarning, ResourceError
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 
@@ -160,16 +160,25 @@ class TestTables:
 @pytest.mark.parametrize("method", PRIVATE)
 class TestBudgets:
     @pytest.mark.parametrize("budget", sorted(BUDGETS))
+    def test_a_budget_without_such_noise_is_refused_at_once(self, method: str, budget: str) -> None:
+        if not takes(method, BUDGETS[budget]):
+            with pytest.raises(BudgetError, match=r"training on records|sampled record"):
+                make(method, budget=BUDGETS[budget])
+
+    @pytest.mark.parametrize("budget", sorted(BUDGETS))
     def test_the_whole_is_spent_and_no_more(self, method: str, budget: str, tmp_path: Path) -> None:
         stated = BUDGETS[budget]
+        if not takes(method, stated):
+            return
         release = make(method, budget=stated, journal=tmp_path / "journal").fit(table(), SCHEMA)
 
         with Journal(tmp_path / "journal") as journal:
-            spent = Ledger(stated, journal).spent
-        assert spent <= stated.total
-        assert float(spent / stated.total) == pytest.approx(1.0, abs=1e-12)
-        assert stated.epsilon * (1 - 1e-9) <= release.privacy.epsilon_spent <= stated.epsilon
-        assert sum(line.share for line in release.privacy.lines) == pytest.approx(1.0, abs=1e-12)
+            spent = Ledger(release.privacy.budget, journal).spent
+        total = release.privacy.budget.total
+        assert spent <= total <= stated.total
+        assert float(spent / total) == pytest.approx(1.0, abs=unspent(method))
+        assert stated.epsilon * (1 - unspent(method)) <= release.privacy.epsilon_spent <= stated.epsilon
+        assert sum(line.share for line in release.privacy.lines) == pytest.approx(1.0, abs=unspent(method))
         assert release.privacy.method == method
 
     def test_what_is_spent_was_planned(self, method: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small_settings import PRIVATE, small_parts
+from small_settings import PRIVATE, small_parts, takes, unspent
 from small_tables import table
 
 import syntabula as st
@@ -72,24 +72,29 @@ def fitted(method: str, budget: st.Budget, **options: Any) -> dict[str, Any]:
     return published(st.synthesizer(method)(**(usual | options)).fit(frame, schema))
 
 
-def check(facts: dict[str, Any]) -> None:
+def check(facts: dict[str, Any], left: float = 1e-9) -> None:
     """Assert that the totals which others compute agree with the stated ones."""
     spent, composition = facts["epsilon_spent"], facts["composition"]
     assert spent <= facts["budget"]["epsilon"]
-    assert spent >= facts["budget"]["epsilon"] * (1 - 1e-9)
+    assert spent >= facts["budget"]["epsilon"] * (1 - left)
     assert composition["spent"] <= composition["limit"]
     assert sum(event["cost"] for event in events_of(facts)) == pytest.approx(composition["spent"], rel=1e-12)
     # The searches of the other library end a billionth from their roots; pi is rounded up in ours.
-    assert spent * (1 - 1e-6) <= page_code().recomposed(facts) <= spent * (1 + 1e-9)
+    # The cost of training is an upper bound, half a percent above what composition finds; it also has a part of delta,
+    # without which the losses give a little more.
+    trains = any(event["kind"] == "training" for event in events_of(facts))
+    least, most = (0.995, 1.005) if trains else (1 - 1e-6, 1.0)
+    assert spent * least <= page_code().recomposed(facts) <= spent * (1 + 1e-9)
     by_losses = page_code().composed_losses(facts)
-    assert spent * LEAST_BY_LOSSES[composition["currency"]] <= by_losses <= spent
+    assert spent * LEAST_BY_LOSSES[composition["currency"]] <= by_losses <= spent * most
 
 
 class TestEveryMethod:
     def test_its_total_is_recomposed_from_the_json_alone(self) -> None:
         for budget in BUDGETS:
             for method in PRIVATE:
-                check(fitted(method, BUDGETS[budget]))
+                if takes(method, BUDGETS[budget]):
+                    check(fitted(method, BUDGETS[budget]), unspent(method))
 
     @pytest.mark.parametrize("method", ["independent", "private-gsd"])
     def test_noise_without_choices_comes_within_a_hundredth_by_its_losses_too(self, method: str) -> None:
@@ -103,7 +108,7 @@ class TestEveryMethod:
 
 
 class TestTraining:
-    """No method trains on records with a budget yet: a ledger that paid for training states it as a method's would."""
+    """A ledger that paid for training states it as a method's does, here with other rates and steps."""
 
     @pytest.mark.parametrize(("rate", "steps"), [(0.05, 400), (1.0, 20), (0.01, 2000)])
     def test_is_recomposed_from_its_parameters(self, rate: float, steps: int) -> None:
@@ -211,7 +216,7 @@ class TestWhatCounts:
 class TestPublished:
     def test_an_event_says_what_was_agreed_on_and_no_more(self) -> None:
         for method in PRIVATE:
-            for budget in (BUDGETS["gdp"], BUDGETS["pure"], st.Budget.none()):
+            for budget in filter(partial(takes, method), (BUDGETS["gdp"], BUDGETS["pure"], st.Budget.none())):
                 for event in events_of(fitted(method, budget)):
                     assert (
                         event.keys() == {"number", "repetitions", "cost", "kind"} | PUBLISHED[event["kind"]]

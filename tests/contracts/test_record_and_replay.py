@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 from recording import RecordingNoise, ReplayingNoise
-from small_settings import small_parts
+from small_settings import small_parts, takes
 from small_tables import neighbours, retyped, table
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, SyntabulaError
-from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, TrainingEvent
+from syntabula.privacy.grid import noise_scale
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 
@@ -41,6 +42,7 @@ METHODS = [
     "gem",
     "rap",
     "rap++",
+    "argn",
     "pategan",
     "dp-merf",
 ]
@@ -90,7 +92,8 @@ def check(first: Run, second: Run) -> None:
     """Assert that nothing tells the two runs apart but the inputs of the noise, within its sensitivity."""
     assert first.events == second.events
     assert len(first.noise.calls) == len(second.noise.calls)
-    for (_, event, _), one, other in zip(first.events, first.noise.calls, second.noise.calls, strict=True):
+    drawn = [e for _, e, _ in first.events for _ in range(getattr(e, "steps", 1))]
+    for event, one, other in zip(drawn, first.noise.calls, second.noise.calls, strict=True):
         assert one.scale == other.scale
         difference = np.abs(np.asarray(one.exact, dtype=float) - np.asarray(other.exact, dtype=float))
         if isinstance(event, GaussianEvent):
@@ -99,6 +102,9 @@ def check(first: Run, second: Run) -> None:
         elif isinstance(event, LaplaceEvent):
             assert difference.sum() <= event.l1_sensitivity
             assert one.scale == event.scale
+        elif isinstance(event, TrainingEvent):
+            # Neighbours have other random sets of columns too; tests of the door move one record alone.
+            assert one.scale == noise_scale(event)
         else:
             assert isinstance(event, ExponentialEvent)
             sensitivity = one.scale * event.epsilon / 2
@@ -134,8 +140,9 @@ def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
 
 
 class TestRecordAndReplay:
-    @pytest.mark.parametrize("budget", sorted(BUDGETS))
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        ("method", "budget"), [(m, b) for m in METHODS for b in sorted(BUDGETS) if takes(m, BUDGETS[b])]
+    )
     # Table 0 has a few rows, table 1 many.
     @pytest.mark.parametrize(
         "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 6))]

@@ -30,6 +30,9 @@ MAY_DRAW = {
     "models/soft_rows": "numpy.random",
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
     "record_models/loop": "torch",
+    "record_models/noisy_loop": "torch",
+    # Rows of a network that was trained with noise are tried, to set its marginals: post-processing.
+    "record_models/autoregressive": "numpy.random",
     "record_models/any_order": "torch",
     "record_models/denoiser": "torch",
     "record_models/blocks": "torch",

@@ -123,6 +123,7 @@ def find_columns(
     table: RawTable,
     shares: Mapping[str, Fraction],
     *,
+    delta: Fraction,
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
@@ -132,6 +133,7 @@ def find_columns(
     Args:
         table: Table as read.
         shares: Fraction of the whole budget for each column to be found; the others are declared.
+        delta: Chance to fail that all categories together may take.
         ledger: Pays for the spends.
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
@@ -143,7 +145,7 @@ def find_columns(
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
     n_labels = sum(table.columns[name].physical.is_labels for name in shares)
-    delta = ledger.failure_allowance / max(n_labels, 1)
+    each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
     # Declared columns are not hidden.
@@ -151,7 +153,7 @@ def find_columns(
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
         try:
-            columns[name] = extract_column(name, raw, share=share, delta=delta, ledger=ledger, noise=noise)
+            columns[name] = extract_column(name, raw, share=share, delta=each, ledger=ledger, noise=noise)
         except PrivateDomainError:
             hidden.append(name)
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.

@@ -50,6 +50,7 @@ class Preparation:
         large: Declared columns whose rare categories are merged.
         merging: How they are merged, and with which share; None if there is no large column.
         finds_labels: Whether categories must be found.
+        learner_delta: Fraction of delta that is reserved for the learner.
     """
 
     settings: Preprocessing
@@ -61,6 +62,7 @@ class Preparation:
     large: tuple[str, ...] = ()
     merging: RareCategories | None = None
     finds_labels: bool = False
+    learner_delta: Fraction = Fraction(0)
 
     @property
     def share(self) -> Fraction:
@@ -70,10 +72,10 @@ class Preparation:
         return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
 
     def budget(self, budget: Budget) -> Budget:
-        """Return the budget, with part of its delta reserved if categories must be found."""
-        if not self.finds_labels:
+        """Return the budget, with part of its delta reserved if categories must be found, or for the learner."""
+        if not self._reserved_delta:
             return budget
-        return budget.with_failure_delta(self.settings.delta_share * Fraction(budget.delta))
+        return budget.with_failure_delta(self._reserved_delta * Fraction(budget.delta))
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain after rare codes are merged.
@@ -95,6 +97,14 @@ class Preparation:
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""
         return None if self.merging is None else self.merging.fit(curator, self.large)
+
+    @property
+    def _labels_delta(self) -> Fraction:
+        return self.settings.delta_share if self.finds_labels else Fraction(0)
+
+    @property
+    def _reserved_delta(self) -> Fraction:
+        return self._labels_delta + self.learner_delta
 
     def _column_steps(self) -> list[PlannedStep]:
         steps = [(type_step(name), share) for name, share in self.types.items()]
@@ -156,7 +166,11 @@ class Preparation:
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
 
-            found = find_columns(table, self.domains, ledger=ledger, noise=noise, progress=progress)
+            part = self._labels_delta / self._reserved_delta if self.finds_labels else Fraction(0)
+            delta = ledger.failure_allowance * part
+            found = find_columns(
+                table, self.domains, delta=delta, ledger=ledger, noise=noise, progress=progress
+            )
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
         bins: dict[str, Bins] = {}
@@ -226,6 +240,7 @@ def prepare(
     found: Mapping[str, PhysicalType],
     *,
     types_found: bool = False,
+    learner_delta: Fraction = Fraction(0),
 ) -> Preparation:
     """Divide the preprocessing budget among the columns that need it, by public facts alone.
 
@@ -238,6 +253,7 @@ def prepare(
         found: Stored or found type of each undeclared column.
         types_found: Whether the types of these must be found because none are stored. The shares for that depend
             only on names.
+        learner_delta: Fraction of delta that the learner needs for draws that may fail.
 
     Raises:
         SchemaError: If a stored type has no domain to find.
@@ -262,6 +278,7 @@ def prepare(
             refinements=dict.fromkeys(refined, Fraction(0)),
             large=large,
             merging=rare if large else None,
+            learner_delta=learner_delta,
         )
     paying = len(found) + len(large) + (len(refined) if costs_bins else 0)
     each = (settings.share - count) / max(paying, 1)
@@ -279,6 +296,7 @@ def prepare(
         large=large,
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         finds_labels=finds_labels,
+        learner_delta=learner_delta,
     )
 
 

@@ -119,6 +119,7 @@ class Ledger:
         self._entries: list[LedgerEntry] = []
         self._spent = Fraction(0)
         self._failure_spent = Fraction(0)
+        self._unwritten: set[int] = set()
         records = journal.records if journal else ()
         earlier = records[:replay_from]
         self._replay = Replay(records[len(earlier) :])
@@ -182,6 +183,12 @@ class Ledger:
         """Write what a training learned so far into the journal, if there is one."""
         if self._journal is not None:
             self._journal.record_checkpoint(token.number, checkpoint)
+        self._unwritten.discard(token.number)
+
+    def note_step(self, token: Token) -> None:
+        """Take down that a training made a step, which its journal holds once there is a checkpoint."""
+        if self._journal is not None:
+            self._unwritten.add(token.number)
 
     @property
     def replayed(self) -> int:
@@ -189,8 +196,19 @@ class Ledger:
         return self._replay.answered
 
     def require_all_replayed(self) -> None:
-        """Refuse a release that leaves out spends of the resumed run; see `Replay.require_all_taken`."""
+        """Refuse a release that leaves out spends of the resumed run; see `Replay.require_all_taken`.
+
+        Raises:
+            ResumeError: If spends were left out.
+            BudgetError: If a training made steps after its last checkpoint: a run that resumes would draw them again,
+                beside this release, and they were paid for once.
+        """
         self._replay.require_all_taken()
+        if self._unwritten:
+            raise BudgetError(
+                "a training made steps after its last checkpoint, which a resumed run would draw again; write a "
+                "checkpoint after the last step"
+            )
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:

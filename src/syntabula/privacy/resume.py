@@ -22,8 +22,9 @@ for one charge.
 
 Training is one spend with an answer at each step. Its checkpoint holds its state after some of them, computed from
 released values, and a resumed run continues from there with the remaining steps. Steps after the last checkpoint are
-made again: only later steps of the same process used them, and they were lost with it. So everything that anyone sees
-comes from as many steps as were paid for, each drawn once.
+made again: only later steps of the same process used them, and they were lost with it. A release needs a checkpoint
+after the last step that was made (`Ledger.require_all_replayed`). So everything that anyone sees comes from as many steps
+as were paid for, each drawn once.
 
 The second run may get another table, because no fingerprint of the table is kept: it would reveal something about the
 records. Then earlier answers describe the first table and later ones the second, and the privacy loss of each record

@@ -160,8 +160,7 @@ def smallest_threshold(sigma: float, failure: Fraction | float) -> ThresholdEven
 def _training(
     price: Price, *, rate: float, steps: int, clip: float, cells: int, failure: Fraction | float
 ) -> TrainingEvent:
-    if price.currency != "mu_squared":
-        _no_training(price.currency)
+    require_training(price.currency)
     part = Fraction(failure) - _missing(steps, cells)
     if not 0 < part < 1:
         raise BudgetError(
@@ -180,7 +179,13 @@ def _missing(steps: int, cells: int) -> Fraction:
     return steps * cells * Fraction(MISSING)
 
 
-def _no_training(currency: str) -> NoReturn:
+def require_training(currency: Currency) -> None:
+    """Raise BudgetError, with the reason, if training on records has no cost in a currency."""
+    if currency in _NO_TRAINING:
+        raise BudgetError(_NO_TRAINING[currency])
+
+
+def _no_training(currency: Currency) -> NoReturn:
     raise BudgetError(_NO_TRAINING[currency])
 
 

@@ -14,6 +14,7 @@ from syntabula.record_models.representation import ColumnLookup
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+_OF_COLUMNS = ("logits", "smooth", "bias/logits")
 _MOST_HEAD_UNITS, _LEAST_HEAD_UNITS, _ALL_HEAD_UNITS = 64, 8, 4096
 
 
@@ -107,12 +108,18 @@ class AnyOrderNetwork:
         heads = self._heads(torch.where(known, records, self._unknown), kept)
         losses = torch.zeros(n, device=records.device)
         for column in range(d):
-            rows = torch.nonzero(~known[:, column])[:, 0]
-            logits = self._logits(heads[rows, column], column)
-            part = torch.nn.functional.cross_entropy(logits, records[rows, column], reduction="none")
-            losses = losses.index_add(0, rows, part)
+            losses = self._added(losses, heads[:, column], records[:, column], ~known[:, column], column)
         found: Tensor = losses * (d / (d - n_known[:, 0]))
         return found
+
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+        """Return losses [batch] and those of a column for the records where it is asked for."""
+        torch = require("torch", "neural")
+        rows = torch.nonzero(asked)[:, 0]
+        logits = self._logits(heads[rows], column)
+        part = torch.nn.functional.cross_entropy(logits, codes[rows], reduction="none")
+        added: Tensor = losses.index_add(0, rows, part)
+        return added
 
     def _heads(self, codes: Tensor, kept: Tensor | None = None) -> Tensor:
         """Return what the distributions are made of [batch, columns, numbers], from codes or their absence.
@@ -145,6 +152,56 @@ class AnyOrderNetwork:
             matrix = matrix + weights["smooth"][place] @ self._waves[place][:-1].T
         logits: Tensor = head @ matrix + weights["bias/logits"][part]
         return logits
+
+
+class SeparateNetwork(AnyOrderNetwork):
+    """The same network where noise is added to gradients, whose loss for each record is computed on its own.
+
+    Each column has its own matrices, all records stay in their places, and a record whose code has no count of its own
+    is not asked for it. `separate` and `joined` change the weights from one form to the other.
+    """
+
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+        torch = require("torch", "neural")
+        last = self._sizes[column] - 1
+        part = torch.nn.functional.cross_entropy(
+            self._logits(heads, column), codes.clamp_max(last), reduction="none"
+        )
+        added: Tensor = losses + part * (asked & (codes <= last))
+        return added
+
+    def _logits(self, head: Tensor, column: int) -> Tensor:
+        weights = self.parameters
+        logits = head @ weights[f"logits/{column}"]
+        if column in self._ordered:
+            place = self._ordered.index(column)
+            logits = logits + head @ weights[f"smooth/{place}"] @ self._waves[place][:-1].T
+        found: Tensor = logits + weights[f"bias/logits/{column}"]
+        return found
+
+
+def separate(weights: Mapping[str, Tensor], sizes: Sequence[int]) -> dict[str, Tensor]:
+    """Return weights as `SeparateNetwork` has them, for columns of these sizes."""
+    found = {name: w for name, w in weights.items() if name not in _OF_COLUMNS and w.numel()}
+    found |= {f"smooth/{j}": part.clone() for j, part in enumerate(weights["smooth"])}
+    ends = np.cumsum(sizes).tolist()
+    for j, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
+        found[f"logits/{j}"] = weights["logits"][:, start:stop].clone()
+        found[f"bias/logits/{j}"] = weights["bias/logits"][start:stop].clone()
+    return found
+
+
+def joined(weights: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """Return weights of a `SeparateNetwork` in the shapes of `shapes_of`."""
+
+    def parts(name: str) -> list[np.ndarray]:
+        return [weights[f"{name}/{j}"] for j in range(len(weights)) if f"{name}/{j}" in weights]
+
+    kept = {name: shape for name, shape in shapes.items() if name not in _OF_COLUMNS}
+    found = {name: weights.get(name, np.zeros(shape, np.float32)) for name, shape in kept.items()}
+    smooth = np.array(parts("smooth"), dtype=np.float32).reshape(shapes["smooth"])
+    biases = np.concatenate(parts("bias/logits"))
+    return found | {"logits": np.concatenate(parts("logits"), 1), "smooth": smooth, "bias/logits": biases}
 
 
 def first_weights(

@@ -14,6 +14,10 @@ Places = NDArray[np.intp]
 """Positions of codes among those that have records; their number stands for an unknown code."""
 
 
+_ROUNDS, _ORDERS, _ROWS_PER_ORDER = 6, 32, 512
+_LONGEST_MOVE = 2.0
+
+
 class Drawing:
     """The network with all that depends on codes alone worked out.
 
@@ -83,6 +87,38 @@ class Drawing:
             drawn = drawn_from(self.chances(hidden, column), rng)
             rows[:, column] = drawn
             self.tell(hidden, column, drawn)
+
+
+def with_marginals(
+    lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return weights whose biases are moved until drawn columns have the one-way marginals of the lookups.
+
+    Noise in training moves these away, though they are known well. Each round draws rows in several orders of the
+    columns, and adds to each code's bias the logarithm of what it should be over what it is.
+
+    Args:
+        lookups: Of each column.
+        weights: As `Drawing` takes them.
+        rng: Draws rows and orders.
+    """
+    moved = dict(weights)
+    for _ in range(_ROUNDS):
+        drawing = Drawing(lookups, moved)
+        reached = [np.zeros(lookup.size) for lookup in lookups]
+        for _ in range(_ORDERS):
+            rows = drawing.unknown(_ROWS_PER_ORDER)
+            hidden = drawing.first(rows)
+            for column in rng.permutation(len(lookups)).tolist():
+                chances = drawing.chances(hidden, column)
+                reached[column] += chances.sum(0, dtype=np.float64) / (_ORDERS * _ROWS_PER_ORDER)
+                drawing.tell(hidden, column, drawn_from(chances, rng))
+        steps = [
+            np.clip(lookup.log_shares - np.log(np.maximum(r, 1e-12)), -_LONGEST_MOVE, _LONGEST_MOVE)
+            for lookup, r in zip(lookups, reached, strict=True)
+        ]
+        moved["bias/logits"] = (moved["bias/logits"] + np.concatenate(steps)).astype(np.float32)
+    return moved
 
 
 def drawn_from(chances: FloatTable, rng: np.random.Generator) -> Places:

@@ -17,14 +17,32 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.record_models.any_order import AnyOrderNetwork, first_weights, shapes_of
-from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from
+from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
+from syntabula.record_models.any_order import (
+    AnyOrderNetwork,
+    SeparateNetwork,
+    first_weights,
+    head_units,
+    joined,
+    separate,
+    shapes_of,
+)
+from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.network_model import NetworkModel
+from syntabula.record_models.noisy_loop import (
+    NoisyTraining,
+    PaidTraining,
+    seconds_per_noisy_step,
+    train_with_noise,
+)
 from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
 
 _ROWS_AT_ONCE = 4096
+_ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
+"""Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
+
 _USUAL_BINS = 300
 
 
@@ -107,6 +125,46 @@ class Autoregressive(NetworkModel):
         total = float(max(records.n_rows, 1))
         return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
 
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
+        """Say what so many steps with noise take, from a timed step on made-up records."""
+        ordered = tuple(c in domain.ordered for c in domain)
+        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+        seconds = _timed_noisy_step(
+            replace(self, _domain=None), domain.sizes, ordered, training, noisy, batch
+        )
+        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
+        widest = (
+            self.units * (2 * self.layers + 2)
+            + 2 * len(domain) * head_units(len(domain))
+            + 3 * sum(domain.sizes)
+        )
+        # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
+        numbers = 18 * weights + 2 * min(batch, _ROWS_AT_ONCE) * widest + n_rows * len(domain)
+        return FitCost(numbers * 4 / 2**20, seconds * steps)
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> Self:
+        """Return a model trained by noisy gradients, from where each column has its one-way marginal on."""
+        lookups = column_lookups(domain, one_way, waves=self.waves)
+        weights = train_with_noise(
+            lambda device, random: self._separate_network(lookups, device, random),
+            [lookup.places for lookup in lookups],
+            door,
+            paid,
+            progress,
+        )
+        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
+        found = with_marginals(lookups, joined(weights, shapes), np.random.default_rng(paid.seed))
+        return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
+
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
 
@@ -122,8 +180,9 @@ class Autoregressive(NetworkModel):
             ]
         )
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
-        for start in range(0, n, _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, n)
+        at_once = min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)
+        for start in range(0, n, at_once):
+            stop = min(start + at_once, n)
             known = {c: self._lookup(c).places[column[start:stop]] for c, column in codes.items()}
             rows.append(self._completed(known, stop - start, rng))
         drawn = self._decoded(np.concatenate(rows))
@@ -210,6 +269,12 @@ class Autoregressive(NetworkModel):
         weights = first_weights(lookups, shapes, device=device, random=random)
         return AnyOrderNetwork(lookups, weights, dropout=self.dropout)
 
+    def _separate_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> SeparateNetwork:
+        weights = dict(self._network(lookups, device, random).parameters)
+        # Columns have exactly their marginals at first, and noise leaves nothing out by chance already.
+        weights["logits"] = weights["logits"] * 0
+        return SeparateNetwork(lookups, separate(weights, [lookup.size for lookup in lookups]))
+
 
 @lru_cache(maxsize=16)
 def _timed_step(
@@ -219,10 +284,31 @@ def _timed_step(
     training: Training,
     batch: int,
 ) -> float:
-    lookups = [
-        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
-        for size, is_ordered in zip(sizes, ordered, strict=True)
-    ]
+    lookups = _made_up_lookups(model, sizes, ordered)
     return seconds_per_step(
         lambda device, random: model._network(lookups, device, random), sizes, training, batch
     )
+
+
+@lru_cache(maxsize=16)
+def _timed_noisy_step(
+    model: Autoregressive,
+    sizes: tuple[int, ...],
+    ordered: tuple[bool, ...],
+    training: Training,
+    noisy: NoisyTraining,
+    batch: int,
+) -> float:
+    lookups = _made_up_lookups(model, sizes, ordered)
+    return seconds_per_noisy_step(
+        lambda device, random: model._separate_network(lookups, device, random), sizes, training, noisy, batch
+    )
+
+
+def _made_up_lookups(
+    model: Autoregressive, sizes: tuple[int, ...], ordered: tuple[bool, ...]
+) -> list[ColumnLookup]:
+    return [
+        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
+        for size, is_ordered in zip(sizes, ordered, strict=True)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
+from syntabula.privacy.doors.records import RecordCurator
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 
 COUNTED_ROWS = 50_000
 """Rows that are drawn, always the same ones, where marginals of such a model are asked for."""
@@ -70,3 +72,40 @@ class RecordModel(Model, Protocol):
         rows = self.sample(COUNTED_ROWS, np.random.default_rng(0))
         counts = MemoryEngine(rows).counts(cliques)
         return [c * np.float64(self.total / COUNTED_ROWS) for c in counts]
+
+
+class NoisyRecordModel(RecordModel, Protocol):
+    """A model of records that can be trained with a budget, by noisy gradients."""
+
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
+        """Say what so many steps take; raises as `training_cost`."""
+        ...
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> Self:
+        """Return a model trained by noisy gradients.
+
+        Args:
+            domain: Columns of the records.
+            one_way: Noisy one-way marginal of each column, none of them below 0 and all with the same sum.
+            door: Gives the gradients.
+            paid: What is paid for.
+            progress: Told what is done.
+
+        Raises:
+            BudgetError: If the budget is too small for these steps.
+        """
+        ...
+
+
+def takes_noise(model: RecordModel) -> TypeGuard[NoisyRecordModel]:
+    """Return whether a model can be trained with a budget."""
+    return hasattr(model, "trained_with_noise")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from syntabula._arguments import refusal
 from syntabula._planning import PlannedStep, Progress
+from syntabula.errors import ArgumentError, BudgetError
+from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
+from syntabula.privacy.rules import require_training
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.record_models.base import RecordModel
+from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY = "measure one-way marginals"
@@ -25,17 +30,25 @@ _ONE_WAY_SHARE = Fraction(1, 10)
 class RecordLearner:
     """Measures one-way marginals, of which a model makes its lookups, and trains it on the records.
 
+    With a budget the marginals are noisy, and the model is trained by noisy gradients.
+
     Attributes:
         model: What is trained.
-        training: How.
+        training: How without a budget.
+        noisy: How with one.
+        budget: Says whether there is noise, and how many steps it suggests.
         seed: Of all that is drawn in training. No privacy rests on it.
 
     Raises:
-        ArgumentError: If the model is none that is trained on records, or no file could hold it.
+        ArgumentError: If the model is none that is trained on records, no file could hold it, or the training has a
+            limit of time and a budget.
+        BudgetError: If the budget is of a kind that training has no noise for, or the model has no form with noise.
     """
 
     model: RecordModel
     training: Training
+    noisy: NoisyTraining = field(default_factory=NoisyTraining)
+    budget: Budget = field(default_factory=Budget.none)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -43,7 +56,31 @@ class RecordLearner:
             raise refusal("model", "a model that is trained on records", self.model)
         if not isinstance(self.training, Training):
             raise refusal("training", "a Training", self.training)
+        if not isinstance(self.noisy, NoisyTraining):
+            raise refusal("noisy", "a NoisyTraining", self.noisy)
         check_storable(self.model)
+        if self.is_private:
+            require_training(self.budget.currency)
+            if not takes_noise(self.model):
+                raise BudgetError(
+                    f"the model {self.model.kind!r} has no form that is trained with noise; use an infinite epsilon "
+                    "where the table needs no privacy"
+                )
+            if self.training.seconds is not None:
+                raise ArgumentError(
+                    "seconds cannot limit a training with a budget, as all its steps are paid for before the first one; "
+                    "set steps"
+                )
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is a budget."""
+        return self.budget.currency != "none"
+
+    @property
+    def steps(self) -> int:
+        """Number of steps with a budget."""
+        return self.noisy.steps_for(self.budget.epsilon)
 
     @property
     def name(self) -> str:
@@ -53,13 +90,13 @@ class RecordLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
+        if self.is_private and takes_noise(self.model):
+            cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
+        else:
+            cost = self.model.training_cost(domain, n_rows, self.training)
         return [
             PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
-            PlannedStep(
-                name=TRAIN,
-                share=1 - _ONE_WAY_SHARE,
-                cost=self.model.training_cost(domain, n_rows, self.training),
-            ),
+            PlannedStep(name=TRAIN, share=1 - _ONE_WAY_SHARE, cost=cost),
         ]
 
     def learn(
@@ -69,6 +106,18 @@ class RecordLearner:
         progress(ONE_WAY, 0.0)
         columns = [(column,) for column in doors.domain]
         measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
+        if self.is_private and takes_noise(self.model):
+            total = consistent_total(measured)
+            paid = PaidTraining(
+                training=self.training,
+                noisy=self.noisy,
+                steps=self.steps,
+                total=total,
+                share=share * (1 - _ONE_WAY_SHARE),
+                seed=self.seed,
+            )
+            noisy = {c: project_simplex(v, total) for c, v in one_way_counts(measured).items()}
+            return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress), None
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -26,7 +26,7 @@ _LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
-_WEIGHT_DECAY = 1e-4
+WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
 
@@ -173,13 +173,13 @@ def train(
         random = torch.Generator(device).manual_seed(seed)
         network = make(device, random)
         if not len(records):
-            return _arrays(network.parameters)
+            return arrays_of(network.parameters)
         table = torch.as_tensor(records, device=device)
         order = torch.randperm(len(table), generator=random, device=device)
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
         run = _Run(network, table[order[kept_back:]], looked_at, random, training, descent, picks)
-        return _arrays(run.to_the_end(training.steps_for(len(records)), progress))
+        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress))
 
 
 class _Run:
@@ -206,7 +206,7 @@ class _Run:
         self._optimiser = torch.optim.AdamW(
             [w.requires_grad_() for w in self._weights],
             betas=descent.betas,
-            weight_decay=_WEIGHT_DECAY,
+            weight_decay=WEIGHT_DECAY,
             fused=True,
         )
 
@@ -243,14 +243,9 @@ class _Run:
         return dict(zip(self._network.parameters, found, strict=True))
 
     def _step(self, done: float, step: int) -> Tensor:
-        torch, training = require("torch", "neural"), self._training
-        warm = min(1.0, max(done / _WARM_UP, (step + 1) / 50))
-        rate = training.learning_rate * warm * (1 + math.cos(math.pi * done)) / 2
+        rate = self._training.learning_rate * warmth(done, step)
         losses = self._moved(self._pick(self._batch, self._random), rate)
-        with torch.no_grad():
-            # The first steps are forgotten faster.
-            kept = min(training.average, (1 + step) / (10 + step))
-            torch._foreach_lerp_(self._mean, self._weights, 1 - kept)
+        move_mean(self._mean, self._weights, self._training.average, step)
         return losses.detach()
 
     def _moved(self, records: Tensor, rate: float) -> Tensor:
@@ -307,7 +302,20 @@ class _Run:
         return " and ".join(f"{loss:.4g}" for loss in seen)
 
 
-def _arrays(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+def warmth(done: float, step: int) -> float:
+    """Return the part of the learning rate at a step: it grows at first, then falls along half a cosine to zero."""
+    return min(1.0, max(done / _WARM_UP, (step + 1) / 50)) * (1 + math.cos(math.pi * done)) / 2
+
+
+def move_mean(mean: Sequence[Tensor], weights: Sequence[Tensor], average: float, step: int) -> None:
+    """Move a running mean of weights towards them, in place; the first steps are forgotten faster."""
+    torch = require("torch", "neural")
+    with torch.no_grad():
+        torch._foreach_lerp_(mean, weights, 1 - min(average, (1 + step) / (10 + step)))
+
+
+def arrays_of(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return weights as arrays, by name."""
     return {name: weight.detach().cpu().numpy() for name, weight in weights.items()}
 
 

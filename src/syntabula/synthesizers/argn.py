@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.record_models.autoregressive import Autoregressive
-from syntabula.synthesizers.record_trained import RecordTrained
+from syntabula.synthesizers.record_trained import NoisyTrained
 
 
 @dataclass(frozen=True, kw_only=True)
-class ARGN(RecordTrained):
+class ARGN(NoisyTrained):
     """Train one network on all conditional distributions of a table, and draw rows column by column.
 
     After Tiwald et al. (2025), "TabularARGN: A Flexible and Efficient Auto-Regressive Framework for Generating
@@ -18,10 +18,14 @@ class ARGN(RecordTrained):
     orders of the columns. Here one trunk serves all columns, a set of known columns is drawn for each record, numbers
     have hundreds of codes, and what neighbouring codes share is told by cosines of their ranks.
 
-    Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Records held out from
-    training say when to stop, which also keeps the network from learning records by heart. Time: a step of
-    training for each batch, as `plan` measures it. Any columns can be given to `sample`, exactly.
-    Choose it where rows should be hard to tell from real ones; marginal methods are faster, and private.
+    Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
+    cost of training). A tenth of the budget measures one-way marginals, at which the network starts and to which its
+    columns return in the end; the rest pays for noisy gradients of records that are sampled and clipped (DP-SGD, Abadi
+    et al., 2016). With an infinite epsilon there is none; then records held out from training say when to stop, which
+    also keeps the network from learning records by heart.
+    Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`, exactly.
+    Choose it without privacy where rows should be hard to tell from real ones; with a budget, marginal methods such as
+    AIM are faster and nearer on most tables.
 
     Examples:
         >>> import math, syntabula
@@ -34,9 +38,4 @@ class ARGN(RecordTrained):
 
     key: ClassVar[str] = "argn"
     paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
-    why_not_private: ClassVar[str] = (
-        "argn trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) is "
-        "missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
-    )
-
     model: Autoregressive = field(default_factory=Autoregressive)

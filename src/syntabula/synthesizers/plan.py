@@ -214,7 +214,15 @@ def preparation_of(
     types_found: bool = False,
 ) -> Preparation:
     """Return the shares that a method may spend on each column before it learns the table."""
-    return prepare(method.preprocessing, method.bins, method.rare, schema, found, types_found=types_found)
+    return prepare(
+        method.preprocessing,
+        method.bins,
+        method.rare,
+        schema,
+        found,
+        types_found=types_found,
+        learner_delta=method.failure_share,
+    )
 
 
 def budget_of(method: Settings) -> Budget:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from syntabula.errors import BudgetError
 from syntabula.prepare.preprocessing import Preprocessing, RareCategories
+from syntabula.privacy.budget import Budget
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
 
+_FAILURE_SHARE = Fraction(1, 10)
 _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
@@ -24,7 +28,8 @@ class FromRecords(Synthesizer):
     """Learn from the records themselves. Numbers have fine codes, and only very large columns merge rare ones.
 
     Raises:
-        BudgetError: If epsilon or delta is outside its range, or finite where the method has no private form.
+        BudgetError: If epsilon or delta is outside its range, or the budget is finite where the method has no private
+            form, or of a kind that training has no noise for.
         ArgumentError: If another argument is not allowed.
     """
 
@@ -33,8 +38,15 @@ class FromRecords(Synthesizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.why_not_private and budget_of(self).currency != "none":
+        _ = self.allowed_budget
+
+    @property
+    def allowed_budget(self) -> Budget:
+        """The budget; raises BudgetError if it is finite and the method has no private form."""
+        budget = budget_of(self)
+        if self.why_not_private and budget.currency != "none":
             raise BudgetError(self.why_not_private)
+        return budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,4 +66,37 @@ class RecordTrained(FromRecords):
     @property
     def learner(self) -> Learner:
         """The model and how it is trained."""
-        return RecordLearner(model=self.model, training=self.training, seed=self.seed or 0)
+        return RecordLearner(
+            model=self.model, training=self.training, budget=self.allowed_budget, seed=self.seed or 0
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyTrained(RecordTrained):
+    """Train a model on the records, with a budget by noisy gradients; see `RecordTrained`.
+
+    Attributes:
+        model: What is trained.
+        training: How without a budget; device and threads with one.
+        noisy: How with a budget.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("model", "training", "noisy")
+
+    noisy: NoisyTraining = field(default_factory=NoisyTraining)
+
+    @property
+    def learner(self) -> Learner:
+        """The model and how it is trained."""
+        return RecordLearner(
+            model=self.model,
+            training=self.training,
+            noisy=self.noisy,
+            budget=self.allowed_budget,
+            seed=self.seed or 0,
+        )
+
+    @property
+    def failure_share(self) -> Fraction:
+        """Part of delta that is set aside for the cost of training."""
+        return Fraction(0) if self.allowed_budget.currency == "none" else _FAILURE_SHARE

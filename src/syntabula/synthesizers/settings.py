@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from syntabula._arguments import count, flag, function, instance_of, megabytes, normalise, path, refusal
@@ -97,6 +98,11 @@ class Settings(ABC):
     @abstractmethod
     def learner(self) -> Learner:
         """The part that learns the encoded table; raises ArgumentError if the options cannot make one."""
+
+    @property
+    def failure_share(self) -> Fraction:
+        """Part of delta that is set aside for the learner, where its draws may fail."""
+        return Fraction(0)
 
     @property
     def name(self) -> str:

@@ -158,7 +158,7 @@ class TestSensitivity:
     def test_is_at_most_what_is_charged_and_reached(self) -> None:
         moved = []
         for left_out in [None, *range(0, N, 13)]:
-            noise = RecordingTraining(SeededNoise(1))
+            noise = RecordingNoise(SeededNoise(1))
             codes = CODES if left_out is None else np.delete(CODES, left_out, axis=0)
             records, _ = curator(noise=noise, codes=codes)
             session, _ = opened(records, rate=1.0, steps=1)
@@ -175,20 +175,6 @@ class TestSensitivity:
         assert max(squares) <= grid.sensitivity_squared
         assert max(squares) >= 0.99 * grid.steps**2
         assert {call.scale for call in moved} == {noise_scale(event)}
-
-
-class RecordingTraining(RecordingNoise):
-    def gaussian_vector(self, steps, sigma):
-        return self._record("gaussian_vector", steps, sigma)
-
-    def sampled_records(self, n_records, rate):
-        return self.inner.sampled_records(n_records, rate)
-
-    def begin_step(self, step):
-        self.inner.begin_step(step)
-
-    def loss_seed(self):
-        return self.inner.loss_seed()
 
 
 class TestPayment:
@@ -275,7 +261,10 @@ class TestPayment:
         assert not ledger.entries
 
     def test_is_not_made_with_a_noise_source_that_cannot_draw_it(self) -> None:
-        records, ledger = curator(noise=RecordingNoise(SeededNoise(1)))
+        class Counting(RecordingNoise):
+            gaussian_vector = None
+
+        records, ledger = curator(noise=Counting(SeededNoise(1)))
 
         with pytest.raises(ArgumentError, match="TrainingNoise"):
             opened(records)
@@ -414,6 +403,18 @@ class TestResume:
                 records, _ = curator(open_ledger(BUDGET, journal, FACTS, resume=True))
                 with pytest.raises(ResumeError):
                     opened(records, **changed)
+
+    def test_needs_a_checkpoint_after_the_last_step_before_a_release(self, tmp_path: Path) -> None:
+        with Journal(tmp_path / "journal") as journal:
+            ledger = open_ledger(BUDGET, journal, FACTS, resume=False)
+            session, _ = opened(curator(ledger)[0])
+            session.gradient()
+            session.checkpoint(np.zeros(12))
+            ledger.require_all_replayed()
+            session.gradient()
+
+            with pytest.raises(BudgetError, match="after its last checkpoint"):
+                ledger.require_all_replayed()
 
     def test_without_a_journal_writes_nothing(self) -> None:
         records, _ = curator()

@@ -196,6 +196,7 @@ class TrainingSession:
                 f"all {self._steps} steps that were paid for are done; nothing was drawn. Ask for more steps when "
                 "training begins"
             )
+        self._ledger.note_step(self._token)
         self._noise.begin_step(self._done)
         device = next(iter(self._parameters.values())).device
         # Which record gets which draws must not depend on the others: nobody may know the seed.
