@@ -17,11 +17,12 @@ class CTGAN(RecordTrained):
 
     Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
 
-    Departures: conditions are drawn by true frequency where rows are drawn, as the table has them; public code reads the frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way
-    marginals, and drawn anew for each batch. Generator and critic take their steps at once, on the same batch, at a
-    rate that falls to zero, and rows are drawn by the running mean of the generator's weights, normalised by the
-    statistics of many rows rather than by those of each batch. Training takes 4,000 steps, where the paper's 300 passes
-    are more for tables of more than 6,700 records.
+    Departures: conditions are drawn by true frequency where rows are drawn, as the table has them; public code reads the
+    frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way marginals, and drawn
+    anew for each batch. Generator and critic take their steps at once, on the same batch, at a rate that falls to
+    zero, and rows are drawn by the running mean of the generator's weights, normalised by the statistics of many
+    rows rather than by those of each batch. Training takes 4,000 steps, where the paper's 300 passes are more for
+    tables of more than 6,700 records.
 
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. No loss of it says when
     to stop, so no records are held out. Time: a step of training for each batch, as `plan` measures it. Any columns can
