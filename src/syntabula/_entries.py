@@ -179,6 +179,15 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="synthesizer",
+        key="tabddpm",
+        name="TabDDPM",
+        home="syntabula.synthesizers.tabddpm:TabDDPM",
+        summary="Diffusion of numbers and categories, trained on records: rows are drawn out of noise; no privacy.",
+        paper="Kotelnikov, Baranchuk, Rubachev, Babenko 2023",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
         key="great",
         name="GReaT",
         home="syntabula.synthesizers.great:GReaT",
@@ -361,6 +370,13 @@ BUILT_IN: tuple[Entry, ...] = (
         key="autoregressive",
         home="syntabula.record_models.autoregressive:Autoregressive",
         summary="A network that draws any column given any others, trained on records.",
+        extra="neural",
+    ),
+    Entry(
+        kind="record_model",
+        key="tabular_diffusion",
+        home="syntabula.record_models.tabular_diffusion:TabularDiffusion",
+        summary="A network that takes noise off numbers and categories, trained on records.",
         extra="neural",
     ),
     Entry(

@@ -31,6 +31,7 @@ _OPTIONS: dict[str, dict[str, int]] = {
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64},
     "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64},
+    "tabddpm": {"units": 8, "levels": 20, "steps_back": 3, "steps": 6, "batch": 64},
     "circuit": {"states": 4, "steps": 6, "batch": 64},
     "pategan": {
         "teachers": 20,

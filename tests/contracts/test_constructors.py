@@ -26,6 +26,7 @@ from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.circuit import Circuit
 from syntabula.record_models.loop import Training
+from syntabula.record_models.tabular_diffusion import TabularDiffusion
 from syntabula.record_models.variational import Variational
 from syntabula.select.automatic import Automatic
 
@@ -38,6 +39,8 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Boolean: {},
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
+    st.TabDDPM: {"epsilon": math.inf},
+    TabularDiffusion: {},
     st.GReaT: {"epsilon": math.inf},
     st.CTGAN: {"epsilon": math.inf},
     st.TVAE: {"epsilon": math.inf},

@@ -31,6 +31,7 @@ MAY_DRAW = {
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
     "record_models/loop": "torch",
     "record_models/any_order": "torch",
+    "record_models/denoiser": "torch",
     "record_models/blocks": "torch",
     "record_models/encoding": "torch",
     "record_models/conditioned": "torch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.domain import Domain
-from syntabula.record_models.representation import column_lookup, column_lookups
+from syntabula.record_models.representation import column_lookup, column_lookups, normal_scores
 
 
 class TestPlaces:
@@ -51,3 +51,31 @@ class TestNumbers:
         assert found[0].waves is None
         assert found[1].waves is not None
         assert found[1].waves.shape == (3, 5)
+
+
+class TestNormalScores:
+    def test_encoding_and_decoding_a_code_with_records_gives_it_back(self) -> None:
+        for counts in ([3.0, 1, 900, 2, 2], [7.0], [1.0, 0, 1e9]):
+            lookup = column_lookup(np.array(counts), waves=0)
+            scores = normal_scores(lookup)
+
+            assert scores.places(scores.scores).tolist() == list(range(lookup.size))
+
+    def test_normal_numbers_decode_to_the_marginal(self) -> None:
+        counts = np.array([50.0, 920, 10, 20])
+        lookup = column_lookup(counts, waves=0)
+
+        places = normal_scores(lookup).places(
+            np.random.default_rng(0).normal(size=400_000).astype(np.float32)
+        )
+
+        # Six standard errors of a share are below .005; the record that is added moves them by .001.
+        np.testing.assert_allclose(np.bincount(places) / 400_000, counts / 1_000, atol=0.006)
+
+    def test_steps_fill_the_ranks(self) -> None:
+        scores = normal_scores(column_lookup(np.array([2.0, 5, 3]), waves=0))
+
+        np.testing.assert_allclose(scores.starts[1:], np.cumsum(scores.widths)[:-1], atol=1e-6)
+        assert scores.widths.sum() == np.float32(1)
+        assert (scores.scores[:-1] < scores.cuts).all()
+        assert (scores.cuts < scores.scores[1:]).all()

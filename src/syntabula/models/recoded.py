@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model
-from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
+
+if TYPE_CHECKING:
+    from syntabula.models.restricted import Restricted, Weights
 
 
 class RecodedModel(MarginalModel):

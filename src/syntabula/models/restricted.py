@@ -51,19 +51,24 @@ class Sampled(Protocol):
         ...
 
 
-def by_trying(model: Sampled, weights: Weights) -> Restricted:
+def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restricted:
     """Restrict a model by rejection sampling: draw rows of the whole and keep those that satisfy the conditions.
 
-    The rows kept have the exact distribution; only the probability is estimated, from 200,000 rows.
+    The rows kept have the exact distribution; only the probability is estimated.
+
+    Args:
+        model: The model.
+        weights: The conditions.
+        tried: Number of rows that the probability is estimated from; fewer for models that draw slowly.
 
     Raises:
         ResourceError: If fewer than one row in 10,000 would be kept.
     """
-    trial = model.sample(_TRIED, np.random.default_rng(0))
+    trial = model.sample(tried, np.random.default_rng(0))
     probability = float(_chances(trial, weights).mean())
     if probability < _LEAST_ACCEPTED:
         raise ResourceError(
-            f"{probability:.2%} of {_TRIED:,} rows that were tried satisfy the conditions, and this model is too large "
+            f"{probability:.2%} of {tried:,} rows that were tried satisfy the conditions, and this model is too large "
             "to be restricted otherwise; loosen the conditions, or give the values of these columns as a table"
         )
 
@@ -71,9 +76,9 @@ def by_trying(model: Sampled, weights: Weights) -> Restricted:
         kept: list[EncodedTable] = []
         missing = n
         while missing > 0:
-            tried = model.sample(min(_AT_ONCE, int(1.1 * missing / probability) + 100), rng)
-            accepted = np.flatnonzero(rng.random(tried.n_rows) < _chances(tried, weights))[:missing]
-            kept.append(EncodedTable(tried.domain, tuple(codes[accepted] for codes in tried.codes)))
+            drawn = model.sample(min(_AT_ONCE, int(1.1 * missing / probability) + 100), rng)
+            accepted = np.flatnonzero(rng.random(drawn.n_rows) < _chances(drawn, weights))[:missing]
+            kept.append(EncodedTable(drawn.domain, tuple(codes[accepted] for codes in drawn.codes)))
             missing -= accepted.size
         pieces = zip(*(table.codes for table in kept), strict=True)
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,38 @@ def column_lookup(counts: FloatArray, *, waves: int | None) -> ColumnLookup:
 def column_lookups(domain: Domain, counts: Mapping[str, FloatArray], *, waves: int) -> list[ColumnLookup]:
     """Return the lookups of all columns, by their one-way marginals."""
     return [column_lookup(counts[c], waves=waves if c in domain.ordered else None) for c in domain]
+
+
+@dataclass(frozen=True, eq=False)
+class NormalScores:
+    """The part of a normal distribution that stands for each code of an ordered column, by its rank among records.
+
+    Attributes:
+        starts: Rank at which the step of each of the k codes with records begins, in [0, 1) [k].
+        widths: Width of each step [k].
+        scores: Normal quantile of the middle of each step [k].
+        cuts: Normal quantile of the ranks between the steps [k - 1].
+    """
+
+    starts: FloatTable
+    widths: FloatTable
+    scores: FloatTable
+    cuts: FloatTable
+
+    def places(self, scores: FloatTable) -> NDArray[np.intp]:
+        """Return the positions of the codes to whose steps numbers belong."""
+        return np.searchsorted(self.cuts, scores)
+
+
+def normal_scores(lookup: ColumnLookup) -> NormalScores:
+    """Return the normal scores of a column: steps of its cumulative marginal, and their normal quantiles."""
+    shares = np.exp(lookup.log_shares.astype(np.float64))
+    shares /= shares.sum()
+    ends = np.cumsum(shares)
+    inside = np.clip(np.concatenate([ends - shares / 2, ends[:-1]]), 1e-12, 1 - 1e-12)
+    quantiles = np.array([NormalDist().inv_cdf(rank) for rank in inside], dtype=np.float32)
+    scores, cuts = np.split(quantiles, [ends.size])
+    return NormalScores((ends - shares).astype(np.float32), shares.astype(np.float32), scores, cuts)
 
 
 def one_way_counts(measured: Sequence[Measurement]) -> dict[str, FloatArray]:

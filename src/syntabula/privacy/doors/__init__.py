@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.doors.features import FeatureCurator
-from syntabula.privacy.doors.records import RecordCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.teachers import TeacherCurator
+
+if TYPE_CHECKING:
+    from syntabula.privacy.doors.features import FeatureCurator
+    from syntabula.privacy.doors.records import RecordCurator
+    from syntabula.privacy.doors.teachers import TeacherCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +38,23 @@ class Doors:
     @property
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
+        # Most methods ask tables alone, and load no other door.
+        from syntabula.privacy.doors.records import RecordCurator
+
         return RecordCurator(self.tables)
 
     @property
     def teachers(self) -> TeacherCurator:
         """Lets teachers on parts of the records vote on rows."""
+        from syntabula.privacy.doors.teachers import TeacherCurator
+
         return TeacherCurator(self.tables)
 
     @property
     def features(self) -> FeatureCurator:
         """Answers sums of bounded features of the records."""
+        from syntabula.privacy.doors.features import FeatureCurator
+
         return FeatureCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:

@@ -1,0 +1,198 @@
+"""The network of `Diffusion`: what values were before noise was added, in torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from syntabula._extras import require
+from syntabula.marginals.measurement import FloatArray
+from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+INPUTS = 128
+_SOME_KNOWN = 1 / 3
+"""Part of the records of which some columns are known without noise, so that columns can be given to a draw."""
+_LONGEST_WAVE = 10_000
+_FARTHEST_RANK = 1e-6
+"""Ranks come no nearer to 0 and 1, whose normal quantiles are infinite."""
+
+
+def shapes_of(n_numbers: int, sizes: Sequence[int], *, units: int, layers: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights by their names.
+
+    Args:
+        n_numbers: Columns that are numbers.
+        sizes: Number of codes of each other column.
+        units: Width of the layers.
+        layers: Number of them.
+    """
+    width = n_numbers + sum(sizes)
+    shapes: dict[str, tuple[int, ...]] = {
+        "in": (width, INPUTS),
+        "known": (n_numbers + len(sizes), INPUTS),
+        "bias/in": (INPUTS,),
+        "time/0": (INPUTS, INPUTS),
+        "bias/time/0": (INPUTS,),
+        "time/1": (INPUTS, INPUTS),
+    }
+    for layer in range(layers):
+        shapes |= {f"layer/{layer}": (units if layer else INPUTS, units), f"bias/{layer}": (units,)}
+    return shapes | {"out": (units, width), "bias/out": (width,)}
+
+
+def time_waves(levels: FloatArray) -> FloatTable:
+    """Return sines and cosines of numbers of levels, of many wave lengths [levels, inputs]."""
+    rates = np.exp(-math.log(_LONGEST_WAVE) * np.arange(INPUTS // 2) / (INPUTS // 2))
+    angles = np.outer(levels, rates)
+    return np.concatenate([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+
+
+class DenoisingNetwork:
+    """Layers that are told noisy values and the level of noise, and say what the values were.
+
+    For a number it says sqrt(kept) noise - sqrt(1 - kept) value (Salimans and Ho 2022, "Progressive Distillation for
+    Fast Sampling of Diffusion Models"), from which both follow at each level; for a code its distribution.
+
+    Args:
+        lookups: Of each column.
+        kept: How much of a value is left at each level of noise [levels + 1].
+        parameters: Weights as in `shapes_of`.
+        draws: Levels of noise that are drawn for each record at each step; its loss is their mean.
+    """
+
+    def __init__(
+        self,
+        lookups: Sequence[ColumnLookup],
+        kept: FloatArray,
+        parameters: Mapping[str, Tensor],
+        *,
+        draws: int = 1,
+    ) -> None:
+        torch = require("torch", "neural")
+        self.parameters, self._draws = parameters, draws
+        device = parameters["in"].device
+        self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
+        self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
+        self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
+        self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+        scores = [normal_scores(lookups[j]) for j in self._numbers]
+        self._starts = [torch.as_tensor(s.starts, device=device) for s in scores]
+        self._widths = [torch.as_tensor(s.widths, device=device) for s in scores]
+        sizes = [lookups[j].size for j in self._codes]
+        self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
+        offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
+        self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
+        self._n_logits = sum(sizes)
+        # The place of each code in a table with a row for each column; the last logit is that of no code.
+        padded = np.full((len(sizes), max(sizes, default=0)), self._n_logits)
+        for row, (size, offset) in enumerate(zip(sizes, offsets, strict=True)):
+            padded[row, :size] = offset + np.arange(size)
+        self._padded = torch.as_tensor(padded, device=device)
+
+    def losses(self, records: Tensor, random: Generator) -> Tensor:
+        """Return the mean loss of the columns of each record [batch], at levels of noise that are drawn evenly.
+
+        Args:
+            records: Positions of codes [batch, columns].
+            random: Draws levels, noise, columns that are known, and each number's rank within the step of its code.
+        """
+        torch = require("torch", "neural")
+        records = records.long().repeat_interleave(self._draws, 0)
+        n, device = len(records), records.device
+        # Evenly spread over the levels, in random order: as even as single draws, and steadier.
+        steps = torch.rand(1, generator=random, device=device) + torch.arange(n, device=device) / n
+        levels = (steps % 1 * (len(self._kept) - 1)).long().clamp(max=len(self._kept) - 2) + 1
+        levels = levels[torch.randperm(n, generator=random, device=device)]
+        kept = self._kept[levels][:, None]
+        known = self._known(n, random)
+        known_values, known_codes = known[:, self._numbers], known[:, self._codes]
+        values, codes = self._values(records, random), records[:, self._codes]
+        noise = torch.randn(values.shape, generator=random, device=device)
+        stays = torch.rand(codes.shape, generator=random, device=device) < kept
+        anew = torch.rand(codes.shape, generator=random, device=device) * self._sizes
+        others = torch.minimum(anew.long(), self._sizes - 1)
+        noisy_codes = torch.where(stays | known_codes, codes, others)
+        noisy_values = torch.where(known_values, values, kept.sqrt() * values + (1 - kept).sqrt() * noise)
+        said, logits = self._said(noisy_values, noisy_codes, levels, known)
+        wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
+        loss = ((said - wanted) ** 2 * ~known_values).sum(1)
+        if self._codes:
+            chances = self.log_chances(logits).gather(2, codes[:, :, None])[:, :, 0]
+            loss = loss - (chances * ~known_codes).sum(1)
+        found: Tensor = loss.reshape(-1, self._draws).mean(1) / known.shape[1]
+        return found
+
+    def log_chances(self, logits: Tensor) -> Tensor:
+        """Return log-probabilities of the codes, each column's on its own [batch, columns, widest column]."""
+        torch = require("torch", "neural")
+        with_none = torch.nn.functional.pad(logits, (0, 1), value=-math.inf)
+        found: Tensor = with_none[:, self._padded].log_softmax(2)
+        return found
+
+    def _known(self, n: int, random: Generator) -> Tensor:
+        """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
+        torch = require("torch", "neural")
+        columns, device = len(self._numbers) + len(self._codes), self._kept.device
+        drawn = torch.rand(n, generator=random, device=device)
+        counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
+        counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
+        places = torch.rand((n, columns), generator=random, device=device).argsort(1).argsort(1)
+        found: Tensor = places < counts[:, None]
+        return found
+
+    def _values(self, records: Tensor, random: Generator) -> Tensor:
+        torch = require("torch", "neural")
+        parts = []
+        for column, starts, widths in zip(self._numbers, self._starts, self._widths, strict=True):
+            places = records[:, column]
+            within = torch.rand(len(records), generator=random, device=records.device)
+            ranks = starts[places] + widths[places] * within
+            parts.append(torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK)))
+        none = torch.zeros((len(records), 0), device=records.device)
+        found: Tensor = torch.stack(parts, 1) if parts else none
+        return found
+
+    def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        torch, weights = require("torch", "neural"), self.parameters
+        units = torch.zeros((len(codes), self._n_logits), device=codes.device)
+        units.scatter_(1, codes + self._offsets, 1.0)
+        silu = torch.nn.functional.silu
+        time = silu(self._waves[levels] @ weights["time/0"] + weights["bias/time/0"]) @ weights["time/1"]
+        hidden = torch.cat([values, units], 1) @ weights["in"] + weights["bias/in"] + time
+        hidden = hidden + known.float() @ weights["known"]
+        layer = 0
+        while f"layer/{layer}" in weights:
+            hidden = torch.relu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            layer += 1
+        said = hidden @ weights["out"] + weights["bias/out"]
+        n_numbers = len(self._numbers)
+        return said[:, :n_numbers], said[:, n_numbers:]
+
+
+def first_weights(
+    lookups: Sequence[ColumnLookup],
+    shapes: Mapping[str, tuple[int, ...]],
+    *,
+    device: Any,
+    random: Generator,
+) -> dict[str, Tensor]:
+    """Return random weights that know nothing but the one-way marginal of each column without order."""
+    torch = require("torch", "neural")
+    weights: dict[str, Tensor] = {}
+    for name, shape in shapes.items():
+        scale = 0.0 if len(shape) == 1 else math.sqrt((2 if "layer" in name else 1) / max(shape[0], 1))
+        weights[name] = torch.randn(shape, generator=random, device=device) * scale
+    codes = [lookup for lookup in lookups if lookup.waves is None]
+    # One code of each column is told at a time, of all that the first layer could be told.
+    weights["in"] *= math.sqrt(len(weights["in"]) / len(lookups))
+    weights["out"] *= 0.1
+    if codes:
+        shares = np.concatenate([lookup.log_shares for lookup in codes])
+        weights["bias/out"][-len(shares) :] = torch.as_tensor(shares, device=device)
+    return weights

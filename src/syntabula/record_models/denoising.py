@@ -1,0 +1,161 @@
+"""Draws rows from a `DenoisingNetwork` by numpy: a loaded release needs no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.measurement import FloatArray
+from syntabula.record_models.denoiser import time_waves
+from syntabula.record_models.diffusion import Codes, Stride
+from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
+
+_FARTHEST = 6.0
+"""What a number was is taken to lie within this many standard deviations, as nearly all normal numbers do."""
+
+
+class Denoising:
+    """The way from noise to rows, through some of the levels of noise.
+
+    Arrays have a row for each number or code and a column for each record, so that most loops run along records.
+
+    Args:
+        lookups: Of each column.
+        weights: Of the network, by name.
+        kept: How much of a value is left at each level of noise [levels + 1].
+        levels: Levels to go through, from the last one to 0.
+        ancestral: Whether the noise of numbers is drawn anew at each step, or their path has no chance in it.
+    """
+
+    def __init__(
+        self,
+        lookups: Sequence[ColumnLookup],
+        weights: Mapping[str, np.ndarray],
+        kept: FloatArray,
+        levels: Sequence[int],
+        *,
+        ancestral: bool,
+    ) -> None:
+        self._lookups, self._kept, self._levels = lookups, kept, levels
+        self._ancestral = ancestral
+        self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
+        self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+        self._scores = {j: normal_scores(lookups[j]) for j in self._numbers}
+        ends = len(self._numbers) + np.cumsum([0, *(lookups[j].size for j in self._codes)])
+        self._blocks = {j: slice(a, b) for j, a, b in zip(self._codes, ends[:-1], ends[1:], strict=True)}
+        self._width = int(ends[-1])
+        self._matrices = {
+            name: np.ascontiguousarray(array.T) for name, array in weights.items() if array.ndim == 2
+        }
+        self._biases = {name: array[:, None] for name, array in weights.items() if array.ndim == 1}
+        self._told = self._told_of_levels(weights)
+
+    def draw(self, n: int, rng: np.random.Generator, given: Mapping[int, Codes] | None = None) -> Codes:
+        """Draw n rows of positions of codes [rows, columns].
+
+        Args:
+            n: Number of rows.
+            rng: Of all draws.
+            given: Positions of codes of some columns; one that no code has is not known in that row.
+        """
+        given = given or {}
+        rows = np.empty((n, len(self._lookups)), dtype=np.intp)
+        for j in self._codes:
+            rows[:, j] = rng.integers(self._lookups[j].size, size=n)
+        numbers = rng.standard_normal((len(self._numbers), n), dtype=np.float32)
+        known = np.zeros((len(self._lookups), n), dtype=np.float32)
+        for j, places in given.items():
+            known[j] = places < self._lookups[j].size
+        unknown = known == 0
+        self._put_back(rows, numbers, given, unknown)
+        # What is known stays the same all the way.
+        known_part = self._matrices["known"] @ known if given else np.float32(0.0)
+        before: tuple[FloatTable, float] | None = None
+        for told, later, earlier in zip(self._told, self._levels[:-1], self._levels[1:], strict=True):
+            stride = Stride(float(self._kept[later]), float(self._kept[earlier]))
+            said = self._said(rows, numbers, told + known_part)
+            turns = said[: len(numbers)]
+            if self._ancestral:
+                numbers = _drawn_numbers(numbers, turns, stride, rng)
+            else:
+                numbers = numbers - _turned(turns, stride.angle, before)
+                before = turns, stride.angle
+            for j in self._codes:
+                drawn = _drawn(said[self._blocks[j]], rng)
+                rows[:, j] = stride.draw_codes(rows[:, j], drawn, self._lookups[j].size, rng)
+            self._put_back(rows, numbers, given, unknown)
+        for row, j in enumerate(self._numbers):
+            rows[:, j] = self._scores[j].places(numbers[row])
+        return rows
+
+    def _put_back(
+        self, rows: Codes, numbers: FloatTable, given: Mapping[int, Codes], unknown: NDArray[np.bool_]
+    ) -> None:
+        """Set what is given, in place."""
+        for j, places in given.items():
+            if j in self._scores:
+                numbers[self._numbers.index(j)] = self._scores[j].scores[places]
+            else:
+                rows[:, j] = np.where(unknown[j], rows[:, j], places)
+
+    def _told_of_levels(self, weights: Mapping[str, np.ndarray]) -> list[FloatTable]:
+        """Return what the first layer is told of each level but the last [inputs, 1], with its bias."""
+        hidden = (
+            time_waves(np.array(self._levels[:-1], dtype=np.float64)) @ weights["time/0"]
+            + weights["bias/time/0"]
+        )
+        told = (hidden / (1 + np.exp(-hidden))) @ weights["time/1"] + weights["bias/in"]
+        return [row[:, None].astype(np.float32) for row in told]
+
+    def _said(self, rows: Codes, numbers: FloatTable, told: FloatTable) -> FloatTable:
+        """Return what the network says [width, rows], from what it is told of level and known columns."""
+        inputs = np.zeros((self._width, len(rows)), dtype=np.float32)
+        inputs[: len(numbers)] = numbers
+        every = np.arange(len(rows))
+        for j in self._codes:
+            inputs[self._blocks[j].start + rows[:, j], every] = 1.0
+        hidden = self._matrices["in"] @ inputs
+        hidden += told
+        layer = 0
+        while f"layer/{layer}" in self._matrices:
+            hidden = self._matrices[f"layer/{layer}"] @ hidden
+            hidden += self._biases[f"bias/{layer}"]
+            np.maximum(hidden, 0.0, out=hidden)
+            layer += 1
+        said: FloatTable = self._matrices["out"] @ hidden
+        said += self._biases["bias/out"]
+        return said
+
+
+def _drawn_numbers(
+    numbers: FloatTable, turns: FloatTable, stride: Stride, rng: np.random.Generator
+) -> FloatTable:
+    """Draw numbers at an earlier level, given what the network takes them to have been."""
+    first = math.sqrt(stride.later) * numbers - math.sqrt(1 - stride.later) * turns
+    mean, deviation = stride.mean_and_deviation(numbers, np.clip(first, -_FARTHEST, _FARTHEST))
+    return mean + np.float32(deviation) * rng.standard_normal(numbers.shape, dtype=np.float32)
+
+
+def _turned(turns: FloatTable, angle: float, before: tuple[FloatTable, float] | None) -> FloatTable:
+    """Return how much numbers turn, by the method of Adams and Bashforth: their rate changes as in the step before.
+
+    A normal number that nothing else tells of does not turn at all, so its spread stays what it is in steps of any
+    length, while steps that aim at the predicted value would narrow it.
+    """
+    if before is None:
+        return np.float32(angle) * turns
+    last, last_angle = before
+    return np.float32(angle) * (turns + np.float32(angle / (2 * last_angle)) * (turns - last))
+
+
+def _drawn(logits: FloatTable, rng: np.random.Generator) -> Codes:
+    """Draw a code for each column of logits [codes, rows]; changes the logits."""
+    logits -= logits.max(0)
+    heights = np.cumsum(np.exp(logits, out=logits), axis=0, dtype=np.float32)
+    # Below the last height, so that no code is drawn that has none.
+    below = rng.random(logits.shape[1], dtype=np.float32) * heights[-1]
+    drawn: Codes = np.minimum((heights <= below).sum(0, dtype=np.intp), len(logits) - 1)
+    return drawn

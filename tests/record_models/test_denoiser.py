@@ -1,0 +1,166 @@
+"""The network that takes noise off: its losses, and that it is drawn from as it is trained."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syntabula.record_models.denoiser import DenoisingNetwork, first_weights, shapes_of, time_waves
+from syntabula.record_models.denoising import Denoising, _turned
+from syntabula.record_models.diffusion import Stride, cosine_schedule, strided_levels
+from syntabula.record_models.representation import ColumnLookup, column_lookup
+
+torch = pytest.importorskip("torch")
+
+KEPT = cosine_schedule(50)
+
+
+def lookups() -> list[ColumnLookup]:
+    return [
+        column_lookup(np.array([3.0, 1, 4]), waves=None),
+        column_lookup(np.array([5.0, 2, 2, 9]), waves=0),
+        column_lookup(np.array([1.0, 1]), waves=None),
+    ]
+
+
+def network(columns: list[ColumnLookup] | None = None, **options: Any) -> DenoisingNetwork:
+    columns = lookups() if columns is None else columns
+    sizes = [c.size for c in columns if c.waves is None]
+    shapes = shapes_of(len(columns) - len(sizes), sizes, units=16, layers=2)
+    weights = first_weights(columns, shapes, device="cpu", random=torch.Generator().manual_seed(0))
+    return DenoisingNetwork(columns, KEPT, weights, **options)
+
+
+def records(n: int = 64) -> Any:
+    rng = np.random.default_rng(0)
+    return torch.as_tensor(np.stack([rng.integers(c.size, size=n) for c in lookups()], 1))
+
+
+def random(seed: int = 0) -> Any:
+    return torch.Generator().manual_seed(seed)
+
+
+class TestLosses:
+    @pytest.mark.parametrize("draws", [1, 4])
+    def test_that_of_a_record_depends_on_no_other(self, draws: int) -> None:
+        made, table = network(draws=draws), records()
+        changed = table.clone()
+        changed[1:] = (changed[1:] + 1) % 2
+
+        one, other = (made.losses(t, random()) for t in (table, changed))
+
+        assert one.shape == (64,)
+        assert one[0] == other[0]
+        assert (one[1:] != other[1:]).any()
+
+    def test_several_draws_of_a_record_are_steadier_and_mean_the_same(self) -> None:
+        table = records(1).repeat(4_000, 1)
+
+        single, several = (network(draws=n).losses(table, random()) for n in (1, 8))
+
+        assert several.std() < 0.5 * single.std()
+        # Six standard errors of the difference.
+        assert abs(float(single.mean() - several.mean())) < 6 * float(single.std()) / 4_000**0.5
+
+    def test_each_columns_probabilities_add_up_whatever_the_logits_of_others(self) -> None:
+        logits = torch.tensor([[900.0, -900.0, 0.0, -2000.0, -2001.0]])
+
+        chances = network().log_chances(logits)
+
+        assert chances[0, 0].exp().sum() == pytest.approx(1)
+        assert chances[0, 1, :2].exp().tolist() == pytest.approx([0.7310586, 0.2689414])
+        assert torch.isfinite(chances[0, 0]).all()
+        assert chances[0, 1, 2] == -torch.inf
+
+    def test_gradients_are_numbers_beside_columns_with_fewer_codes(self) -> None:
+        made = network()
+        for weight in made.parameters.values():
+            weight.requires_grad_()
+
+        made.losses(records(), random()).mean().backward()
+
+        assert all(torch.isfinite(w.grad).all() for w in made.parameters.values())
+
+    @pytest.mark.parametrize("kept", [[0], [1], [0, 2]])
+    def test_tables_of_one_kind_of_column_have_one(self, kept: list[int]) -> None:
+        columns = [lookups()[j] for j in kept]
+
+        assert torch.isfinite(network(columns).losses(records()[:, kept], random())).all()
+
+    def test_known_columns_add_no_loss(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = network()
+        monkeypatch.setattr(made, "_known", lambda n, random: torch.ones((n, 3), dtype=torch.bool))
+
+        assert (made.losses(records(), random()) == 0).all()
+
+    def test_none_are_known_of_most_records_and_never_all(self) -> None:
+        known = network()._known(30_000, random()).sum(1)
+
+        shares = np.bincount(known, minlength=4) / 30_000
+        # A share has a standard error of .0027; six of them.
+        np.testing.assert_allclose(shares, [2 / 3, 1 / 6, 1 / 6, 0], atol=0.017)
+
+
+class TestFirstWeights:
+    def test_they_know_the_marginals_of_columns_without_order(self) -> None:
+        made = network()
+        for name, weight in made.parameters.items():
+            if name != "bias/out":
+                weight.zero_()
+
+        _, logits = made._said(
+            torch.zeros((1, 1)), torch.zeros((1, 2), dtype=torch.long), torch.tensor([5]), torch.zeros((1, 3))
+        )
+
+        np.testing.assert_allclose(
+            made.log_chances(logits)[0, 0].exp(), np.exp(lookups()[0].log_shares), rtol=1e-5
+        )
+
+
+def test_rows_are_drawn_by_the_network_that_was_trained() -> None:
+    """Numpy and torch say the same of the same noisy rows."""
+    made, columns = network(), lookups()
+    rng = np.random.default_rng(1)
+    weights = {name: rng.normal(size=w.shape).astype(np.float32) for name, w in made.parameters.items()}
+    made.parameters = {name: torch.as_tensor(w) for name, w in weights.items()}
+    drawing = Denoising(columns, weights, KEPT, [50, 20, 0], ancestral=False)
+    rows = records(7).numpy()
+    numbers = rng.normal(size=(1, 7)).astype(np.float32)
+    known = rng.integers(2, size=(3, 7)).astype(np.float32)
+
+    said = drawing._said(rows, numbers, drawing._told[1] + weights["known"].T @ known)
+
+    values, logits = made._said(
+        torch.as_tensor(numbers.T),
+        torch.as_tensor(rows[:, [0, 2]]),
+        torch.full((7,), 20),
+        torch.as_tensor(known.T),
+    )
+    np.testing.assert_allclose(said, torch.cat([values, logits], 1).T, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.3])
+def test_a_normal_number_keeps_its_spread_in_twenty_steps(spread: float) -> None:
+    kept = cosine_schedule(1000)
+    numbers = first = np.random.default_rng(0).normal(size=1_000).astype(np.float32)
+    before = None
+    for later, earlier in itertools.pairwise(strided_levels(1000, 20)):
+        stride = Stride(kept[later], kept[earlier])
+        # What the best network says of a normal number with this spread: the mean of its turn given where it is.
+        share, rest = np.sqrt(stride.later), np.sqrt(1 - stride.later)
+        slope = share * rest * (1 - spread**2) / (share**2 * spread**2 + rest**2)
+        turns = (slope * numbers).astype(np.float32)
+        numbers = numbers - _turned(turns, stride.angle, before)
+        before = turns, stride.angle
+
+    assert numbers.std() / first.std() == pytest.approx(spread, rel=0.03)
+
+
+def test_waves_tell_levels_apart() -> None:
+    waves = time_waves(np.arange(1001))
+
+    assert waves.shape == (1001, 128)
+    assert len(np.unique(waves.round(4), axis=0)) == 1001
