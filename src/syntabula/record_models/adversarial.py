@@ -28,7 +28,7 @@ _LEAST_VARIANCE = 1e-5
 class Adversarial(LatentRows):
     """Hidden numbers and a condition that a generator turns into rows, which a critic cannot tell from records.
 
-    Xu et al. (2019), sections 4.3 and 4.4. A condition is one category of one column. In training the column is drawn
+    Xu et al. (2019). A condition is one category of one column. In training the column is drawn
     evenly and the category by the logarithm of its frequency, and records are drawn among those that have it; rows
     are drawn under conditions by true frequency.
 

@@ -28,7 +28,7 @@ def condition_shares(encoding: Encoding) -> FloatArray:
 
 
 def picks_by_condition(table: Tensor, encoding: Encoding, *, multiple: int) -> Pick:
-    """Return the pick of batches for training by sampling (Xu et al. 2019, section 4.3).
+    """Return the pick of batches for training by sampling (Xu et al. 2019).
 
     A column without modes is drawn evenly, one of its categories in proportion to log(count + 1), and then a record
     evenly among those that have it. Without such a column all records are as likely.

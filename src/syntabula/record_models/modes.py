@@ -80,7 +80,7 @@ class Modes:
 def fitted_modes(codes: NDArray[np.integer], shares: FloatArray, most: int) -> tuple[Modes, FloatArray]:
     """Fit a mixture of normal distributions to the codes of a column; return its modes, and each code's chances of them.
 
-    Xu et al. (2019), section 4.2, fit such a mixture to the values by variational inference and draw the mode of a
+    Xu et al. (2019) fit such a mixture to the values by variational inference and draw the mode of a
     value in proportion to its density there. Here it is fitted by expectation and maximisation to the one-way marginal,
     from the frequent codes and quantiles of the others, so that it is always the same. Modes of a weight up to .005 are
     left out, as theirs are. An offset of 1 is at least four standard deviations away from the centre, and so far

@@ -27,7 +27,7 @@ _ENCODER = "encoder/"
 class Variational(LatentRows):
     """Hidden numbers that an encoder finds in records, and a decoder turns back into their distributions.
 
-    Xu et al. (2019), section 4.4. Both are trained to make records probable, each offset normally distributed about
+    Xu et al. (2019), TVAE. Both are trained to make records probable, each offset normally distributed about
     its mean with a standard deviation of its own, and to leave the hidden numbers near to normal ones.
 
     Attributes:

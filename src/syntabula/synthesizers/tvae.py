@@ -14,7 +14,7 @@ from syntabula.synthesizers.record_trained import RecordTrained
 class TVAE(RecordTrained):
     """Find hidden normal numbers behind each record, and draw rows from new ones.
 
-    Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN", section 4.4.
+    Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
 
     Departures: categories and modes are drawn from the decoder's distributions, where public code takes the most likely
     one, and so loses what is rare. The loss is the bound on the likelihood, where public code doubles the part of
