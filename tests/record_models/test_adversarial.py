@@ -9,6 +9,7 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.record_models.adversarial import Adversarial, AdversarialNetwork
+from syntabula.record_models.conditioned import trained_condition_shares
 from syntabula.record_models.encoding import Encoder, Encoding, fitted_encoding
 
 torch = pytest.importorskip("torch")
@@ -17,8 +18,13 @@ DOMAIN = Domain(("a", "b"), (3, 60), frozenset({"b"}))
 MODEL = Adversarial(units=8, critic_units=8, hidden=4, modes=3, pac=2, dropout=0.0)
 
 
-def made(model: Adversarial = MODEL) -> tuple[Encoding, AdversarialNetwork]:
-    encoding, chances = fitted_encoding(DOMAIN, {"a": np.array([6.0, 3, 1]), "b": np.ones(60)}, 3)
+COUNTS = {"a": np.array([6.0, 3, 1]), "b": np.ones(60)}
+
+
+def made(
+    model: Adversarial = MODEL, counts: dict[str, np.ndarray] = COUNTS
+) -> tuple[Encoding, AdversarialNetwork]:
+    encoding, chances = fitted_encoding(DOMAIN, counts, 3)
     random = torch.Generator().manual_seed(0)
     network = model._network(Encoder(encoding, chances, "cpu"), random)
     for weight in network.parameters.values():
@@ -100,11 +106,13 @@ class TestLosses:
         assert 30 < float((sure - loss).detach()) < 60
 
 
-def test_what_draws_rows_is_the_normalised_generator() -> None:
-    encoding, network = made()
+def test_what_draws_rows_is_the_generator_as_the_conditions_of_training_normalise_it() -> None:
+    """By the conditions of the rows that it draws, frequent categories would move all means."""
+    counts = {"a": np.array([8996.0, 2, 2]), "b": np.ones(60)}
+    encoding, network = made(counts=counts)
     trained = {name: weight.detach().numpy() for name, weight in network.parameters.items()}
-    kept = MODEL._kept(trained, encoding, np.random.default_rng(0))
-    inputs = MODEL._inputs(8192, encoding, np.random.default_rng(0))
+    kept = MODEL._kept(trained, encoding, 9000, np.random.default_rng(0))
+    inputs = MODEL._inputs(8192, trained_condition_shares(encoding, 9000), np.random.default_rng(0))
 
     wanted = network._generated(torch.tensor(inputs)).detach().numpy()
 
@@ -113,5 +121,6 @@ def test_what_draws_rows_is_the_normalised_generator() -> None:
         value = np.concatenate(
             [np.maximum(value @ kept[f"layer/{layer}"] + kept[f"bias/{layer}"], 0), value], 1
         )
-    np.testing.assert_allclose(value @ kept["outputs"] + kept["bias/outputs"], wanted, atol=2e-3)
+    found = value @ kept["outputs"] + kept["bias/outputs"]
+    np.testing.assert_allclose(found, wanted, atol=2e-3)
     assert not any(name.startswith(("critic/", "scale/")) for name in kept)

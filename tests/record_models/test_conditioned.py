@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.domain import Domain
-from syntabula.record_models.conditioned import condition_shares, picks_by_condition
+from syntabula.record_models.conditioned import (
+    condition_shares,
+    picks_by_condition,
+    trained_condition_shares,
+)
 from syntabula.record_models.encoding import Encoding, fitted_encoding
 
 torch = pytest.importorskip("torch")
@@ -40,6 +44,8 @@ class TestPicks:
 
         # Six standard deviations in each of four cells: false alarms below 1e-7.
         assert (np.abs(found - wanted) <= 6 * np.sqrt(wanted / n)).all()
+        # A record is added to each column in the encoding.
+        np.testing.assert_allclose(trained_condition_shares(encoding(), 100), wanted, atol=0.02)
 
     def test_records_have_their_condition_and_are_else_as_likely(self) -> None:
         rows = drawn(40_000)
@@ -76,3 +82,9 @@ def test_rows_are_drawn_under_conditions_by_true_frequency() -> None:
     wanted = (np.array([90, 9, 1]) + 1 / 3) / 101 / 2
 
     np.testing.assert_allclose(condition_shares(encoding()), [*wanted, 0.5], rtol=1e-5)
+
+
+def test_without_categories_there_are_no_conditions() -> None:
+    only = fitted_encoding(Domain(("b",), (100,), frozenset({"b"})), {"b": np.ones(100)}, 5)[0]
+
+    assert condition_shares(only).size == trained_condition_shares(only, 100).size == 0

@@ -57,7 +57,7 @@ def test_numpy_decodes_as_torch_does() -> None:
         _domain=DOMAIN,
         _encoding=encoding,
         _weights=MODEL._kept(
-            {n: w.numpy() for n, w in network.parameters.items()}, encoding, np.random.default_rng(0)
+            {n: w.numpy() for n, w in network.parameters.items()}, encoding, 10, np.random.default_rng(0)
         ),
     )
     hidden = np.random.default_rng(3).standard_normal((50, 4), dtype=np.float32)

@@ -10,8 +10,13 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, not_negative, positive, real
 from syntabula._extras import require
+from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.blocks import FloatTable, first_weights
-from syntabula.record_models.conditioned import condition_shares, picks_by_condition
+from syntabula.record_models.conditioned import (
+    condition_shares,
+    picks_by_condition,
+    trained_condition_shares,
+)
 from syntabula.record_models.encoding import Encoder, Encoding, Widths
 from syntabula.record_models.latent import LatentRows, Shapes
 from syntabula.record_models.loop import Descent, Pick
@@ -33,7 +38,8 @@ class Adversarial(LatentRows):
     are drawn under conditions by true frequency.
 
     The generator is normalised by the statistics of each batch in training (Ioffe, Szegedy 2015), and afterwards by
-    those of 8,192 rows, which become part of its weights.
+    those of 8,192 rows, which become part of its weights. These rows have the conditions of training: a generator that
+    is normalised by the conditions of the rows that it is to draw is another one than that which was trained.
 
     Attributes:
         units: Width of the generator's layers, which all see the hidden numbers, the condition and the layers before.
@@ -70,7 +76,7 @@ class Adversarial(LatentRows):
         )
 
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
-        value = self._inputs(n, self._fitted, rng)
+        value = self._inputs(n, condition_shares(self._fitted), rng)
         for layer in range(self.layers):
             found = value @ self._weights[f"layer/{layer}"] + self._weights[f"bias/{layer}"]
             value = np.concatenate([np.maximum(found, 0, out=found), value], 1)
@@ -79,12 +85,11 @@ class Adversarial(LatentRows):
         outputs[:, :n_offsets] = np.tanh(outputs[:, :n_offsets])
         return outputs
 
-    def _inputs(self, n: int, encoding: Encoding, rng: np.random.Generator) -> FloatTable:
-        """Draw hidden numbers and conditions [n, hidden + conditions]."""
+    def _inputs(self, n: int, shares: FloatArray, rng: np.random.Generator) -> FloatTable:
+        """Draw hidden numbers, and conditions by their shares [n, hidden + conditions]."""
         hidden = rng.standard_normal((n, self.hidden), dtype=np.float32)
-        conditions = np.zeros((n, encoding.widths.whole), dtype=np.float32)
-        if encoding.whole:
-            shares = condition_shares(encoding)
+        conditions = np.zeros((n, shares.size), dtype=np.float32)
+        if shares.size:
             conditions[np.arange(n), rng.choice(shares.size, n, p=shares)] = 1.0
         return np.concatenate([hidden, conditions], 1)
 
@@ -119,11 +124,11 @@ class Adversarial(LatentRows):
         return lambda table: picks_by_condition(table, encoding, multiple=self.pac)
 
     def _kept(
-        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, n_rows: int, rng: np.random.Generator
     ) -> Mapping[str, np.ndarray]:
         """Return the generator's weights, its normalisation worked into them."""
         kept = {name: weights[name] for name in self._kept_shapes(encoding.widths)}
-        value = self._inputs(_NORMALISED_ROWS, encoding, rng)
+        value = self._inputs(_NORMALISED_ROWS, trained_condition_shares(encoding, n_rows), rng)
         for layer in range(self.layers):
             found = value @ weights[f"layer/{layer}"]
             factors = weights[f"scale/{layer}"] / np.sqrt(found.var(0) + _LEAST_VARIANCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,24 @@ def condition_shares(encoding: Encoding) -> FloatArray:
     The column is drawn evenly, and a category by its frequency. Public code reads the frequencies from wrong columns
     or takes their logarithms, and so has other one-way marginals than the table.
     """
-    parts = [np.exp(encoding.lookups[j].log_shares.astype(np.float64)) for j in encoding.whole]
-    shares = np.concatenate([part / part.sum() for part in parts]) / len(parts)
+    return _evenly([_column_shares(encoding, j) for j in encoding.whole])
+
+
+def trained_condition_shares(encoding: Encoding, n_rows: int) -> FloatArray:
+    """Return how often `picks_by_condition` draws each condition from so many records [codes as above]."""
+    return _evenly([np.log1p(max(n_rows, 1) * _column_shares(encoding, j)) for j in encoding.whole])
+
+
+def _column_shares(encoding: Encoding, column: int) -> FloatArray:
+    shares: FloatArray = np.exp(encoding.lookups[column].log_shares.astype(np.float64))
+    return shares / shares.sum()
+
+
+def _evenly(columns: Sequence[FloatArray]) -> FloatArray:
+    """Return the chances of all columns' categories if the column is drawn evenly."""
+    if not columns:
+        return np.zeros(0)
+    shares = np.concatenate([weights / weights.sum() for weights in columns])
     found: FloatArray = shares / shares.sum()
     return found
 

@@ -78,9 +78,9 @@ class LatentRows(RecordModel, ABC):
 
     @abstractmethod
     def _kept(
-        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, n_rows: int, rng: np.random.Generator
     ) -> Mapping[str, np.ndarray]:
-        """Return the weights that draw rows, of all that were trained."""
+        """Return the weights that draw rows, of all that were trained on so many records."""
 
     @abstractmethod
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
@@ -143,7 +143,7 @@ class LatentRows(RecordModel, ABC):
             _total=float(max(records.n_rows, 1)),
             _one_way=dict(one_way),
             _encoding=encoding,
-            _weights=self._kept(weights, encoding, np.random.default_rng(seed)),
+            _weights=self._kept(weights, encoding, records.n_rows, np.random.default_rng(seed)),
         )
 
     @property

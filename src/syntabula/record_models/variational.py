@@ -95,9 +95,9 @@ class Variational(LatentRows):
         return VariationalNetwork(self, encoder, weights)
 
     def _kept(
-        self, weights: Mapping[str, np.ndarray], encoding: Encoding, rng: np.random.Generator
+        self, weights: Mapping[str, np.ndarray], encoding: Encoding, n_rows: int, rng: np.random.Generator
     ) -> Mapping[str, np.ndarray]:
-        del encoding, rng
+        del encoding, n_rows, rng
         return {name: weight for name, weight in weights.items() if not name.startswith(_ENCODER)}
 
 
