@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 DOMAIN = Domain(("a", "b", "c", "d"), (4, 100, 2, 12), frozenset({"b", "d"}))
 KINDS: dict[str, LatentRows] = {
     "variational": Variational(units=32, hidden=4, modes=4),
-    "adversarial": Adversarial(units=32, critic_units=32, hidden=8, modes=4, pac=4),
+    "adversarial": Adversarial(units=32, critic_units=32, hidden=8, modes=4, pac=4, dropout=0.5),
 }
 TRAININGS = {
     "variational": Training(steps=300, batch=128, learning_rate=1e-2),

@@ -31,8 +31,9 @@ def trained_condition_shares(encoding: Encoding, n_rows: int) -> FloatArray:
 
 
 def _column_shares(encoding: Encoding, column: int) -> FloatArray:
-    shares: FloatArray = np.exp(encoding.lookups[column].log_shares.astype(np.float64))
-    return shares / shares.sum()
+    shares = np.exp(encoding.lookups[column].log_shares.astype(np.float64))
+    found: FloatArray = shares / shares.sum()
+    return found
 
 
 def _evenly(columns: Sequence[FloatArray]) -> FloatArray:

@@ -20,14 +20,21 @@ class CTGAN(RecordTrained):
     Departures: conditions are drawn by true frequency where rows are drawn, as the table has them; public code reads the
     frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way marginals, and drawn
     anew for each batch. Generator and critic take their steps at once, on the same batch, at a rate that falls to
-    zero, and rows are drawn by the running mean of the generator's weights, normalised by the statistics of many
-    rows rather than by those of each batch. Training takes 4,000 steps, where the paper's 300 passes are more for
-    tables of more than 6,700 records.
+    zero. Rows are drawn by the running mean of the generator's weights, normalised once by the conditions of training,
+    where public code does it by each batch that is drawn. The critic judges rows alone and leaves out none of its units,
+    where the paper's judges ten together and leaves out half: on adult, 500 steps so came nearer to the table's pairs of
+    columns than 1,000 of the paper's did. Training takes 2,000 steps, where the paper's 300 passes are more for tables
+    of more than 3,300 records.
+
+    Measured on adult (SynMeter's split and fidelity): .045 after 100 seconds of a processor, where SynMeter prints .061
+    for its CTGAN; a classifier trained on the rows has F1 .73, and one told them from the table's with an AUC of .91.
+    What falls short are numbers: their values crowd at the centres of their modes, as the generator varies an offset
+    less than records do.
 
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. No loss of it says when
     to stop, so no records are held out. Time: a step of training for each batch, as `plan` measures it. Any columns can
-    be given to `sample`. Choose `ARGN` where rows should be near the table's, or `TVAE` where time is short: after
-    1,300 steps, rows of CTGAN still kept little of what the columns of adult tell of each other.
+    be given to `sample`. Choose `ARGN` where rows should be near the table's, or `TVAE` where time is short or
+    numbers should be spread as the table's are.
 
     Raises:
         ArgumentError: If records are held out.
@@ -50,7 +57,7 @@ class CTGAN(RecordTrained):
 
     model: Adversarial = field(default_factory=Adversarial)
     training: Training = field(
-        default_factory=lambda: Training(steps=4000, batch=500, learning_rate=5e-4, held_out=0.0)
+        default_factory=lambda: Training(steps=2000, batch=500, learning_rate=5e-4, held_out=0.0)
     )
 
     def __post_init__(self) -> None:
