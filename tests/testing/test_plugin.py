@@ -107,7 +107,9 @@ class TestNetwork:
 
     def method(self, **options: object) -> st.Marginal:
         even = st.Preprocessing(discretizer="uniform")
-        return st.synthesizer("hidden")(preprocessing=even, seed=2, **options).with_options(units=16)
+        return st.synthesizer("hidden")(**({"preprocessing": even, "seed": 2} | options)).with_options(
+            units=16
+        )
 
     def test_it_passes_the_battery(self) -> None:
         import my_network
@@ -116,7 +118,9 @@ class TestNetwork:
         testing.check_synthesizer(lambda **given: self.method(**given).with_options(units=4, steps=3))
 
     @pytest.mark.parametrize("epsilon", [math.inf, 10.0])
-    def test_it_learns_a_dependence_with_and_without_a_budget_and_draws_given_values(self, epsilon: float) -> None:
+    def test_it_learns_a_dependence_with_and_without_a_budget_and_draws_given_values(
+        self, epsilon: float
+    ) -> None:
         side = np.random.default_rng(0).integers(0, 2, 2_000)
         frame = pd.DataFrame({"a": np.array(["x", "y"])[side], "b": np.array(["u", "v"])[side]})
         schema = st.Schema({"a": st.Categorical(("x", "y", "z")), "b": st.Categorical(("u", "v"))})
@@ -296,6 +300,7 @@ def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
 
 def test_programs_and_parts_are_checked_by_a_type_checker(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
+    pytest.importorskip("torch")
     right = tmp_path / "right.py"
     right.write_text(
         "import syntabula\n"
@@ -314,7 +319,15 @@ def test_programs_and_parts_are_checked_by_a_type_checker(tmp_path: Path) -> Non
     )
 
     def checked(*paths: Path) -> str:
-        words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *map(str, paths)]
+        words = [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+            *map(str, paths),
+        ]
         return subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
 
     assert "Success" in checked(right)

@@ -77,7 +77,8 @@ class TorchModel(CodesNetwork):
         torch = require("torch", "neural")
         tried = self.rows(network, _TRIED, random)
         parts = []
-        for some, held in zip(records.split(_GIVEN_AT_ONCE), known.split(_GIVEN_AT_ONCE), strict=True):
+        for start in range(0, len(records), _GIVEN_AT_ONCE):
+            some, held = (table[start : start + _GIVEN_AT_ONCE] for table in (records, known))
             heights = torch.rand((len(some), _TRIED), generator=random)
             for column in held.any(0).nonzero()[:, 0].tolist():
                 equal = some[:, column, None] == tried[None, :, column]
@@ -110,7 +111,9 @@ class TorchModel(CodesNetwork):
 
     def _numbers_of_record(self, sizes: Sequence[int]) -> int:
         # Each layer leaves its inputs and outputs, and what functions between them keep.
-        return 4 * (sum(sum(shape) for shape in self._shapes(sizes, [False] * len(sizes)).values()) + sum(sizes))
+        return 4 * (
+            sum(sum(shape) for shape in self._shapes(sizes, [False] * len(sizes)).values()) + sum(sizes)
+        )
 
     @cached_property
     def _module(self) -> Module:
@@ -129,9 +132,7 @@ class TorchModel(CodesNetwork):
         with training_threads(1), torch.no_grad(), _repeated(seed):
             if known:
                 places, held = self._told(known, n)
-                found = self.rows_given(
-                    self._module, torch.as_tensor(places), torch.as_tensor(held), random
-                )
+                found = self.rows_given(self._module, torch.as_tensor(places), torch.as_tensor(held), random)
             else:
                 found = self.rows(self._module, n, random)
         rows = np.asarray(found.numpy(), dtype=np.intp)
@@ -145,7 +146,10 @@ class TorchModel(CodesNetwork):
 
     def _told(self, known: Mapping[str, Places], n: int) -> tuple[Places, np.ndarray]:
         """Return positions [n, columns] and which are known; a code that no record had is not."""
-        places, held = np.zeros((n, len(self.domain)), dtype=np.intp), np.zeros((n, len(self.domain)), np.bool_)
+        places, held = (
+            np.zeros((n, len(self.domain)), dtype=np.intp),
+            np.zeros((n, len(self.domain)), np.bool_),
+        )
         for name, column in known.items():
             j = self.domain.index(name)
             held[:, j] = column < self._lookup(name).size
@@ -169,7 +173,7 @@ class TorchLosses:
         """Return the loss of each record [batch]."""
         torch = require("torch", "neural")
         self._network.train(torch.is_grad_enabled())
-        found = self._losses(self._network, records.long(), random)
+        found: Tensor = self._losses(self._network, records.long(), random)
         if not isinstance(found, torch.Tensor) or found.shape != (len(records),):
             raise ArgumentError("the loss must be one number for each record, of shape [batch]")
         return found
@@ -178,13 +182,16 @@ class TorchLosses:
 def _built(model: TorchModel, lookups: Sequence[ColumnLookup]) -> Module:
     """Return a model's network; refuses one that a file could not hold."""
     torch = require("torch", "neural")
-    network = replace(model, _domain=None, _one_way={}, _weights={}).network(lookups)
+    network: Module = replace(model, _domain=None, _one_way={}, _weights={}).network(lookups)
     name = type(model).__name__
     if not isinstance(network, torch.nn.Module):
         raise ArgumentError(f"{name}.network must return a torch.nn.Module")
     parameters = dict(network.named_parameters())
     if not parameters or any(p.dtype != torch.float32 or not p.numel() for p in parameters.values()):
         raise ArgumentError(f"the network of {name} needs parameters, all of them float32 and none empty")
+    for parameter in parameters.values():
+        # It may share memory with the lookups.
+        parameter.data = parameter.data.clone()
     kept = set(network.state_dict())
     if learned := [key for key, _ in network.named_buffers() if key in kept]:
         raise ArgumentError(

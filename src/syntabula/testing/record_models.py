@@ -50,7 +50,10 @@ def check_record_model(model: RecordModel) -> None:
         check_storable(model)
     except SyntabulaError as error:
         raise AssertionError(str(error)) from None
-    budgets = [Budget.none(), *([Budget(epsilon=5.0, delta=1e-5).with_failure_delta(1e-6)] if takes_noise(model) else [])]
+    budgets = [
+        Budget.none(),
+        *([Budget(epsilon=5.0, delta=1e-5).with_failure_delta(1e-6)] if takes_noise(model) else []),
+    ]
     for budget in budgets:
         fitted = _trained(model, budget)
         _check_trained(model, fitted)
@@ -66,14 +69,14 @@ def _trained(model: RecordModel, budget: Budget) -> RecordModel:
         noisy=NoisyTraining(steps=_STEPS, rate=0.5),
         budget=budget,
     )
-    for step in learner.plan(DOMAIN, rows().n_rows):
-        seconds, memory = step.fit_cost.seconds, step.fit_cost.memory_mb
-        assert math.isfinite(seconds) and math.isfinite(memory), "the planned cost is not a finite number"
     curator = Curator(engine_for(rows(), limit_mb=100.0), Ledger(budget), SeededNoise(4))
     try:
+        steps = learner.plan(DOMAIN, rows().n_rows)
         found, _ = learner.learn(Doors(curator), share=Fraction(1), progress=lambda step, done: None)
     except SyntabulaError as error:
         raise AssertionError(f"the model cannot be trained: {error}") from None
+    costs = [cost for step in steps for cost in (step.fit_cost.seconds, step.fit_cost.memory_mb)]
+    assert all(map(math.isfinite, costs)), "the planned cost is not a finite number"
     assert isinstance(found, type(model)), "training returns a model of another class"
     return found
 
