@@ -173,16 +173,16 @@ class TorchLosses:
         """Return the loss of each record [batch]."""
         torch = require("torch", "neural")
         self._network.train(torch.is_grad_enabled())
-        found: Tensor = self._losses(self._network, records.long(), random)
+        found: Any = self._losses(self._network, records.long(), random)
         if not isinstance(found, torch.Tensor) or found.shape != (len(records),):
             raise ArgumentError("the loss must be one number for each record, of shape [batch]")
-        return found
+        return cast("Tensor", found)
 
 
 def _built(model: TorchModel, lookups: Sequence[ColumnLookup]) -> Module:
     """Return a model's network; refuses one that a file could not hold."""
     torch = require("torch", "neural")
-    network: Module = replace(model, _domain=None, _one_way={}, _weights={}).network(lookups)
+    network: Any = replace(model, _domain=None, _one_way={}, _weights={}).network(lookups)
     name = type(model).__name__
     if not isinstance(network, torch.nn.Module):
         raise ArgumentError(f"{name}.network must return a torch.nn.Module")
@@ -198,7 +198,7 @@ def _built(model: TorchModel, lookups: Sequence[ColumnLookup]) -> Module:
             f"the network of {name} keeps {learned[0]!r} beside its parameters, which a file does not hold; leave out "
             "layers that learn from batches, such as batch normalisation, and register constants with persistent=False"
         )
-    return network
+    return cast("Module", network)
 
 
 @contextmanager
