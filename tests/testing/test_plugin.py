@@ -298,6 +298,7 @@ def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
         st.register("model", "pgm")(impostor)
 
 
+@pytest.mark.thorough
 def test_programs_and_parts_are_checked_by_a_type_checker(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     pytest.importorskip("torch")
