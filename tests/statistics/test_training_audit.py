@@ -101,6 +101,7 @@ class TestHonest:
     def test_one_step_is_as_private_as_claimed_and_no_more(self) -> None:
         assert_within(mu_found(0.4, 1.0, 1, 1000), training_mu(0.4, 1.0, 1, PART), 0.75)
 
+    @pytest.mark.thorough
     def test_a_short_training_is_as_private_as_claimed_and_no_more(self) -> None:
         # Few runs show less: by the interval alone, a bound of 0.7 is to be expected.
         assert_within(mu_found(0.8, 1.0, 4, 500), training_mu(0.8, 1.0, 4, PART), 0.55)

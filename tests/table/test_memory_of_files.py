@@ -55,10 +55,12 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow"])
 class TestReading:
+    @pytest.mark.thorough
     def test_a_file_is_not_called_damaged(self, suffix: str, folder: Path) -> None:
         with pytest.raises(ResourceError, match=rf"not enough memory to read '.*t\.{suffix}'"):
             read_table(folder / f"t.{suffix}")
 
+    @pytest.mark.thorough
     def test_nor_is_it_with_a_schema(self, suffix: str, folder: Path) -> None:
         schema = Schema.from_json(
             {
