@@ -17,7 +17,6 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
 from syntabula.record_models.any_order import (
     AnyOrderNetwork,
     SeparateNetwork,
@@ -30,16 +29,9 @@ from syntabula.record_models.any_order import (
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.network_model import NetworkModel
-from syntabula.record_models.noisy_loop import (
-    NoisyTraining,
-    PaidTraining,
-    seconds_per_noisy_step,
-    train_with_noise,
-)
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
+from syntabula.record_models.noisy_network import NoisyNetworkModel, made_up_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookups, warn_of_unseen
 
-_ROWS_AT_ONCE = 4096
 _ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
 """Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
 
@@ -47,7 +39,7 @@ _USUAL_BINS = 300
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Autoregressive(NetworkModel):
+class Autoregressive(NoisyNetworkModel):
     """Draws columns one by one in any order, each from its distribution given all that is known by then.
 
     One network learns all conditional distributions at once: it is told the codes of a random set of a record's
@@ -124,46 +116,6 @@ class Autoregressive(NetworkModel):
         )
         total = float(max(records.n_rows, 1))
         return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
-
-    def noisy_training_cost(
-        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
-    ) -> FitCost:
-        """Say what so many steps with noise take, from a timed step on made-up records."""
-        ordered = tuple(c in domain.ordered for c in domain)
-        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
-        seconds = _timed_noisy_step(
-            replace(self, _domain=None), domain.sizes, ordered, training, noisy, batch
-        )
-        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
-        widest = (
-            self.units * (2 * self.layers + 2)
-            + 2 * len(domain) * head_units(len(domain))
-            + 3 * sum(domain.sizes)
-        )
-        # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
-        numbers = 18 * weights + 2 * min(batch, _ROWS_AT_ONCE) * widest + n_rows * len(domain)
-        return FitCost(numbers * 4 / 2**20, seconds * steps)
-
-    def trained_with_noise(
-        self,
-        domain: Domain,
-        one_way: Mapping[str, FloatArray],
-        door: RecordCurator,
-        paid: PaidTraining,
-        progress: Progress,
-    ) -> Self:
-        """Return a model trained by noisy gradients, from where each column has its one-way marginal on."""
-        lookups = column_lookups(domain, one_way, waves=self.waves)
-        weights = train_with_noise(
-            lambda device, random: self._separate_network(lookups, device, random),
-            [lookup.places for lookup in lookups],
-            door,
-            paid,
-            progress,
-        )
-        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
-        found = with_marginals(lookups, joined(weights, shapes), np.random.default_rng(paid.seed))
-        return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
@@ -275,6 +227,16 @@ class Autoregressive(NetworkModel):
         weights["logits"] = weights["logits"] * 0
         return SeparateNetwork(lookups, separate(weights, [lookup.size for lookup in lookups]))
 
+    def _numbers_per_record(self, domain: Domain) -> int:
+        of_layers = self.units * (2 * self.layers + 2)
+        return of_layers + 2 * len(domain) * head_units(len(domain)) + 3 * sum(domain.sizes)
+
+    def _released(
+        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
+        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
+        return with_marginals(lookups, joined(weights, shapes), rng)
+
 
 @lru_cache(maxsize=16)
 def _timed_step(
@@ -284,31 +246,7 @@ def _timed_step(
     training: Training,
     batch: int,
 ) -> float:
-    lookups = _made_up_lookups(model, sizes, ordered)
+    lookups = made_up_lookups(sizes, ordered, waves=model.waves)
     return seconds_per_step(
         lambda device, random: model._network(lookups, device, random), sizes, training, batch
     )
-
-
-@lru_cache(maxsize=16)
-def _timed_noisy_step(
-    model: Autoregressive,
-    sizes: tuple[int, ...],
-    ordered: tuple[bool, ...],
-    training: Training,
-    noisy: NoisyTraining,
-    batch: int,
-) -> float:
-    lookups = _made_up_lookups(model, sizes, ordered)
-    return seconds_per_noisy_step(
-        lambda device, random: model._separate_network(lookups, device, random), sizes, training, noisy, batch
-    )
-
-
-def _made_up_lookups(
-    model: Autoregressive, sizes: tuple[int, ...], ordered: tuple[bool, ...]
-) -> list[ColumnLookup]:
-    return [
-        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
-        for size, is_ordered in zip(sizes, ordered, strict=True)
-    ]
