@@ -202,7 +202,9 @@ def test_noise_in_weights_leaves_the_one_way_marginals() -> None:
     for drawn in (drawing(weights), drawing(moved)):
         rows = drawn.draw(40_000, rng)
         shares = [np.bincount(rows[:, j], minlength=c.size) / 40_000 for j, c in enumerate(lookups())]
-        errors.append([np.abs(s - np.exp(c.log_shares)).max() for s, c in zip(shares, lookups(), strict=True)])
+        errors.append(
+            [np.abs(s - np.exp(c.log_shares)).max() for s, c in zip(shares, lookups(), strict=True)]
+        )
     assert max(errors[0]) > 0.06
     # Six standard errors of a share are .015, those of the tried rows another .012.
     assert max(errors[1]) < 0.03

@@ -66,8 +66,7 @@ class TestNormalScores:
         lookup = column_lookup(counts, waves=0)
 
         places = np.searchsorted(
-            normal_scores(lookup).cuts,
-            np.random.default_rng(0).normal(size=400_000).astype(np.float32)
+            normal_scores(lookup).cuts, np.random.default_rng(0).normal(size=400_000).astype(np.float32)
         )
 
         # Six standard errors of a share are below .005; the record that is added moves them by .001.

@@ -42,7 +42,8 @@ class TabularDiffusion(NoisyNetworkModel):
     A third of the records are shown with some columns free of noise, so that any columns can be given to a draw, and
     the others are drawn given them. The paper does so with the class to be predicted alone.
 
-    Saved are the weights, where numbers are cut into codes, and the one-way marginals. A model that was loaded samples without torch.
+    Saved are the weights, where numbers are cut into codes, and the one-way marginals. A model that was loaded samples
+    without torch.
 
     Attributes:
         units: Width of the layers.
@@ -160,9 +161,7 @@ class TabularDiffusion(NoisyNetworkModel):
         cuts = sum(size - 1 for size, has_order in zip(sizes, ordered, strict=True) if has_order)
         return self._network_shapes(sizes, ordered) | {"cuts": (cuts,)}
 
-    def _network_shapes(
-        self, sizes: Sequence[int], ordered: Sequence[bool]
-    ) -> dict[str, tuple[int, ...]]:
+    def _network_shapes(self, sizes: Sequence[int], ordered: Sequence[bool]) -> dict[str, tuple[int, ...]]:
         codes = [size for size, has_order in zip(sizes, ordered, strict=True) if not has_order]
         return shapes_of(sum(ordered), codes, units=self.units, layers=self.layers)
 
@@ -171,7 +170,9 @@ class TabularDiffusion(NoisyNetworkModel):
         weights = first_weights(lookups, shapes, device=device, random=random)
         return DenoisingNetwork(lookups, cosine_schedule(self.levels), weights, draws=self.draws or 1)
 
-    def _separate_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> SeparateDenoising:
+    def _separate_network(
+        self, lookups: Sequence[ColumnLookup], device: Any, random: Any
+    ) -> SeparateDenoising:
         weights = dict(self._network(lookups, device, random).parameters)
         # Columns have exactly their marginals at first.
         weights["out"] = weights["out"] * 0
