@@ -206,7 +206,7 @@ def test_noise_in_weights_leaves_the_one_way_marginals() -> None:
             [np.abs(s - np.exp(c.log_shares)).max() for s, c in zip(shares, lookups(), strict=True)]
         )
     assert max(errors[0]) > 0.06
-    # Six standard errors of a share are .015, those of the tried rows another .012.
+    # Six standard errors of a share are .015, those of the tried rows another .017.
     assert max(errors[1]) < 0.03
 
 

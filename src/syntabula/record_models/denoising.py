@@ -14,7 +14,10 @@ from syntabula.record_models.denoiser import time_waves
 from syntabula.record_models.diffusion import Codes, Stride
 from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
 
-_ROUNDS, _ROWS_PER_ROUND = 4, 16_384
+ROWS_AT_ONCE = 4096
+"""Rows that are drawn together, as memory grows with them."""
+
+_ROUNDS, _PARTS_PER_ROUND = 4, 2
 _LONGEST_MOVE = 2.0
 _KNOTS = np.linspace(-2.5, 2.5, 21)
 """Normal quantiles at which numbers that are drawn are compared with those that are wanted."""
@@ -186,17 +189,20 @@ def with_marginals(
     normal = np.array([NormalDist().cdf(knot) for knot in _KNOTS])
     shifts = np.zeros((n_numbers, _KNOTS.size))
     for done in range(_ROUNDS):
-        rows, numbers = made(moved).values(_ROWS_PER_ROUND, rng)
+        drawing = made(moved)
+        parts = [drawing.values(ROWS_AT_ONCE, rng) for _ in range(_PARTS_PER_ROUND)]
+        rows = np.concatenate([some for some, _ in parts])
+        numbers = np.concatenate([some for _, some in parts], 1)
         steps = [np.zeros(n_numbers)]
         for j in whole:
-            reached = np.bincount(rows[:, j], minlength=lookups[j].size) / _ROWS_PER_ROUND
-            missing = lookups[j].log_shares - np.log(np.maximum(reached, 1 / _ROWS_PER_ROUND))
+            reached = np.bincount(rows[:, j], minlength=lookups[j].size) / len(rows)
+            missing = lookups[j].log_shares - np.log(np.maximum(reached, 1 / len(rows)))
             steps.append(np.clip(missing, -_LONGEST_MOVE, _LONGEST_MOVE))
         moved["bias/out"] = (moved["bias/out"] + np.concatenate(steps) / (done + 1)).astype(np.float32)
         for row, drawn in enumerate(numbers):
             shifts[row] += (np.quantile(drawn, normal) - _KNOTS - shifts[row]) / (done + 1)
-    parts = [normal_scores(lookup).cuts for lookup in lookups if lookup.waves is not None]
-    cuts = [cut + np.interp(cut, _KNOTS, shift) for cut, shift in zip(parts, shifts, strict=True)]
+    first = [normal_scores(lookup).cuts for lookup in lookups if lookup.waves is not None]
+    cuts = [cut + np.interp(cut, _KNOTS, shift) for cut, shift in zip(first, shifts, strict=True)]
     moved["cuts"] = np.concatenate([np.zeros(0), *cuts]).astype(np.float32)
     return moved
 

@@ -18,13 +18,12 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.record_models.denoiser import DenoisingNetwork, SeparateDenoising, first_weights, shapes_of
-from syntabula.record_models.denoising import Denoising, first_cuts, with_marginals
+from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising, first_cuts, with_marginals
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.noisy_network import NoisyNetworkModel, made_up_lookups
 from syntabula.record_models.representation import ColumnLookup, column_lookups, warn_of_unseen
 
-_ROWS_AT_ONCE = 4096
 _TRIED = 20_000
 _USUAL_BINS = 300
 _NOISY_DRAWS = 8
@@ -125,8 +124,8 @@ class TabularDiffusion(NoisyNetworkModel):
         unseen = [c for c in codes if (known[self.domain.index(c)] == self._lookup(c).size).any()]
         warn_of_unseen(unseen)
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
-        for start in range(0, n, _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, n)
+        for start in range(0, n, ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, n)
             part = {column: places[start:stop] for column, places in known.items()}
             rows.append(self._denoising.draw(stop - start, rng, part))
         drawn = np.concatenate(rows)
