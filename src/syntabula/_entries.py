@@ -182,7 +182,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="tabddpm",
         name="TabDDPM",
         home="syntabula.synthesizers.tabddpm:TabDDPM",
-        summary="Diffusion of numbers and categories, trained on records: rows are drawn out of noise; no privacy.",
+        summary="Diffusion of numbers and categories, trained on records: rows are drawn out of noise.",
         paper="Kotelnikov, Baranchuk, Rubachev, Babenko 2023",
         extra="neural",
     ),

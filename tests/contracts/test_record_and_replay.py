@@ -43,6 +43,7 @@ METHODS = [
     "rap",
     "rap++",
     "argn",
+    "tabddpm",
     "pategan",
     "dp-merf",
 ]

@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from syntabula.record_models.denoiser import DenoisingNetwork, first_weights, shapes_of, time_waves
-from syntabula.record_models.denoising import Denoising, _turned
+from syntabula.privacy.per_record import clipped_sum, require_separate
+from syntabula.record_models.denoiser import (
+    DenoisingNetwork,
+    SeparateDenoising,
+    first_weights,
+    shapes_of,
+    time_waves,
+)
+from syntabula.record_models.denoising import Denoising, _turned, first_cuts, with_marginals
 from syntabula.record_models.diffusion import Stride, cosine_schedule, strided_levels
 from syntabula.record_models.representation import ColumnLookup, column_lookup
 
@@ -32,6 +39,23 @@ def network(columns: list[ColumnLookup] | None = None, **options: Any) -> Denois
     shapes = shapes_of(len(columns) - len(sizes), sizes, units=16, layers=2)
     weights = first_weights(columns, shapes, device="cpu", random=torch.Generator().manual_seed(0))
     return DenoisingNetwork(columns, KEPT, weights, **options)
+
+
+def quiet() -> DenoisingNetwork:
+    """Return a network that says nothing but the one-way marginals."""
+    made = network()
+    made.parameters["out"].zero_()
+    return made
+
+
+def separate(columns: list[ColumnLookup] | None = None) -> SeparateDenoising:
+    columns = lookups() if columns is None else columns
+    return SeparateDenoising(columns, KEPT, network(columns).parameters, draws=8)
+
+
+def drawing(weights: Any) -> Denoising:
+    held = {"cuts": first_cuts(lookups())} | {name: np.asarray(w) for name, w in weights.items()}
+    return Denoising(lookups(), held, KEPT, strided_levels(50, 20), ancestral=False)
 
 
 def records(n: int = 64) -> Any:
@@ -105,19 +129,85 @@ class TestLosses:
 
 
 class TestFirstWeights:
-    def test_they_know_the_marginals_of_columns_without_order(self) -> None:
-        made = network()
-        for name, weight in made.parameters.items():
-            if name != "bias/out":
-                weight.zero_()
+    def test_they_know_what_a_noisy_code_tells_of_itself(self) -> None:
+        made = quiet()
 
         _, logits = made._said(
-            torch.zeros((1, 1)), torch.zeros((1, 2), dtype=torch.long), torch.tensor([5]), torch.zeros((1, 3))
+            torch.zeros((1, 1)), torch.ones((1, 2), dtype=torch.long), torch.tensor([30]), torch.zeros((1, 3))
         )
 
-        np.testing.assert_allclose(
-            made.log_chances(logits)[0, 0].exp(), np.exp(lookups()[0].log_shares), rtol=1e-5
+        # Bayes' rule: the code stayed, or was drawn anew from three.
+        stayed, anew = KEPT[30], (1 - KEPT[30]) / 3
+        joint = np.exp(lookups()[0].log_shares) * [anew, stayed + anew, anew]
+        np.testing.assert_allclose(made.log_chances(logits)[0, 0].exp(), joint / joint.sum(), rtol=1e-4)
+
+    def test_rows_have_the_one_way_marginals(self) -> None:
+        rows = drawing(quiet().parameters).draw(40_000, np.random.default_rng(0))
+
+        for column, lookup in enumerate(lookups()):
+            shares = np.bincount(rows[:, column], minlength=lookup.size) / 40_000
+            # A share has a standard error of at most .0025; six of them.
+            np.testing.assert_allclose(shares, np.exp(lookup.log_shares), atol=0.015)
+
+
+class TestNoisyTraining:
+    def test_a_records_draws_do_not_depend_on_how_many_there_are(self) -> None:
+        made = separate()
+
+        levels = made._levels(5, random())
+
+        assert (levels[:3] == made._levels(3, random())).all()
+        assert (levels.sort(1).values.diff() >= len(KEPT) // 8 - 1).all()
+
+    def test_each_records_gradient_is_found_at_once(self) -> None:
+        made, table = separate(), records(6)
+        for weight in made.parameters.values():
+            weight.requires_grad_()
+
+        state = random().get_state()
+        found = clipped_sum(made.losses, made.parameters, table, random(), clip=0.1)
+
+        wanted = {name: torch.zeros_like(w, dtype=torch.float64) for name, w in made.parameters.items()}
+        for record in range(6):
+            same = random()
+            same.set_state(state)
+            loss = made.losses(table, same)[record]
+            each = torch.autograd.grad(loss, list(made.parameters.values()))
+            length = torch.sqrt(sum(g.double().square().sum() for g in each))
+            assert length > 0.1
+            for (name, total), g in zip(wanted.items(), each, strict=True):
+                wanted[name] = total + g.double() * 0.1 / length
+        for name, total in wanted.items():
+            np.testing.assert_allclose(found[name].detach(), total.detach(), rtol=1e-3, atol=1e-6)
+
+    def test_no_record_changes_the_loss_of_another(self) -> None:
+        made = separate()
+
+        require_separate(made.losses, made.parameters, records(8), random())
+
+    def test_a_code_without_a_count_is_neither_told_nor_asked_for(self) -> None:
+        made, table = separate([lookups()[0]]), torch.full((50, 1), 3)
+
+        assert (made.losses(table, random()) == 0).all()
+
+
+def test_noise_in_weights_leaves_the_one_way_marginals() -> None:
+    rng = np.random.default_rng(0)
+    weights = {name: w.numpy() + rng.normal(0, 0.1, w.shape) for name, w in quiet().parameters.items()}
+    weights = {name: w.astype(np.float32) for name, w in weights.items()} | {"cuts": first_cuts(lookups())}
+
+    moved = with_marginals(lookups(), weights, drawing, rng)
+
+    errors = []
+    for drawn in (drawing(weights), drawing(moved)):
+        rows = drawn.draw(40_000, rng)
+        shares = [np.bincount(rows[:, j], minlength=c.size) / 40_000 for j, c in enumerate(lookups())]
+        errors.append(
+            [np.abs(s - np.exp(c.log_shares)).max() for s, c in zip(shares, lookups(), strict=True)]
         )
+    assert max(errors[0]) > 0.06
+    # Six standard errors of a share are .015, those of the tried rows another .017.
+    assert max(errors[1]) < 0.03
 
 
 def test_rows_are_drawn_by_the_network_that_was_trained() -> None:
@@ -126,12 +216,13 @@ def test_rows_are_drawn_by_the_network_that_was_trained() -> None:
     rng = np.random.default_rng(1)
     weights = {name: rng.normal(size=w.shape).astype(np.float32) for name, w in made.parameters.items()}
     made.parameters = {name: torch.as_tensor(w) for name, w in weights.items()}
-    drawing = Denoising(columns, weights, KEPT, [50, 20, 0], ancestral=False)
+    cuts = first_cuts(columns)
+    drawn = Denoising(columns, weights | {"cuts": cuts}, KEPT, [50, 20, 0], ancestral=False)
     rows = records(7).numpy()
     numbers = rng.normal(size=(1, 7)).astype(np.float32)
     known = rng.integers(2, size=(3, 7)).astype(np.float32)
 
-    said = drawing._said(rows, numbers, drawing._told[1] + weights["known"].T @ known)
+    said = drawn._said(rows, numbers, drawn._told[1] + weights["known"].T @ known, float(KEPT[20]))
 
     values, logits = made._said(
         torch.as_tensor(numbers.T),

@@ -13,7 +13,9 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import BudgetError, ConditionWarning
+from syntabula.privacy.journal import Journal
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
 
 QUICK = Training(steps=400, batch=256, learning_rate=5e-3)
@@ -35,12 +37,6 @@ def table(n: int = 2_000) -> pd.DataFrame:
 def release() -> st.Release:
     pytest.importorskip("torch")
     return method(allow_observed=True).fit(table())
-
-
-@pytest.mark.parametrize("budget", [st.Budget(1.0, 1e-5), st.Budget.pure(1.0), st.Budget.zcdp(0.5, 1e-5)])
-def test_a_finite_budget_is_refused_in_one_sentence_that_says_what_is_missing(budget: st.Budget) -> None:
-    with pytest.raises(BudgetError, match=r"tabddpm trains on records, .* is missing; use an infinite"):
-        st.TabDDPM(budget=budget)
 
 
 def test_rows_keep_dependences_of_numbers_and_labels(release: st.Release) -> None:
@@ -107,8 +103,89 @@ class TestOddTables:
 
 
 def test_options_are_listed_by_part_and_changed_by_name() -> None:
-    assert [*st.method_options("tabddpm")] == ["model", "training"]
+    assert [*st.method_options("tabddpm")] == ["model", "training", "noisy"]
     changed = method().with_options(levels=7, seconds=3)
 
     assert (changed.model.levels, changed.training.seconds) == (7, 3)
     assert set(st.option_notes("tabddpm")) >= {"levels", "steps_back", "ancestral", "draws", "seconds"}
+
+
+SCHEMA = st.Schema(
+    {
+        "size": st.Numeric(-10.0, 40.0),
+        "double": st.Numeric(-20.0, 80.0),
+        "kind": st.Categorical(("large", "small", "none")),
+    }
+)
+FEW_STEPS = NoisyTraining(steps=20, rate=0.2)
+TINY = TabularDiffusion(units=16, levels=50, steps_back=5, draws=2)
+
+
+def private(**options: Any) -> st.TabDDPM:
+    usual = {"epsilon": 5.0, "model": TINY, "noisy": FEW_STEPS, "seed": 3, "bins": 12}
+    return st.TabDDPM(**(usual | {"preprocessing": st.Preprocessing(discretizer="uniform")} | options))
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a run."""
+
+
+class TestBudget:
+    @pytest.mark.parametrize("budget", [st.Budget.pure(1.0), st.Budget.zcdp(0.5, 1e-5)])
+    def test_is_refused_at_once_where_training_has_no_cost(self, budget: st.Budget) -> None:
+        with pytest.raises(BudgetError, match=r"zero-concentrated|pure"):
+            private(budget=budget)
+
+    def test_so_small_that_noise_would_be_infinite_is_refused_with_what_to_do(self) -> None:
+        pytest.importorskip("torch")
+
+        with pytest.raises(BudgetError, match=r"too small"):
+            private(budget=st.Budget(1e-9, 1e-12)).fit(table(100), SCHEMA)
+
+    def test_rows_have_the_marginals_and_keep_a_dependence(self) -> None:
+        pytest.importorskip("torch")
+        noisy, model = NoisyTraining(steps=100, rate=0.1), TabularDiffusion(units=32, steps_back=8, draws=4)
+
+        made = private(epsilon=10.0, noisy=noisy, model=model).fit(table(), SCHEMA).sample(3_000, seed=0)
+
+        real = table()
+        # 3,000 rows, and 2,000 records: a share is off by 0.07 with probability below 1e-6.
+        assert abs((made["kind"] == "large").mean() - (real["kind"] == "large").mean()) < 0.07
+        assert abs(made["size"].mean() - real["size"].mean()) < 0.6
+        assert np.corrcoef(made["size"], made["double"])[0, 1] > 0.4
+
+    def test_the_statement_names_rate_steps_clip_and_noise(self) -> None:
+        pytest.importorskip("torch")
+
+        said = " ".join(private().fit(table(400), SCHEMA).privacy.text().split())
+
+        assert "20 steps on records sampled at rate 0.2" in said
+        assert "clipped to L2 length 1" in said
+        assert "discrete Gaussian noise on their sums, standard deviation" in said
+
+    def test_a_plan_says_how_long_its_steps_take(self) -> None:
+        pytest.importorskip("torch")
+
+        short, long = (
+            private(noisy=NoisyTraining(steps=n, rate=0.2)).plan(SCHEMA, 5_000) for n in (10, 100_000)
+        )
+
+        assert short.seconds < long.seconds
+        assert long.steps[-1].name == "train on the records"
+
+    def test_an_interrupted_training_goes_on_and_pays_nothing_more(self, tmp_path: Path) -> None:
+        pytest.importorskip("torch")
+        whole = private(journal=tmp_path / "whole").fit(table(400), SCHEMA)
+
+        def interrupt(step: str, done: float) -> None:
+            if "s left" in step:
+                raise Interrupted
+
+        with pytest.raises(Interrupted):
+            private(journal=tmp_path / "broken", progress=interrupt).fit(table(400), SCHEMA)
+        again = private(journal=tmp_path / "broken", resume=True).fit(table(400), SCHEMA)
+
+        assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
+        assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
+        with Journal(tmp_path / "broken") as journal:
+            assert [r.step for r in journal.records] == ["measure one-way marginals", "train on the records"]

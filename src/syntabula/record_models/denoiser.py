@@ -57,7 +57,9 @@ class DenoisingNetwork:
     """Layers that are told noisy values and the level of noise, and say what the values were.
 
     For a number it says sqrt(kept) noise - sqrt(1 - kept) value (Salimans and Ho 2022, "Progressive Distillation for
-    Fast Sampling of Diffusion Models"), from which both follow at each level; for a code its distribution.
+    Fast Sampling of Diffusion Models"), from which both follow at each level; for a code its distribution. What a noisy
+    value tells of itself follows by Bayes' rule and is not learned: a network that says nothing draws each column from
+    its one-way marginal. A code without a count of its own is neither told nor asked for.
 
     Args:
         lookups: Of each column.
@@ -81,11 +83,14 @@ class DenoisingNetwork:
         self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
         self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
         self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+        # Where each column is when numbers come before codes.
+        self._columns = np.argsort([*self._numbers, *self._codes]).tolist()
         scores = [normal_scores(lookups[j]) for j in self._numbers]
         self._starts = [torch.as_tensor(s.starts, device=device) for s in scores]
         self._widths = [torch.as_tensor(s.widths, device=device) for s in scores]
         sizes = [lookups[j].size for j in self._codes]
         self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
+        self._size_of_logit = self._sizes.repeat_interleave(self._sizes).float()
         offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
         self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
         self._n_logits = sum(sizes)
@@ -103,36 +108,54 @@ class DenoisingNetwork:
             random: Draws levels, noise, columns that are known, and each number's rank within the step of its code.
         """
         torch = require("torch", "neural")
-        records = records.long().repeat_interleave(self._draws, 0)
         n, device = len(records), records.device
-        # Evenly spread over the levels, in random order: as even as single draws, and steadier.
-        steps = torch.rand(1, generator=random, device=device) + torch.arange(n, device=device) / n
-        levels = (steps % 1 * (len(self._kept) - 1)).long().clamp(max=len(self._kept) - 2) + 1
-        levels = levels[torch.randperm(n, generator=random, device=device)]
-        kept = self._kept[levels][:, None]
-        known = self._known(n, random)
-        known_values, known_codes = known[:, self._numbers], known[:, self._codes]
-        values, codes = self._values(records, random), records[:, self._codes]
+        records = records.long()[:, None].expand(-1, self._draws, -1)
+        levels = self._levels(n, random)
+        kept = self._kept[levels][..., None]
+        known = self._known(n * self._draws, random).reshape(records.shape)
+        codes = records[..., self._codes]
+        counted = codes < self._sizes
+        codes = torch.minimum(codes, self._sizes - 1)
+        known_values, known_codes = known[..., self._numbers], known[..., self._codes] & counted
+        known = torch.cat([known_values, known_codes], -1)[..., self._columns]
+        values = self._values(records, random)
         noise = torch.randn(values.shape, generator=random, device=device)
-        stays = torch.rand(codes.shape, generator=random, device=device) < kept
+        stays = (torch.rand(codes.shape, generator=random, device=device) < kept) & counted
         anew = torch.rand(codes.shape, generator=random, device=device) * self._sizes
         others = torch.minimum(anew.long(), self._sizes - 1)
         noisy_codes = torch.where(stays | known_codes, codes, others)
         noisy_values = torch.where(known_values, values, kept.sqrt() * values + (1 - kept).sqrt() * noise)
         said, logits = self._said(noisy_values, noisy_codes, levels, known)
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
-        loss = ((said - wanted) ** 2 * ~known_values).sum(1)
+        loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
         if self._codes:
-            chances = self.log_chances(logits).gather(2, codes[:, :, None])[:, :, 0]
-            loss = loss - (chances * ~known_codes).sum(1)
-        found: Tensor = loss.reshape(-1, self._draws).mean(1) / known.shape[1]
+            chances = self.log_chances(logits).gather(-1, codes[..., None])[..., 0]
+            loss = loss - (chances * (counted & ~known_codes)).sum(-1)
+        found: Tensor = loss.mean(1) / known.shape[-1]
+        return found
+
+    def _levels(self, n: int, random: Generator) -> Tensor:
+        """Return levels of noise [batch, draws], spread evenly over all draws of a batch in random order.
+
+        They are as even as single draws, and steadier.
+        """
+        torch = require("torch", "neural")
+        many, device = n * self._draws, self._kept.device
+        steps = torch.rand(1, generator=random, device=device) + torch.arange(many, device=device) / many
+        order = torch.randperm(many, generator=random, device=device)
+        return self._nearest(steps)[order].reshape(n, self._draws)
+
+    def _nearest(self, steps: Tensor) -> Tensor:
+        """Return the levels, but 0, of numbers of which the part behind the point says how far they are."""
+        last = len(self._kept) - 1
+        found: Tensor = (steps % 1 * last).long().clamp(max=last - 1) + 1
         return found
 
     def log_chances(self, logits: Tensor) -> Tensor:
-        """Return log-probabilities of the codes, each column's on its own [batch, columns, widest column]."""
+        """Return log-probabilities of the codes, each column's on its own [..., columns, widest column]."""
         torch = require("torch", "neural")
         with_none = torch.nn.functional.pad(logits, (0, 1), value=-math.inf)
-        found: Tensor = with_none[:, self._padded].log_softmax(2)
+        found: Tensor = with_none[..., self._padded].log_softmax(-1)
         return found
 
     def _known(self, n: int, random: Generator) -> Tensor:
@@ -150,29 +173,42 @@ class DenoisingNetwork:
         torch = require("torch", "neural")
         parts = []
         for column, starts, widths in zip(self._numbers, self._starts, self._widths, strict=True):
-            places = records[:, column]
-            within = torch.rand(len(records), generator=random, device=records.device)
+            places = records[..., column]
+            within = torch.rand(places.shape, generator=random, device=records.device)
             ranks = starts[places] + widths[places] * within
             parts.append(torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK)))
-        none = torch.zeros((len(records), 0), device=records.device)
-        found: Tensor = torch.stack(parts, 1) if parts else none
+        none = torch.zeros((*records.shape[:-1], 0), device=records.device)
+        found: Tensor = torch.stack(parts, -1) if parts else none
         return found
 
     def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         torch, weights = require("torch", "neural"), self.parameters
-        units = torch.zeros((len(codes), self._n_logits), device=codes.device)
-        units.scatter_(1, codes + self._offsets, 1.0)
+        units = torch.zeros((*codes.shape[:-1], self._n_logits), device=codes.device)
+        units.scatter_(-1, codes + self._offsets, 1.0)
         silu = torch.nn.functional.silu
         time = silu(self._waves[levels] @ weights["time/0"] + weights["bias/time/0"]) @ weights["time/1"]
-        hidden = torch.cat([values, units], 1) @ weights["in"] + weights["bias/in"] + time
+        hidden = torch.cat([values, units], -1) @ weights["in"] + weights["bias/in"] + time
         hidden = hidden + known.float() @ weights["known"]
         layer = 0
         while f"layer/{layer}" in weights:
             hidden = torch.relu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
             layer += 1
         said = hidden @ weights["out"] + weights["bias/out"]
-        n_numbers = len(self._numbers)
-        return said[:, :n_numbers], said[:, n_numbers:]
+        n_numbers, kept = len(self._numbers), self._kept[levels][..., None]
+        # Of the chances of a noisy code to have been what it is, and to have been any other.
+        of_itself = torch.log1p(kept / (1 - kept) * self._size_of_logit) * units
+        return said[..., :n_numbers], said[..., n_numbers:] + of_itself
+
+
+class SeparateDenoising(DenoisingNetwork):
+    """The same network where noise is added to gradients: no record's draws depend on how many records there are."""
+
+    def _levels(self, n: int, random: Generator) -> Tensor:
+        """Return levels of noise [batch, draws], spread evenly over the draws of each record."""
+        torch = require("torch", "neural")
+        device = self._kept.device
+        begin = torch.rand((n, 1), generator=random, device=device)
+        return self._nearest(begin + torch.arange(self._draws, device=device) / self._draws)
 
 
 def first_weights(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.denoiser import time_waves
 from syntabula.record_models.diffusion import Codes, Stride
 from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
+
+ROWS_AT_ONCE = 4096
+"""Rows that are drawn together, as memory grows with them."""
+
+_ROUNDS, _PARTS_PER_ROUND = 4, 2
+_LONGEST_MOVE = 2.0
+_KNOTS = np.linspace(-2.5, 2.5, 21)
+"""Normal quantiles at which numbers that are drawn are compared with those that are wanted."""
 
 _FARTHEST = 6.0
 """What a number was is taken to lie within this many standard deviations, as nearly all normal numbers do."""
@@ -24,7 +33,7 @@ class Denoising:
 
     Args:
         lookups: Of each column.
-        weights: Of the network, by name.
+        weights: Of the network, by name, and "cuts", the numbers between the steps of codes, column after column.
         kept: How much of a value is left at each level of noise [levels + 1].
         levels: Levels to go through, from the last one to 0.
         ancestral: Whether the noise of numbers is drawn anew at each step, or their path has no chance in it.
@@ -51,6 +60,8 @@ class Denoising:
             name: np.ascontiguousarray(array.T) for name, array in weights.items() if array.ndim == 2
         }
         self._biases = {name: array[:, None] for name, array in weights.items() if array.ndim == 1}
+        ends = np.cumsum([lookups[j].size - 1 for j in self._numbers])
+        self._cuts = np.split(weights["cuts"], ends[:-1]) if self._numbers else []
         self._told = self._told_of_levels(weights)
 
     def draw(self, n: int, rng: np.random.Generator, given: Mapping[int, Codes] | None = None) -> Codes:
@@ -61,8 +72,17 @@ class Denoising:
             rng: Of all draws.
             given: Positions of codes of some columns; one that no code has is not known in that row.
         """
+        rows, numbers = self.values(n, rng, given)
+        for row, j in enumerate(self._numbers):
+            rows[:, j] = np.searchsorted(self._cuts[row], numbers[row])
+        return rows
+
+    def values(
+        self, n: int, rng: np.random.Generator, given: Mapping[int, Codes] | None = None
+    ) -> tuple[Codes, FloatTable]:
+        """Draw as `draw`: positions of codes, and numbers as they are before they are cut into codes [numbers, rows]."""
         given = given or {}
-        rows = np.empty((n, len(self._lookups)), dtype=np.intp)
+        rows = np.zeros((n, len(self._lookups)), dtype=np.intp)
         for j in self._codes:
             rows[:, j] = rng.integers(self._lookups[j].size, size=n)
         numbers = rng.standard_normal((len(self._numbers), n), dtype=np.float32)
@@ -76,7 +96,7 @@ class Denoising:
         before: tuple[FloatTable, float] | None = None
         for told, later, earlier in zip(self._told, self._levels[:-1], self._levels[1:], strict=True):
             stride = Stride(float(self._kept[later]), float(self._kept[earlier]))
-            said = self._said(rows, numbers, told + known_part)
+            said = self._said(rows, numbers, told + known_part, stride.later)
             turns = said[: len(numbers)]
             if self._ancestral:
                 numbers = _drawn_numbers(numbers, turns, stride, rng)
@@ -87,9 +107,7 @@ class Denoising:
                 drawn = _drawn(said[self._blocks[j]], rng)
                 rows[:, j] = stride.draw_codes(rows[:, j], drawn, self._lookups[j].size, rng)
             self._put_back(rows, numbers, given, unknown)
-        for row, j in enumerate(self._numbers):
-            rows[:, j] = self._scores[j].places(numbers[row])
-        return rows
+        return rows, numbers
 
     def _put_back(
         self, rows: Codes, numbers: FloatTable, given: Mapping[int, Codes], unknown: NDArray[np.bool_]
@@ -110,8 +128,15 @@ class Denoising:
         told = (hidden / (1 + np.exp(-hidden))) @ weights["time/1"] + weights["bias/in"]
         return [row[:, None].astype(np.float32) for row in told]
 
-    def _said(self, rows: Codes, numbers: FloatTable, told: FloatTable) -> FloatTable:
-        """Return what the network says [width, rows], from what it is told of level and known columns."""
+    def _said(self, rows: Codes, numbers: FloatTable, told: FloatTable, kept: float) -> FloatTable:
+        """Return what the network says [width, rows], from what it is told of level and known columns.
+
+        Args:
+            rows: Positions of codes [rows, columns].
+            numbers: [numbers, rows].
+            told: For the first layer.
+            kept: How much of a value is left at this level.
+        """
         inputs = np.zeros((self._width, len(rows)), dtype=np.float32)
         inputs[: len(numbers)] = numbers
         every = np.arange(len(rows))
@@ -127,7 +152,59 @@ class Denoising:
             layer += 1
         said: FloatTable = self._matrices["out"] @ hidden
         said += self._biases["bias/out"]
+        for j in self._codes:
+            of_itself = math.log1p(kept / (1 - kept) * self._lookups[j].size)
+            said[self._blocks[j].start + rows[:, j], every] += np.float32(of_itself)
         return said
+
+
+def first_cuts(lookups: Sequence[ColumnLookup]) -> FloatTable:
+    """Return the normal quantiles between the steps of codes of all ordered columns, one after another."""
+    cuts = [normal_scores(lookup).cuts for lookup in lookups if lookup.waves is not None]
+    return np.concatenate([np.zeros(0, np.float32), *cuts])
+
+
+def with_marginals(
+    lookups: Sequence[ColumnLookup],
+    weights: Mapping[str, np.ndarray],
+    made: Callable[[Mapping[str, np.ndarray]], Denoising],
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """Return weights with which drawn columns have the one-way marginals of the lookups.
+
+    Noise in training moves these away, though they are known well. Each round draws rows. To each code's bias it adds
+    the logarithm of what it should be over what it is, which is how Bayes' rule takes up another one-way marginal at
+    each level of noise; and cuts move by what drawn numbers lack of normal ones. Later rounds count less, so that
+    what chance adds to one of them averages out.
+
+    Args:
+        lookups: Of each column.
+        weights: Of the network, with cuts.
+        made: Returns what draws by weights.
+        rng: Draws rows.
+    """
+    moved = dict(weights)
+    whole = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+    n_numbers = len(lookups) - len(whole)
+    normal = np.array([NormalDist().cdf(knot) for knot in _KNOTS])
+    shifts = np.zeros((n_numbers, _KNOTS.size))
+    for done in range(_ROUNDS):
+        drawing = made(moved)
+        parts = [drawing.values(ROWS_AT_ONCE, rng) for _ in range(_PARTS_PER_ROUND)]
+        rows = np.concatenate([some for some, _ in parts])
+        numbers = np.concatenate([some for _, some in parts], 1)
+        steps = [np.zeros(n_numbers)]
+        for j in whole:
+            reached = np.bincount(rows[:, j], minlength=lookups[j].size) / len(rows)
+            missing = lookups[j].log_shares - np.log(np.maximum(reached, 1 / len(rows)))
+            steps.append(np.clip(missing, -_LONGEST_MOVE, _LONGEST_MOVE))
+        moved["bias/out"] = (moved["bias/out"] + np.concatenate(steps) / (done + 1)).astype(np.float32)
+        for row, drawn in enumerate(numbers):
+            shifts[row] += (np.quantile(drawn, normal) - _KNOTS - shifts[row]) / (done + 1)
+    first = [normal_scores(lookup).cuts for lookup in lookups if lookup.waves is not None]
+    cuts = [cut + np.interp(cut, _KNOTS, shift) for cut, shift in zip(first, shifts, strict=True)]
+    moved["cuts"] = np.concatenate([np.zeros(0), *cuts]).astype(np.float32)
+    return moved
 
 
 def _drawn_numbers(

@@ -89,10 +89,6 @@ class NormalScores:
     scores: FloatTable
     cuts: FloatTable
 
-    def places(self, scores: FloatTable) -> NDArray[np.intp]:
-        """Return the positions of the codes to whose steps numbers belong."""
-        return np.searchsorted(self.cuts, scores)
-
 
 def normal_scores(lookup: ColumnLookup) -> NormalScores:
     """Return the normal scores of a column: steps of its cumulative marginal, and their normal quantiles."""

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
-from syntabula.synthesizers.record_trained import RecordTrained
+from syntabula.synthesizers.record_trained import NoisyTrained
 
 
 @dataclass(frozen=True, kw_only=True)
-class TabDDPM(RecordTrained):
+class TabDDPM(NoisyTrained):
     """Add noise to records level by level, train a network to take it off, and draw rows from noise.
 
     Kotelnikov, Baranchuk, Rubachev, Babenko (2023), "TabDDPM: Modelling Tabular Data with Diffusion Models", section 4:
@@ -36,9 +36,13 @@ class TabDDPM(RecordTrained):
     - The network is smaller, as the default is meant for processors; SynMeter takes seven layers of 1,024 units,
       batches of 4,096, 30,000 steps and a learning rate of .00028.
 
-    Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Time: a step of
-    training for each batch, as `plan` measures it. Any columns can be given to `sample`; conditions are met by
-    drawing until enough rows satisfy them.
+    Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
+    cost of training). A tenth of the budget measures one-way marginals, of which numbers get their normal scores and
+    categories their frequencies, and to which columns return in the end; the rest pays for noisy gradients of records
+    that are sampled and clipped (DP-SGD, Abadi et al., 2016), each at eight levels of noise, which cost no more than
+    one. With an infinite epsilon there is none.
+    Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`; conditions are
+    met by drawing until enough rows satisfy them.
 
     Examples:
         >>> import math, syntabula
@@ -51,11 +55,6 @@ class TabDDPM(RecordTrained):
 
     key: ClassVar[str] = "tabddpm"
     paper: ClassVar[str] = "Kotelnikov, Baranchuk, Rubachev, Babenko 2023"
-    why_not_private: ClassVar[str] = (
-        "tabddpm trains on records, and its private form (noisy gradients) is missing; use an infinite epsilon where the "
-        "table needs no privacy, or a method such as AIM where it does"
-    )
-
     model: TabularDiffusion = field(default_factory=TabularDiffusion)
     training: Training = field(
         default_factory=lambda: Training(steps=4000, batch=1024, learning_rate=1e-3, average=0.999)
