@@ -30,7 +30,7 @@ class Auto(Marginal):
 
     With an infinite epsilon Private-GSD learns small tables, and ARGN larger ones. Where a method may exceed the limits
     of memory or time (`max_seconds`), by its plan for the number of rows and columns, or its extra is not installed, the
-    next is taken: ARGN, Circuit, Synthpop, whose rows may repeat records, Private-GSD, MST. Settings left as they are
+    next is taken: ARGN, Private-GSD, Circuit, Synthpop, whose rows may repeat records, MST. Settings left as they are
     (`bins`, `preprocessing`, `rare`) are those of the chosen method.
     benchmarks/results/without_privacy.md has the figures.
 
