@@ -120,7 +120,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
     """Register a class under a name for this session, as a plug-in's entry point does for every session.
 
     Args:
-        kind: What sort of part it is: "synthesizer", "selector", "model", "discretizer", "metric" or "attack".
+        kind: What sort of part it is: "synthesizer", "selector", "model", "record_model", "discretizer", "metric" or
+            "attack".
             `syntabula.plugins` holds the base class of each kind.
         key: Its name; by default the class attribute `kind` (of a model) or `key`.
 

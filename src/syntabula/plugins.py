@@ -1,11 +1,14 @@
 """The names that plug-ins import; they stay here even if the files behind them move.
 
 `docs/plugins.md` has an example of each kind. `syntabula.register` or an entry point gives a part its name, and
-`syntabula.testing` tests it as the built-in parts are tested. A method inherits from `syntabula.Marginal`.
+`syntabula.testing` tests it as the built-in parts are tested. A method of marginals inherits from `syntabula.Marginal`.
 
 - A selector inherits from `Selector`. It plans its steps as `PlannedStep`s and asks the `Curator` for the marginal of
   a `Clique`, a set of columns of the `Domain`; each answer is a `Measurement`.
 - A model inherits from `MarginalModel`. It is fitted to measurements and samples an `EncodedTable`.
+- A model of records inherits from `TorchModel`. It has a network of torch, the loss of a record, given the
+  `ColumnLookup` of each column, and draws rows; a method that trains it inherits from `NoisyTrained`, and states its
+  `Training` and `NoisyTraining`.
 - A discretizer inherits from `FittedDiscretizer`. It asks a `ColumnCurator` about a column and returns `Bins`.
 - A metric is a `Metric`. It computes a `Score` from a `Comparison`.
 - An attack is an `Attack`. It turns a synthetic `View` into numbers, with the attacker's `Knowledge`.
@@ -33,13 +36,19 @@ from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
+from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
+from syntabula.record_models.representation import ColumnLookup
+from syntabula.record_models.torch_model import TorchModel
 from syntabula.select.base import Selector
+from syntabula.synthesizers.record_trained import NoisyTrained, RecordTrained
 
 __all__ = [
     "Attack",
     "Bins",
     "Clique",
     "ColumnCurator",
+    "ColumnLookup",
     "Comparison",
     "Curator",
     "Direction",
@@ -55,12 +64,17 @@ __all__ = [
     "Metric",
     "MetricInfo",
     "Need",
+    "NoisyTrained",
+    "NoisyTraining",
     "Part",
     "PlannedFit",
     "PlannedStep",
     "Progress",
+    "RecordTrained",
     "Score",
     "Selector",
+    "TorchModel",
+    "Training",
     "UniformBins",
     "View",
     "all_cliques",

@@ -104,6 +104,7 @@ class TestALeak:
 
         assert found["groundhog"].auc == 1.0
 
+    @pytest.mark.thorough
     def test_reading_bounds_off_the_data_gives_an_outlier_away_and_public_bounds_do_not(self):
         # Public bounds: AUC of 100 + 100 judged shadow models of pure epsilon 0.1; it exceeds its ceiling,
         # 0.525, by 0.27 with probability below exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics).
@@ -159,6 +160,7 @@ class TestNoLeak:
             assert result.epsilon_lower == 0.0
             assert not result.refutes_claim
 
+    @pytest.mark.thorough
     def test_the_bound_stays_below_the_epsilon_of_a_known_mechanism_and_comes_near_it(self):
         # The bound exceeds the truth with probability below 1e-8. With 1000 judged runs and honest answers in
         # 95 % of them, it falls below 1.5 with probability below 1e-8 (binomial tails at 2 * 66 errors).
@@ -209,6 +211,7 @@ class TestResuming:
 
         assert fits(log) == 8
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "change",
         [{"seed": 1}, {"target": 3}, {"n_records": 20}, {"attacks": ["groundhog"]}, {"n_synthetic": 7}],

@@ -43,6 +43,7 @@ class TestHelp:
 
         assert (done.returncode, done.stdout) == (0, f"syntabula {syntabula.__version__}\n")
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(os.name == "nt", reason="closes streams by a shell of Unix")
     @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
     def test_streams_that_the_caller_closed_are_as_the_null_device(self, closed, tmp_path):

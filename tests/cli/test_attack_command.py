@@ -52,6 +52,7 @@ class TestAttack:
         ]
         assert figures == expected
 
+    @pytest.mark.thorough
     def test_ctrl_c_leaves_whole_results_and_says_so_in_one_line(self, folder, run):
         words = [
             "attack",

@@ -117,6 +117,7 @@ class TestKilledWhileItWrites:
             os.rename(name, f"whole {name}")
         return files
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("moment", range(MOMENTS))
     def test_the_same_command_with_resume_ends_as_if_it_had_not_been(self, whole, run, moment: int) -> None:
         assert killed_at(moment, *FAST, *OUTPUTS, "--quiet")
@@ -149,6 +150,7 @@ class TestKilledWhileItWrites:
         assert Path("out.csv").read_bytes() == whole["out.csv"]
         assert spends_of("journal") == spends_of("whole journal")
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("outputs", [OUTPUTS[:2], (*OUTPUTS[:2], *OUTPUTS[4:])])
     def test_without_a_saved_release_it_ends_as_well(self, whole, run, outputs) -> None:
         moment = 0

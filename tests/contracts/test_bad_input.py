@@ -48,6 +48,7 @@ def fault_of(name: str, folder: Path) -> str | None:
 
 
 class TestMatrix:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("group", sorted({group for group, _ in CASES.values()}))
     def test_bad_input_gives_a_clear_error_or_a_right_result(self, group, tmp_path):
         faults = {}

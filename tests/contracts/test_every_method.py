@@ -133,6 +133,7 @@ class TestTables:
         assert set(made["one"]) == {"a"}
         assert set(made["two"]) == {7}
 
+    @pytest.mark.thorough
     def test_ten_thousand_categories_are_learned_or_refused_before_anything_is_spent(
         self, method: str, tmp_path: Path
     ) -> None:

@@ -169,6 +169,7 @@ class TestRecordAndReplay:
             pairs, _ = compare(seed, tmp_path, declared=True, budget=budget, **settings(discretizer, within))
             assert pairs >= 5
 
+    @pytest.mark.thorough
     def test_domains_found_privately(self, discretizer, within, tmp_path):
         ended = []
         for seed in (0, 1, 2, 3):

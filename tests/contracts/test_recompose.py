@@ -90,6 +90,7 @@ def check(facts: dict[str, Any], left: float = 1e-9) -> None:
 
 
 class TestEveryMethod:
+    @pytest.mark.thorough
     def test_its_total_is_recomposed_from_the_json_alone(self) -> None:
         for budget in BUDGETS:
             for method in PRIVATE:
@@ -214,6 +215,7 @@ class TestWhatCounts:
 
 
 class TestPublished:
+    @pytest.mark.thorough
     def test_an_event_says_what_was_agreed_on_and_no_more(self) -> None:
         for method in PRIVATE:
             for budget in filter(partial(takes, method), (BUDGETS["gdp"], BUDGETS["pure"], st.Budget.none())):

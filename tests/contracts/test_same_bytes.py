@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from small_settings import METHODS
 
 SCRIPT = """
@@ -43,6 +44,7 @@ def run(threads: int, folder: Path) -> Files:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.thorough
 def test_threads_and_processes_change_nothing(tmp_path: Path) -> None:
     one, four = run(1, tmp_path / "one"), run(4, tmp_path / "four")
 

@@ -54,6 +54,7 @@ def mixed(source: str, turn: int) -> Record:
 
 
 class TestOneMoreRecord:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", SOURCES)
     def test_of_any_cells_changes_nothing_but_the_inputs_of_the_noise(
         self, source: str, tmp_path: Path
@@ -72,6 +73,7 @@ class TestOneMoreRecord:
 
         check(before, again(make([*RECORDS, record(cell)], tmp_path), before, tmp_path))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", SOURCES)
     def test_may_be_the_only_one(self, source: str, tmp_path: Path) -> None:
         # All cells are missing, but those of the key: there is no type at all to be guessed.
@@ -82,6 +84,7 @@ class TestOneMoreRecord:
 
 
 class TestHowItIsStored:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("kind", VARIANTS)
     def test_changes_nothing_at_all(self, kind: str, tmp_path: Path) -> None:
         before = first(VARIANTS[kind]["as it is"](tmp_path), tmp_path)

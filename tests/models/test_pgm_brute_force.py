@@ -56,6 +56,7 @@ def own_loss(model: PGM, measurements: list[Measurement]) -> float:
     )
 
 
+@pytest.mark.thorough
 def test_the_loss_is_the_least_that_any_table_has() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)

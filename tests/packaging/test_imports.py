@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tune": {*_LEARNING, "synthesizers", "metrics"},
     "bench": {*_LEARNING, "synthesizers", "metrics", "datasets"},
-    "plugins": {*_LEARNING, "prepare", "metrics", "attacks"},
+    "plugins": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks"},
     "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
     "demo": {"", "report", "table", "marginals"},

@@ -71,6 +71,7 @@ class TestAgainstAnotherLibrary:
         assert epsilon >= reference * (1 - 1e-3)
         assert epsilon <= reference * 1.01
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("noise", "rate", "steps"),
         [(1.0, 0.01, 2000), (0.6, 0.001, 3000), (1.0, 0.1, 5), (0.7, 0.05, 1), (3.0, 1.0, 20), (0.8, 0.5, 2)],

@@ -53,6 +53,7 @@ def probabilities(scores: np.ndarray, scale: float) -> np.ndarray:
 
 
 class TestFew:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", FEW)
     def test_follow_the_exponential_mechanism(self, name: str, unit_bits: int) -> None:
         scores, scale = FEW[name]
@@ -83,6 +84,7 @@ class TestFew:
 
 
 class TestMany:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", MANY)
     def test_follow_the_exponential_mechanism(self, name: str) -> None:
         scores, scale = MANY[name]

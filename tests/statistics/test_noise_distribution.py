@@ -84,6 +84,7 @@ class TestDistribution:
     def test_of_the_seeded_source_is_the_exact_one(self, kind, scale):
         assert chi_square_p(draw("seeded", kind, SEEDED_DRAWS, scale), kind, scale) > LEAST_P
 
+    @pytest.mark.thorough
     def test_of_the_secure_source_is_the_exact_one(self, kind, scale):
         assert chi_square_p(draw("secure", kind, SECURE_DRAWS, scale), kind, scale) > LEAST_P
 
@@ -103,6 +104,7 @@ class TestPower:
         assert variance_p(draws, kind, scale * 1.03) < LEAST_P
         assert variance_p(draws, kind, scale * 0.97) < LEAST_P
 
+    @pytest.mark.thorough
     def test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off(self, kind):
         # z is 19 (Gaussian) or 12 (Laplace): missing a wrong scale has probability below 1e-8.
         draws = draw("secure", kind, 200_000, 3.3)
@@ -117,6 +119,7 @@ class TestPower:
 
 
 class TestTails:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("source", "n"), [("seeded", 2_000_000), ("secure", 100_000)])
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("deviations", [4, 5])
@@ -194,6 +197,7 @@ CHOICES = [
 class TestChoice:
     # Every candidate is expected at least 30 times: that any of the 1000 stays away has probability below
     # 1000 exp(-30) = 1e-10.
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("source", "name"), CHOICES)
     def test_follows_the_exponential_mechanism_and_leaves_no_candidate_out(self, source, name):
         scores, scale = CANDIDATES[name]

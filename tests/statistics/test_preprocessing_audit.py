@@ -107,6 +107,7 @@ class TestAudits:
 
         assert 0.8 * EPSILON <= found <= EPSILON
 
+    @pytest.mark.thorough
     def test_a_sum_of_places_is_as_private_as_claimed_and_no_more(self):
         # Values at the upper end of the cell, where a record weighs most.
         end = np.nextafter(1.0, 0.0)
@@ -215,10 +216,12 @@ def whole_bound(name: str, noise: NoiseSource, runs: int) -> float:
 class TestWholeSteps:
     """Every step of preprocessing that looks at a column, as it is called, with all that it draws together."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", WHOLES)
     def test_costs_no_more_than_its_share(self, name):
         assert whole_bound(name, SeededNoise(11), WHOLE_RUNS) <= EPSILON
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", WHOLES)
     def test_would_be_caught_if_it_drew_hardly_any_noise(self, name):
         assert whole_bound(name, DividedNoise(SeededNoise(12), 500), WHOLE_RUNS) > EPSILON

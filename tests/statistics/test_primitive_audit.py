@@ -103,6 +103,7 @@ class TestSeededSource:
 class TestSecureSource:
     # Fewer runs and wider intervals: in trials the bounds were 0.75 to 0.81, 0.93 to 0.95 and 1.45 to 1.54
     # (the last with 20 000 runs). The floors lie 8 deviations or more below.
+    @pytest.mark.thorough
     def test_a_noisy_marginal_is_as_private_as_claimed(self):
         assert 0.5 <= gaussian_bound(SecureNoise(), 4.0, 16, 12_000, SECURE) <= 1.0
 

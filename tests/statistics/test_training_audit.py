@@ -101,6 +101,7 @@ class TestHonest:
     def test_one_step_is_as_private_as_claimed_and_no_more(self) -> None:
         assert_within(mu_found(0.4, 1.0, 1, 1000), training_mu(0.4, 1.0, 1, PART), 0.75)
 
+    @pytest.mark.thorough
     def test_a_short_training_is_as_private_as_claimed_and_no_more(self) -> None:
         # Few runs show less: by the interval alone, a bound of 0.7 is to be expected.
         assert_within(mu_found(0.8, 1.0, 4, 500), training_mu(0.8, 1.0, 4, PART), 0.55)
@@ -109,9 +110,9 @@ class TestHonest:
     @pytest.mark.parametrize(("rate", "steps"), [(0.5, 20), (0.2, 30)])
     def test_a_training_on_samples_is_too(self, rate: float, steps: int) -> None:
         # A curve of samples touches that of its mu in one place, which a test with one threshold need not find.
-        found = mu_found(1.5, rate, steps, 2000)
+        found = mu_found(1.5, rate, steps, 1000)
 
-        assert_within(found, training_mu(1.5, rate, steps, PART), 0.6)
+        assert_within(found, training_mu(1.5, rate, steps, PART), 0.4)
 
 
 def without_clip(losses, parameters, records, random, *, clip):

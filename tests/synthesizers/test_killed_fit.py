@@ -115,6 +115,7 @@ class TestWhileSpending:
         assert len(spends) == complete // 2
         assert sum(s.outcome is not None for s in spends) == max(complete - 1, 0) // 2
 
+    @pytest.mark.thorough
     def test_resumed_it_ends_as_if_it_had_not_been_killed(
         self, folder: Path, write: int, moment: str
     ) -> None:
@@ -131,6 +132,7 @@ class TestWhileSpending:
         assert release.privacy == replace(whole.privacy, replayed=answered)
         assert saved(replace(release, privacy=whole.privacy), folder) == saved(whole, folder)
 
+    @pytest.mark.thorough
     def test_what_was_spent_counts_and_the_rest_is_enough_or_refused(
         self, folder: Path, write: int, moment: str
     ) -> None:
@@ -234,6 +236,7 @@ class TestEveryKindOfSpend:
 
         patch.setattr(Journal, "_append", append)
 
+    @pytest.mark.thorough
     def test_killed_in_each_line_it_ends_as_if_it_had_never_been(
         self, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -350,6 +350,7 @@ def test_a_model_that_this_machine_cannot_hold_is_refused(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 class TestMemory:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(BOMBS))
     def test_a_bomb_is_refused_before_it_is_unpacked(self, name: str, fitted: Path, tmp_path: Path) -> None:
         path = tmp_path / "bomb.syn"
@@ -358,6 +359,7 @@ class TestMemory:
 
         assert refused(path) < 150
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(LARGE))
     def test_a_manifest_takes_no_more_than_is_said(self, name: str, fitted: Path, tmp_path: Path) -> None:
         path = tmp_path / "large.syn"

@@ -127,6 +127,7 @@ def evenly(items: list[Any], most: int) -> list[Any]:
 
 
 class TestBytes:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("case", METHODS)
     def test_are_those_of_a_run_that_never_broke_off(self, case: str, tmp_path: Path) -> None:
         path, noise = tmp_path / "journal", Counted(7)

@@ -114,6 +114,7 @@ def unconditional(release: st.Release) -> pd.DataFrame:
 
 
 class TestDistribution:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("case", CASES)
     def test_all_rows_satisfy_the_conditions_and_are_otherwise_like_such_rows(
         self, release: st.Release, unconditional: pd.DataFrame, case: str

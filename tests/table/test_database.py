@@ -142,6 +142,7 @@ print("done")
 """
 
 
+@pytest.mark.thorough
 def test_an_interrupted_copy_never_waits_for_ever(tmp_path: Path) -> None:
     """With the threads that DuckDB 2.0 writes with by default, one of some ten did."""
     ran = subprocess.run(

@@ -55,10 +55,12 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow"])
 class TestReading:
+    @pytest.mark.thorough
     def test_a_file_is_not_called_damaged(self, suffix: str, folder: Path) -> None:
         with pytest.raises(ResourceError, match=rf"not enough memory to read '.*t\.{suffix}'"):
             read_table(folder / f"t.{suffix}")
 
+    @pytest.mark.thorough
     def test_nor_is_it_with_a_schema(self, suffix: str, folder: Path) -> None:
         schema = Schema.from_json(
             {
@@ -75,16 +77,16 @@ class TestReading:
 
 
 def allow_no_more(database: Any) -> None:
-    """Limit a database to the memory that it holds; its own threads may take more until the limit is set."""
-    for _ in range(1000):
+    """Limit a database to the memory that it holds; what it says of it lags behind by some blocks of each processor."""
+    for more in range(0, 4 * 2**20, 32 * 2**10):
         used = "SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()"
         held = database.execute(used).fetchall()[0][0]
         try:
-            database.execute(f"SET memory_limit = '{held} bytes'")
+            database.execute(f"SET memory_limit = '{held + more} bytes'")
         except duckdb.OutOfMemoryException:
             continue
         return
-    pytest.fail("the database never held its memory still")
+    pytest.fail("the database holds more memory than it says")
 
 
 class TestOthers:

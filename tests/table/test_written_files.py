@@ -23,6 +23,7 @@ CANARY = "zebra-canary-7731"
 
 
 class TestFormulas:
+    @pytest.mark.thorough
     def test_text_and_headers_that_would_run_get_an_apostrophe(self, tmp_path: Path) -> None:
         cases = [
             "=1+1",

@@ -25,6 +25,10 @@ NEED_TORCH = ("neural", "relaxed_projection")
 SMALL = {
     "neural": {"n_rows": 32, "units": 4, "iterations": 5},
     "relaxed_projection": {"n_rows": 32, "iterations": 20},
+    "autoregressive": {"units": 8, "embedding": 2, "waves": 2},
+    "circuit": {"states": 4},
+    "variational": {"units": 8, "hidden": 4},
+    "tabular_diffusion": {"units": 8, "levels": 20, "steps_back": 3},
 }
 
 
@@ -38,6 +42,11 @@ class TestOurOwn:
         if key in NEED_TORCH:
             pytest.importorskip("torch")
         testing.check_model(load("model", key)(**SMALL.get(key, {})))
+
+    @pytest.mark.parametrize("key", ["autoregressive", "circuit", "variational", "tabular_diffusion"])
+    def test_models_of_records_pass(self, key: str) -> None:
+        pytest.importorskip("torch")
+        testing.check_record_model(load("record_model", key)(**SMALL[key]))
 
     @pytest.mark.parametrize("key", [e.key for e in entries("discretizer")])
     def test_discretizers_pass(self, key: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._entries import Entry
+from syntabula._entries import Entry, Kind
 from syntabula._register import entries, group, load, package_of
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain
@@ -37,10 +37,11 @@ def check_storable(model: object) -> None:
     known = _kinds()
     if isinstance(kind, str) and kind in known and _class_of(known[kind]) is type(model):
         return
+    sort: Kind = "record_model" if hasattr(model, "trained") else "model"
     raise ArgumentError(
         f"a model of class {name} cannot be stored in a release file, as the class is not registered: give it an "
-        'attribute `kind` of its own and decorate it with @syntabula.register("model"), or name it in the entry-point '
-        f"group {group('model')!r} of its package"
+        f'attribute `kind` of its own and decorate it with @syntabula.register("{sort}"), or name it in the entry-point '
+        f"group {group(sort)!r} of its package"
     )
 
 

@@ -107,7 +107,8 @@ def require_separate(
         if not torch.allclose(one[1:], other[1:], rtol=1e-3, atol=1e-5 * float(one.abs().max())):
             raise ArgumentError(
                 "the loss of a record depends on other records of its batch, so that no single record's part in a "
-                "gradient is bounded; use no statistic of a batch, such as batch normalisation"
+                "gradient is bounded; use no statistic of a batch, such as batch normalisation, and draw from the given "
+                "generator alone, which a layer of dropout does not"
             )
     random.set_state(state)
     _require_whole(gradients, losses, parameters, records, random)

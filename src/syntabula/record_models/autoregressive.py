@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from syntabula._arguments import count, normalise, real
-from syntabula._planning import FitCost, Progress
-from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
 from syntabula.record_models.any_order import (
     AnyOrderNetwork,
     SeparateNetwork,
@@ -28,26 +23,16 @@ from syntabula.record_models.any_order import (
     shapes_of,
 )
 from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
+from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
-from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.network_model import NetworkModel
-from syntabula.record_models.noisy_loop import (
-    NoisyTraining,
-    PaidTraining,
-    seconds_per_noisy_step,
-    train_with_noise,
-)
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
+from syntabula.record_models.representation import ColumnLookup
 
-_ROWS_AT_ONCE = 4096
 _ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
 """Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
 
-_USUAL_BINS = 300
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Autoregressive(NetworkModel):
+class Autoregressive(CodesNetwork):
     """Draws columns one by one in any order, each from its distribution given all that is known by then.
 
     One network learns all conditional distributions at once: it is told the codes of a random set of a record's
@@ -85,110 +70,6 @@ class Autoregressive(NetworkModel):
     @property
     def _n_waves(self) -> int:
         return self.waves
-
-    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
-        """Say what training takes, from a timed step on a made-up batch."""
-        batch = max(min(training.batch, n_rows), 1)
-        ordered = tuple(c in domain.ordered for c in domain)
-        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
-        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
-        seconds = _timed_step(replace(self, _domain=None), usual, ordered, training, batch)
-        seconds *= training.steps_for(n_rows)
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
-        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
-        # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
-        widest = self.units * (2 * self.layers + 2) + 3 * sum(domain.sizes)
-        numbers = 7 * weights + batch * widest + n_rows * len(domain)
-        return FitCost(numbers * 4 / 2**20, seconds)
-
-    def trained(
-        self,
-        domain: Domain,
-        one_way: Mapping[str, FloatArray],
-        records: EncodedTable,
-        training: Training,
-        progress: Progress,
-        *,
-        seed: int,
-    ) -> Self:
-        """Return a model trained on records."""
-        lookups = column_lookups(domain, one_way, waves=self.waves)
-        places = [lookup.places[codes] for lookup, codes in zip(lookups, records.codes, strict=True)]
-        weights = train(
-            lambda device, random: self._network(lookups, device, random),
-            np.stack(places, 1).astype(np.int32),
-            training,
-            progress,
-            seed=seed,
-        )
-        total = float(max(records.n_rows, 1))
-        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
-
-    def noisy_training_cost(
-        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
-    ) -> FitCost:
-        """Say what so many steps with noise take, from a timed step on made-up records."""
-        ordered = tuple(c in domain.ordered for c in domain)
-        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
-        seconds = _timed_noisy_step(
-            replace(self, _domain=None), domain.sizes, ordered, training, noisy, batch
-        )
-        weights = sum(math.prod(s) for s in self._shapes(domain.sizes, ordered).values())
-        widest = (
-            self.units * (2 * self.layers + 2)
-            + 2 * len(domain) * head_units(len(domain))
-            + 3 * sum(domain.sizes)
-        )
-        # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
-        numbers = 18 * weights + 2 * min(batch, _ROWS_AT_ONCE) * widest + n_rows * len(domain)
-        return FitCost(numbers * 4 / 2**20, seconds * steps)
-
-    def trained_with_noise(
-        self,
-        domain: Domain,
-        one_way: Mapping[str, FloatArray],
-        door: RecordCurator,
-        paid: PaidTraining,
-        progress: Progress,
-    ) -> Self:
-        """Return a model trained by noisy gradients, from where each column has its one-way marginal on."""
-        lookups = column_lookups(domain, one_way, waves=self.waves)
-        weights = train_with_noise(
-            lambda device, random: self._separate_network(lookups, device, random),
-            [lookup.places for lookup in lookups],
-            door,
-            paid,
-            progress,
-        )
-        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
-        found = with_marginals(lookups, joined(weights, shapes), np.random.default_rng(paid.seed))
-        return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
-
-    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
-
-        A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
-        """
-        check_sample(self.domain, n, given)
-        codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        warn_of_unseen(
-            [
-                c
-                for c, column in codes.items()
-                if (self._lookup(c).places[column] == self._lookup(c).size).any()
-            ]
-        )
-        rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
-        at_once = min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)
-        for start in range(0, n, at_once):
-            stop = min(start + at_once, n)
-            known = {c: self._lookup(c).places[column[start:stop]] for c, column in codes.items()}
-            rows.append(self._completed(known, stop - start, rng))
-        drawn = self._decoded(np.concatenate(rows))
-        if given is None:
-            return drawn
-        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
 
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions: columns with conditions are drawn first, the others given them.
@@ -243,13 +124,6 @@ class Autoregressive(NetworkModel):
         self._drawing.draw(rows, rng.permutation(left).tolist(), rng)
         return rows
 
-    def _decoded(self, rows: Places) -> EncodedTable:
-        """Return the codes of drawn places; a given code without records has none, and is put back by the caller."""
-        columns = []
-        for j, lookup in enumerate(self._lookups):
-            columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
-        return EncodedTable(self.domain, tuple(columns))
-
     @cached_property
     def _drawing(self) -> Drawing:
         return Drawing(self._lookups, self._weights)
@@ -269,46 +143,21 @@ class Autoregressive(NetworkModel):
         weights = first_weights(lookups, shapes, device=device, random=random)
         return AnyOrderNetwork(lookups, weights, dropout=self.dropout)
 
-    def _separate_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> SeparateNetwork:
+    def _noisy_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> SeparateNetwork:
         weights = dict(self._network(lookups, device, random).parameters)
         # Columns have exactly their marginals at first, and noise leaves nothing out by chance already.
         weights["logits"] = weights["logits"] * 0
         return SeparateNetwork(lookups, separate(weights, [lookup.size for lookup in lookups]))
 
+    def _after_noise(
+        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
+        shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
+        return with_marginals(lookups, joined(weights, shapes), rng)
 
-@lru_cache(maxsize=16)
-def _timed_step(
-    model: Autoregressive,
-    sizes: tuple[int, ...],
-    ordered: tuple[bool, ...],
-    training: Training,
-    batch: int,
-) -> float:
-    lookups = _made_up_lookups(model, sizes, ordered)
-    return seconds_per_step(
-        lambda device, random: model._network(lookups, device, random), sizes, training, batch
-    )
+    def _numbers_of_record(self, sizes: Sequence[int]) -> int:
+        heads = 2 * len(sizes) * head_units(len(sizes))
+        return self.units * (2 * self.layers + 2) + heads + 3 * sum(sizes)
 
-
-@lru_cache(maxsize=16)
-def _timed_noisy_step(
-    model: Autoregressive,
-    sizes: tuple[int, ...],
-    ordered: tuple[bool, ...],
-    training: Training,
-    noisy: NoisyTraining,
-    batch: int,
-) -> float:
-    lookups = _made_up_lookups(model, sizes, ordered)
-    return seconds_per_noisy_step(
-        lambda device, random: model._separate_network(lookups, device, random), sizes, training, noisy, batch
-    )
-
-
-def _made_up_lookups(
-    model: Autoregressive, sizes: tuple[int, ...], ordered: tuple[bool, ...]
-) -> list[ColumnLookup]:
-    return [
-        column_lookup(np.ones(size), waves=model.waves if is_ordered else None)
-        for size, is_ordered in zip(sizes, ordered, strict=True)
-    ]
+    def _rows_at_once(self, n: int) -> int:
+        return min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)

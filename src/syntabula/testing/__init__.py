@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from syntabula.testing.attacks import check_attack
 from syntabula.testing.learners import check_model, check_selector
+from syntabula.testing.record_models import check_record_model
 from syntabula.testing.tables import check_discretizer, check_metric, check_synthesizer
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "check_discretizer",
     "check_metric",
     "check_model",
+    "check_record_model",
     "check_selector",
     "check_synthesizer",
 ]

@@ -17,7 +17,7 @@ from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, Model
 from syntabula.models.pgm import PGM
 from syntabula.models.storage import check_storable, model_from_state, model_state
 from syntabula.privacy.budget import Budget
@@ -90,22 +90,32 @@ def check_model(model: MarginalModel) -> None:
         assert table.shape == DOMAIN.shape(clique), "a marginal does not have the shape of its clique"
         assert (table >= -1e-6).all(), "a marginal has a negative count"
         assert abs(table.sum() - fitted.total) < 1e-3 * fitted.total, "a marginal does not sum to the total"
-    for name in _options(model):
-        assert repr(getattr(fitted, name)) == repr(getattr(model, name)), (
-            f"a fit changes `{name}`, which commands offer as an option; begin the names of fields of the state with _"
-        )
-    _check_rows(fitted)
-    facts, arrays = model_state(fitted)
+    check_options_kept(model, fitted)
+    check_rows(fitted)
+    check_stored(fitted)
+    again = unfitted.fit(measured(cliques))
+    assert drawn(again, 50) == drawn(fitted, 50), (
+        "the same measurements give a different model the second time"
+    )
+
+
+def check_stored(model: Model) -> None:
+    """Check that a file can hold a model, and that it comes back."""
+    facts, arrays = model_state(model)
     text = json.dumps(facts)  # raises for values that JSON cannot hold
     assert all(isinstance(a, np.ndarray) and a.dtype.kind in "biuf" for a in arrays.values()), (
         "an array of the state is not a plain array of numbers"
     )
     loaded = model_from_state(json.loads(text), arrays)
-    assert _drawn(loaded, 50) == _drawn(fitted, 50), "a loaded model draws different rows than the saved one"
-    again = unfitted.fit(measured(cliques))
-    assert _drawn(again, 50) == _drawn(fitted, 50), (
-        "the same measurements give a different model the second time"
-    )
+    assert drawn(loaded, 50) == drawn(model, 50), "a loaded model draws different rows than the saved one"
+
+
+def check_options_kept(model: Model, fitted: Model) -> None:
+    """Check that a fit leaves the options as they were."""
+    for name in _options(model):
+        assert repr(getattr(fitted, name)) == repr(getattr(model, name)), (
+            f"a fit changes `{name}`, which commands offer as an option; begin the names of fields of the state with _"
+        )
 
 
 def check_options(part: Any) -> None:
@@ -179,23 +189,25 @@ def _selected(
     fitted = selector.select(curator, model, share=share)
     assert ledger.allowance is not None
     assert ledger.spent <= share * ledger.allowance, "the selector spent more than its share"
-    return _drawn(fitted, 20), round(fitted.total, 6)
+    return drawn(fitted, 20), round(fitted.total, 6)
 
 
 def _options(part: Any) -> list[str]:
     return [field.name for field in fields(part) if not field.name.startswith("_")]
 
 
-def _drawn(model: MarginalModel, n: int) -> list[list[int]]:
+def drawn(model: Model, n: int) -> list[list[int]]:
+    """Return the codes of n rows, always by the same generator."""
     return [column.tolist() for column in model.sample(n, np.random.default_rng(5)).codes]
 
 
-def _check_rows(model: MarginalModel) -> None:
+def check_rows(model: Model) -> None:
+    """Check how many rows are drawn, and that given columns come back as given."""
     for n in (0, 1, 300):
-        drawn = model.sample(n, np.random.default_rng(1))
-        assert drawn.domain == DOMAIN, "drawn rows have a different domain"
-        assert drawn.n_rows == n, f"{drawn.n_rows} rows were drawn instead of {n}"
+        made = model.sample(n, np.random.default_rng(1))
+        assert made.domain == DOMAIN, "drawn rows have a different domain"
+        assert made.n_rows == n, f"{made.n_rows} rows were drawn instead of {n}"
     given = rows().project(("c", "a"))
-    drawn = model.sample(given.n_rows, np.random.default_rng(2), given)
+    made = model.sample(given.n_rows, np.random.default_rng(2), given)
     for column in ("a", "c"):
-        assert (drawn.column(column) == given.column(column)).all(), "a given column is not returned as given"
+        assert (made.column(column) == given.column(column)).all(), "a given column is not returned as given"

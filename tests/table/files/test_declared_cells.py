@@ -61,6 +61,7 @@ def shown(table: Any, name: str) -> list[Any]:
 
 
 class TestCells:
+    @pytest.mark.thorough
     def test_each_is_read_as_declared_and_on_its_own(self, tmp_path: Path) -> None:
         cases = [
             (
@@ -311,6 +312,7 @@ def test_a_synthetic_file_is_written_like_the_original(suffix: str, tmp_path: Pa
     assert Codec.plan(schema).encode(read(made, schema), strict=True)[0].n_rows == 5
 
 
+@pytest.mark.thorough
 def test_flags_are_written_as_the_schema_spells_them(tmp_path: Path) -> None:
     for spelling in SPELLINGS:
         true, _, false = spelling.partition("/")

@@ -84,6 +84,7 @@ def spoilt(content: bytes) -> bytes:
     return content.replace(b"cook", CANARY.encode()).replace(b"nurse", CANARY.encode())
 
 
+@pytest.mark.thorough
 def test_delimited_files_are_refused_by_line(tmp_path: Path) -> None:
     for suffix in ["", ".gz"]:
         for name in list(DELIMITED):
@@ -133,6 +134,7 @@ def test_files_of_another_compression_are_not_looked_through(tmp_path: Path) -> 
             read_table(tmp_path / name)
 
 
+@pytest.mark.thorough
 @given(st.text('ab,;"\n\r 1', max_size=12).map(str.encode))
 @example(b'a,b\n1,"\n')
 @example(b"a,b\r\n1,2\n")

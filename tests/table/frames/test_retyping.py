@@ -243,6 +243,7 @@ class TestStoredOtherwise:
         "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
     }
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
     @pytest.mark.parametrize("case", CASES)
     def test_it_is_read_as_declared(self, case: str) -> None:
@@ -257,6 +258,7 @@ class TestStoredOtherwise:
             assert to_objects(decoded["x"]).tolist() == expected * 20, position
             assert table.origin.physical == {}, position
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
     @pytest.mark.parametrize("case", CASES)
     def test_objects_beside_others_are_read_alike(self, case: str) -> None:

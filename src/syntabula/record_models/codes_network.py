@@ -1,0 +1,191 @@
+"""The base of models whose network learns and draws codes: training with and without noise, costs, and given columns."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._planning import FitCost, Progress
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import check_sample
+from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
+from syntabula.record_models.loop import Trainable, Training, seconds_per_step, train
+from syntabula.record_models.network_model import NetworkModel
+from syntabula.record_models.noisy_loop import (
+    NoisyTraining,
+    PaidTraining,
+    seconds_per_noisy_step,
+    train_with_noise,
+)
+from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
+
+Places = NDArray[np.intp]
+"""Positions of codes among those of their column that have records; their number for a code without."""
+
+_RECORDS_AT_ONCE = 4096
+_USUAL_BINS = 300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodesNetwork(NetworkModel, ABC):
+    """A model that is a network over codes. Others say what it is, what its loss is and how it draws rows."""
+
+    @abstractmethod
+    def _network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> Trainable:
+        """Return the untrained network."""
+
+    @abstractmethod
+    def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
+        """Return n rows with known places of some columns [n, columns]; what is known need not come back."""
+
+    @abstractmethod
+    def _numbers_of_record(self, sizes: Sequence[int]) -> int:
+        """Return how many numbers a record of a batch leaves for its gradient.
+
+        Args:
+            sizes: Number of codes of each column.
+        """
+
+    def _noisy_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> Trainable:
+        """Return the untrained network to which noisy gradients are given."""
+        return self._network(lookups, device, random)
+
+    def _after_noise(
+        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> Mapping[str, np.ndarray]:
+        """Return the weights to keep, of those that noisy gradients trained."""
+        del lookups, rng
+        return weights
+
+    def _places(self, lookup: ColumnLookup) -> Places:
+        """Return what stands for each code of a column."""
+        return lookup.places
+
+    def _rows_at_once(self, n: int) -> int:
+        """Return how many of n rows are drawn together."""
+        return min(max(n, 1), _RECORDS_AT_ONCE)
+
+    def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
+        """Say what training takes, from a timed step on a made-up batch."""
+        batch = max(min(training.batch, n_rows), 1)
+        ordered = tuple(c in domain.ordered for c in domain)
+        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
+        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        lookups = self._made_up_lookups(usual, ordered)
+        seconds = training.steps_for(n_rows) * seconds_per_step(
+            lambda device, random: self._network(lookups, device, random), usual, training, batch
+        )
+        if training.seconds is not None:
+            seconds = min(seconds, training.seconds)
+        # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
+        weights = self._n_weights(domain)
+        numbers = 7 * weights + batch * self._numbers_of_record(domain.sizes) + n_rows * len(domain)
+        return FitCost(numbers * 4 / 2**20, seconds)
+
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
+        """Say what so many steps with noise take, from a timed step on made-up records."""
+        ordered = tuple(c in domain.ordered for c in domain)
+        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+        lookups = self._made_up_lookups(domain.sizes, ordered)
+        seconds = steps * seconds_per_noisy_step(
+            lambda device, random: self._noisy_network(lookups, device, random),
+            domain.sizes,
+            training,
+            noisy,
+            batch,
+        )
+        # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
+        held = 2 * min(batch, _RECORDS_AT_ONCE) * self._numbers_of_record(domain.sizes)
+        numbers = 18 * self._n_weights(domain) + held + n_rows * len(domain)
+        return FitCost(numbers * 4 / 2**20, seconds)
+
+    def trained(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        records: EncodedTable,
+        training: Training,
+        progress: Progress,
+        *,
+        seed: int,
+    ) -> Self:
+        """Return a model trained on records."""
+        lookups = column_lookups(domain, one_way, waves=self._n_waves)
+        places = [self._places(lookup)[codes] for lookup, codes in zip(lookups, records.codes, strict=True)]
+        weights = train(
+            lambda device, random: self._network(lookups, device, random),
+            np.stack(places, 1).astype(np.int32),
+            training,
+            progress,
+            seed=seed,
+        )
+        total = float(max(records.n_rows, 1))
+        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> Self:
+        """Return a model trained by noisy gradients."""
+        lookups = column_lookups(domain, one_way, waves=self._n_waves)
+        weights = train_with_noise(
+            lambda device, random: self._noisy_network(lookups, device, random),
+            [self._places(lookup) for lookup in lookups],
+            door,
+            paid,
+            progress,
+        )
+        found = self._after_noise(lookups, weights, np.random.default_rng(paid.seed))
+        return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
+
+    def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
+        """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
+
+        A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
+        """
+        check_sample(self.domain, n, given)
+        codes = {} if given is None else {c: given.column(c) for c in given.domain}
+        known = {c: self._lookup(c).places[column] for c, column in codes.items()}
+        warn_of_unseen([c for c, places in known.items() if (places == self._lookup(c).size).any()])
+        rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
+        at_once = self._rows_at_once(n)
+        for start in range(0, n, at_once):
+            stop = min(start + at_once, n)
+            part = {c: places[start:stop] for c, places in known.items()}
+            rows.append(self._completed(part, stop - start, rng))
+        drawn = self._decoded(np.concatenate(rows))
+        if given is None:
+            return drawn
+        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
+
+    def _decoded(self, rows: Places) -> EncodedTable:
+        """Return the codes of drawn places; a given code without records has none, and is put back by the caller."""
+        columns = []
+        for j, lookup in enumerate(self._lookups):
+            columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
+        return EncodedTable(self.domain, tuple(columns))
+
+    def _n_weights(self, domain: Domain) -> int:
+        shapes = self._shapes(domain.sizes, [c in domain.ordered for c in domain])
+        return sum(math.prod(shape) for shape in shapes.values())
+
+    def _made_up_lookups(self, sizes: Sequence[int], ordered: Sequence[bool]) -> list[ColumnLookup]:
+        """Return lookups of columns of which each code has as many records."""
+        return [
+            column_lookup(np.ones(size), waves=self._n_waves if has_order else None)
+            for size, has_order in zip(sizes, ordered, strict=True)
+        ]
