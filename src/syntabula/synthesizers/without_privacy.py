@@ -41,8 +41,8 @@ class Offer(NamedTuple):
 
 _ARGN = Offer(
     "argn",
-    "privacy is switched off, and its rows were the hardest to tell from real ones of the methods that do not "
-    "repeat records",
+    "privacy is switched off, and no rows were harder to tell from real ones than its own, among methods that do "
+    "not repeat records",
     "torch",
     "neural",
 )
