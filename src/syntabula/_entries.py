@@ -47,7 +47,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="auto",
         name="Auto",
         home="syntabula.synthesizers.auto:Auto",
-        summary="Chooses among MargNet, Private-GSD, AIM, MST and single columns under privacy, and gives the reason.",
+        summary="Chooses the method for a table and a budget, under privacy or without, and gives the reason.",
         paper="after Chen, Gong, Wang, MargNet",
     ),
     Entry(

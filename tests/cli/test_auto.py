@@ -26,3 +26,20 @@ class TestAuto:
         assert planned.code == 0, planned.err
         names = [step["name"] for step in json.loads(planned.out)["steps"]]
         assert not any("choose a method" in name or "instead" in name for name in names)
+
+    def test_without_privacy_the_plan_and_the_release_give_the_reason(self, folder, run):
+        words = ("--schema", "schema.yaml", "--method", "auto", "--epsilon", "inf")
+        limit = ("--option", "max_seconds=0.000001")
+
+        planned, facts = (
+            run("plan", "people.csv", *words, *limit),
+            run("plan", "people.csv", "--json", *words, *limit),
+        )
+        made = run("synth", "people.csv", "-o", "out.csv", *words, *limit)
+
+        assert planned.code == made.code == 0, planned.err + made.err
+        choice = json.loads(facts.out)["choice"]
+        assert choice["method"] == "independent"
+        assert "argn was left out, as it may take" in choice["reason"]
+        assert "independent, because no other method is available" in " ".join(planned.out.split())
+        assert "independent, because no other method is available" in " ".join(made.out.split())

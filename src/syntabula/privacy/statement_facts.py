@@ -118,6 +118,10 @@ class MethodChoice:
     method: str
     reason: str
 
+    def to_json(self) -> dict[str, str]:
+        """Return the choice as values that JSON can hold."""
+        return {"method": self.method, "reason": self.reason}
+
 
 @dataclass(frozen=True, kw_only=True)
 class StatementFacts:
@@ -219,9 +223,7 @@ class StatementFacts:
             "reasons_against": list(self.reasons_against),
             "provenance": dict(self.provenance),
             "version": self.version,
-            "choice": None
-            if self.choice is None
-            else {"method": self.choice.method, "reason": self.choice.reason},
+            "choice": None if self.choice is None else self.choice.to_json(),
             "replayed": self.replayed,
             "types_read": self.types_read,
             "stored_types": list(self.stored_types),

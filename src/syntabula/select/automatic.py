@@ -253,18 +253,18 @@ class Automatic(Selector):
         for name, selector in selectors.items():
             model, steps = models.get(name), selector.plan(domain)
             way = Way(selector, tuple(_costing(steps, model, domain) if model else steps), model)
-            reason = "" if name == "independent" else self._too_large(way)
+            memory, seconds = max(s.memory_mb for s in way.steps), sum(s.seconds for s in way.steps)
+            reason = "" if name == "independent" else self.too_large(memory, seconds)
             if reason:
                 left_out.append(f"{name} was left out, as it may take {reason}")
             else:
                 ways[name] = way
         return ways, left_out
 
-    def _too_large(self, way: Way) -> str:
-        """Describe which limit a method may exceed; empty if none."""
-        memory, seconds = max(s.memory_mb for s in way.steps), sum(s.seconds for s in way.steps)
-        if memory > self.memory_mb:
-            return above_limit(memory, self.memory_mb)
+    def too_large(self, memory_mb: float, seconds: float) -> str:
+        """Describe which limit a method with such a cost may exceed; empty if none."""
+        if memory_mb > self.memory_mb:
+            return above_limit(memory_mb, self.memory_mb)
         if self.max_seconds is not None and seconds > self.max_seconds:
             return f"{_shown(seconds)} s, above {_shown(self.max_seconds)}"
         return ""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from syntabula._arguments import refusal
 from syntabula.models.pgm import PGM
+from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
 from syntabula.synthesizers.marginal import Marginal
+from syntabula.synthesizers.plan import budget_of
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.plan import TableFacts
+    from syntabula.synthesizers.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +27,12 @@ class Auto(Marginal):
     memory and time limits, whether torch is installed) and, if these do not decide it, on two released values: a
     noisy number of records, and noisy dependences of all pairs. See Automatic for the rules. The release's
     `privacy.choice` names the method and the reason; the statement shows them.
+
+    With an infinite epsilon Private-GSD learns small tables, and ARGN larger ones. Where a method may exceed the limits
+    of memory or time (`max_seconds`), by its plan for the number of rows and columns, or its extra is not installed, the
+    next is taken: ARGN, Private-GSD, Circuit, Synthpop, whose rows may repeat records, MST. Settings left as they are
+    (`bins`, `preprocessing`, `rare`) are those of the chosen method.
+    benchmarks/results/without_privacy.md has the figures.
 
     Guarantee: that of the chosen method with the budget that the choice leaves, composed with the choice itself: GDP
     or zCDP, Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a
@@ -53,3 +65,11 @@ class Auto(Marginal):
                 "an Automatic, which chooses a method (use Marginal for others)",
                 self.selector,
             )
+
+    def chosen_for(self, table: TableFacts) -> tuple[Settings, MethodChoice | None]:
+        """Return the method for a table and why, where privacy is switched off; else it learns with its selector."""
+        if budget_of(self).currency != "none":
+            return super().chosen_for(table)
+        from syntabula.synthesizers.without_privacy import chosen_without_privacy
+
+        return chosen_without_privacy(self, table)

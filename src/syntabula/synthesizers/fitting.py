@@ -25,6 +25,7 @@ from syntabula.privacy.resume import fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
+    TableFacts,
     budget_of,
     check_declared_memory,
     planned_fit,
@@ -95,10 +96,18 @@ def fit_table(
         strict: Whether to refuse values outside the schema.
         keys_read: Whether the column names were read off the records.
     """
+    types_found = not isinstance(source, RawTable)
+    is_exact = budget_of(method).currency == "none"
+    facts = TableFacts(
+        schema=schema,
+        physical=_stored_types(source),
+        n_rows=source.n_rows if is_exact else GUESSED_ROWS,
+        types_found=types_found,
+    )
+    named, (method, chosen) = method.name, method.chosen_for(facts)
     report = method.progress or (lambda step, done: None)
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     found = _to_find(source, schema)
-    types_found = not isinstance(source, RawTable)
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, schema, journal)
 
@@ -134,16 +143,16 @@ def fit_table(
     ledger.require_all_replayed()
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
-        method=method.name,
+        method=named,
         codec=codec,
         model=model,
         privacy=statement_of(
             ledger,
             noise,
-            method=method.name,
+            method=named,
             provenance={name: column.provenance for name, column in codec.schema.columns.items()},
             version=__version__,
-            choice=choice,
+            choice=chosen or choice,
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
@@ -173,11 +182,14 @@ def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
 
 def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found."""
-    if isinstance(source, RawTable):
-        physical = {name: column.physical for name, column in source.columns.items()}
-    else:
-        physical = source.physical
+    physical = _stored_types(source)
     return {name: physical[name] for name in undeclared(physical, schema)}
+
+
+def _stored_types(source: RawTable | DelimitedFile) -> Mapping[str, PhysicalType]:
+    if isinstance(source, RawTable):
+        return {name: column.physical for name, column in source.columns.items()}
+    return source.physical
 
 
 def _ledger(

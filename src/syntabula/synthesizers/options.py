@@ -110,13 +110,14 @@ def _parts(method: Any) -> dict[str, Any]:
     if not is_dataclass(method) or not isinstance(names, tuple):
         raise refusal("method", "a method, the class of one, or its key", method)
     if isinstance(method, type):
-        made = {f.name: _default(f) for f in fields(method) if f.name in names}
+        made = {f.name: default_of(f) for f in fields(method) if f.name in names}
     else:
         made = {name: getattr(method, name) for name in names}
     return {name: part for name, part in made.items() if is_dataclass(part)}
 
 
-def _default(field: Field[Any]) -> Any:
+def default_of(field: Field[Any]) -> Any:
+    """Return the default of a field, made anew if it has a factory; None if it has neither."""
     if field.default_factory is not MISSING:
         return field.default_factory()
     return None if field.default is MISSING else field.default

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement import folded
+from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
@@ -28,6 +29,28 @@ _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFacts:
+    """What is known of a table before its values are read.
+
+    Attributes:
+        schema: The declared columns.
+        physical: Stored type of each column, if some are not declared.
+        n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
+        types_found: Whether the types of columns that are not declared will be found.
+    """
+
+    schema: Schema | None
+    physical: Mapping[str, PhysicalType]
+    n_rows: int
+    types_found: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.schema.columns) if is_whole(self.schema) else len(self.physical)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +82,8 @@ class Plan:
         n_rows: Assumed number of rows (public or guessed, never read off the data).
         table_mb: Memory for the table itself, raw and encoded.
         steps: The steps in order.
+        choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
+            by released values too.
     """
 
     method: str
@@ -66,6 +91,7 @@ class Plan:
     n_rows: int
     table_mb: float
     steps: tuple[PlanStep, ...]
+    choice: MethodChoice | None = None
 
     @property
     def memory_mb(self) -> float:
@@ -96,6 +122,7 @@ class Plan:
         lines = [
             f"Plan for method {self.method}, {self.budget.describe()}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
+            *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
             "",
             f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
         ]
@@ -114,6 +141,7 @@ class Plan:
             "n_rows": self.n_rows,
             "memory_mb": self.memory_mb,
             "seconds": self.seconds,
+            "choice": None if self.choice is None else self.choice.to_json(),
             "steps": [
                 {
                     "name": s.name,
@@ -127,38 +155,30 @@ class Plan:
         }
 
 
-def plan_of(
-    method: Settings,
-    schema: Schema | None,
-    physical: Mapping[str, PhysicalType],
-    n_rows: int,
-    *,
-    types_found: bool,
-) -> Plan:
-    """Return the plan of a fit; see `Synthesizer.plan`.
-
-    Args:
-        method: The synthesizer to fit.
-        schema: The declared columns.
-        physical: Stored type of each column, if some are not declared.
-        n_rows: A public or guessed number of rows.
-        types_found: Whether the types of columns that are not declared will be found.
+def plan_of(method: Settings, table: TableFacts) -> Plan:
+    """Return the plan of a fit of the method, or of the one that it chooses; see `Synthesizer.plan`.
 
     Raises:
         ArgumentError: If domains have to be found and no stored types are given.
         SchemaError: If the schema does not fit the names of the columns.
     """
-    budget = budget_of(method)
-    if is_whole(schema):
-        codec = guessed_codec(method, schema, n_rows)
-        return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
-    if not physical:
+    if not is_whole(table.schema) and not table.physical:
         raise ArgumentError(
             "a plan needs a schema of all columns, or the stored type of each column; `syntabula plan TABLE` "
             "takes them from the table"
         )
-    if schema is not None:
-        schema.check_names(physical)
+    if table.schema is not None and not is_whole(table.schema):
+        table.schema.check_names(table.physical)
+    chosen, choice = method.chosen_for(table)
+    return replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice)
+
+
+def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
+    schema, physical, n_rows, types_found = table.schema, table.physical, table.n_rows, table.types_found
+    budget = budget_of(method)
+    if is_whole(schema):
+        codec = guessed_codec(method, schema, n_rows)
+        return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
     from syntabula.prepare.found_columns import NUMBER, TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
@@ -173,6 +193,8 @@ def plan_of(
 
 def check_declared_memory(method: Settings, schema: Schema) -> None:
     """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
+    if is_whole(schema):
+        method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=GUESSED_ROWS))
     codec = guessed_codec(method, schema, GUESSED_ROWS)
     plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)

@@ -14,10 +14,12 @@ from syntabula.errors import ArgumentError
 from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.synthesizers.options import check_arguments
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.plan import TableFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,11 @@ class Settings(ABC):
     @abstractmethod
     def learner(self) -> Learner:
         """The part that learns the encoded table; raises ArgumentError if the options cannot make one."""
+
+    def chosen_for(self, table: TableFacts) -> tuple[Settings, MethodChoice | None]:
+        """Return the method that plans and learns a table, and why; itself, unless it chooses by such facts alone."""
+        del table
+        return self, None
 
     @property
     def failure_share(self) -> Fraction:

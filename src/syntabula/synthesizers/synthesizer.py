@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from syntabula._arguments import count, flag, instance_of
 from syntabula._planning import MOST_ROWS
 from syntabula.synthesizers.options import with_options
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, plan_of
+from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, TableFacts, plan_of
 from syntabula.synthesizers.settings import Settings
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import SchemaSource, as_schema
@@ -59,9 +59,13 @@ class Synthesizer(Settings):
         declared = None if schema is None else as_schema(schema)
         _check_types(physical)
         rows = count(0, MOST_ROWS).or_none("n_rows", n_rows)
-        return plan_of(
-            self, declared, physical or {}, GUESSED_ROWS if rows is None else rows, types_found=types_found
+        facts = TableFacts(
+            schema=declared,
+            physical=physical or {},
+            n_rows=GUESSED_ROWS if rows is None else rows,
+            types_found=types_found,
         )
+        return plan_of(self, facts)
 
     def fit(self, source: Any, schema: SchemaSource | None = None, *, strict: bool = False) -> Release:
         """Learn a sensitive table and return a release.
