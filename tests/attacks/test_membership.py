@@ -255,6 +255,7 @@ class TestResuming:
 
 
 class TestWorkers:
+    @pytest.mark.thorough
     def test_parallel_workers_find_what_one_process_finds(self, tmp_path):
         method = st.Independent(epsilon=1.0)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 class TestAuto:
     def test_synth_and_info_give_the_reason(self, folder, run):
@@ -27,6 +29,7 @@ class TestAuto:
         names = [step["name"] for step in json.loads(planned.out)["steps"]]
         assert not any("choose a method" in name or "instead" in name for name in names)
 
+    @pytest.mark.thorough
     def test_without_privacy_the_plan_and_the_release_give_the_reason(self, folder, run):
         words = ("--schema", "schema.yaml", "--method", "auto", "--epsilon", "inf")
         limit = ("--option", "max_seconds=0.000001")

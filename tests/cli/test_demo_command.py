@@ -13,6 +13,7 @@ class TestDemo:
         table = ("a simulated census", datasets.census(n_rows=400), datasets.schema_of("census"))
         monkeypatch.setattr(demo, "_table", lambda: table)
 
+    @pytest.mark.thorough
     def test_writes_a_table_a_release_and_a_picture(self, small_census, folder, run):
         ran = run("demo", "--out", "results")
 

@@ -141,6 +141,7 @@ class TestKilledWhileItWrites:
     def test_the_last_moment_is_the_end(self, whole, run) -> None:
         assert not killed_at(self.MOMENTS, *FAST, *OUTPUTS, "--quiet")
 
+    @pytest.mark.thorough
     def test_killed_again_and_again_it_ends(self, whole, run) -> None:
         assert killed_at(0, *FAST, *OUTPUTS, "--quiet")
         moments = 0

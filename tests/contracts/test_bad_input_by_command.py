@@ -462,6 +462,7 @@ def within_a_minute() -> Iterator[None]:
 @pytest.mark.usefixtures("within_a_minute")
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
 class TestWhatIsNoFile:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("kind", list(SPECIAL))
     @pytest.mark.parametrize("name", list(INPUTS))
     def test_an_input_is_refused_in_a_sentence(
@@ -496,6 +497,7 @@ class TestWhatIsNoFile:
         assert (folder / name).lstat().st_mode == mode
         assert sorted(os.listdir(folder)) == sorted([name, "s.yaml", "t.csv"])
 
+    @pytest.mark.thorough
     def test_the_standard_input_is_read_where_one_pass_does(self, folder: Path) -> None:
         lines = [f'{{"age": {20 + i % 50}, "job": "cook", "pay": 5}}' for i in range(100)]
         for name, text in (("in.jsonl", "\n".join(lines)), ("in.yaml", SCHEMA)):

@@ -147,6 +147,7 @@ def test_numbers_of_any_type_are_kept_as_pythons_own(kind):
             assert math.isclose(kept, expected, rel_tol=1e-15), (name, twin, kept)
 
 
+@pytest.mark.thorough
 @each_class(NUMBERS)
 def test_what_is_no_number_is_refused_by_the_name_of_its_field(kind):
     for name, types in of_class(kind, NUMBERS):
@@ -178,6 +179,7 @@ def test_flags_are_true_or_false_of_python_or_numpy(kind):
             assert name in str(caught.value), value
 
 
+@pytest.mark.thorough
 @each_class(FIELDS)
 def test_no_field_takes_an_object_that_means_nothing(kind):
     for name, _ in of_class(kind, FIELDS):

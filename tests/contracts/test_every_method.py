@@ -96,6 +96,7 @@ def assert_within(made: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 class TestTables:
+    @pytest.mark.thorough
     def test_types_names_and_bounds_are_kept_and_missing_cells_come_back(self, method: str) -> None:
         made = fitted(method).sample(N, seed=0)
 
@@ -110,6 +111,7 @@ class TestTables:
             assert len(made) == 30
             assert_within(made)
 
+    @pytest.mark.thorough
     def test_few_columns_are_enough(self, method: str) -> None:
         for names in (["job"], ["age", "member"], ["age", "pay", "job"]):
             schema = st.Schema({name: SCHEMA[name] for name in names})
@@ -149,6 +151,7 @@ class TestTables:
         else:
             assert set(made["many"]) <= set(names)
 
+    @pytest.mark.thorough
     def test_domains_are_found_without_a_schema(self, method: str) -> None:
         frame = table(2_000)[["age", "job", "pay"]].dropna()
 
@@ -182,6 +185,7 @@ class TestBudgets:
         assert sum(line.share for line in release.privacy.lines) == pytest.approx(1.0, abs=unspent(method))
         assert release.privacy.method == method
 
+    @pytest.mark.thorough
     def test_what_is_spent_was_planned(self, method: str) -> None:
         synthesizer = make(method, bins=8)
 
@@ -194,6 +198,7 @@ class TestBudgets:
         assert math.isfinite(plan.memory_mb + plan.seconds)
         assert plan.describe()
 
+    @pytest.mark.thorough
     def test_privacy_can_be_switched_off_and_the_statement_says_so(self, method: str) -> None:
         release = make(method, epsilon=math.inf).fit(table(), SCHEMA)
 
@@ -202,6 +207,7 @@ class TestBudgets:
         assert "privacy was switched off" in release.privacy.text()
         assert abs(release.n_estimated - N) <= 1
 
+    @pytest.mark.thorough
     def test_noise_is_secure_unless_a_seed_is_given(self, method: str) -> None:
         names = ["job", "member"]
         schema = st.Schema({name: SCHEMA[name] for name in names})
@@ -215,6 +221,7 @@ class TestBudgets:
 
 @pytest.mark.parametrize("method", METHODS)
 class TestReleases:
+    @pytest.mark.thorough
     def test_a_file_brings_back_equal_samples_marginals_and_statement(
         self, method: str, tmp_path: Path
     ) -> None:
@@ -241,6 +248,7 @@ class TestReleases:
         assert files["one"] == files["again"]
         assert (files["one"] == files["other"]) == (method in WITHOUT_CHANCE)
 
+    @pytest.mark.thorough
     def test_a_fit_leaves_the_synthesizer_as_it_was(self, method: str, tmp_path: Path) -> None:
         synthesizer = make(method)
 
@@ -268,6 +276,7 @@ class TestReleases:
         assert (one >= 0).all()
         assert one.sum() == pytest.approx(release.model.total, rel=1e-6)
 
+    @pytest.mark.thorough
     def test_progress_goes_up_to_the_end(self, method: str) -> None:
         seen: list[float] = []
 

@@ -89,6 +89,7 @@ class TestEveryPair:
             assert sum(step.share for step in planned.steps) == pytest.approx(1.0), model
             assert planned.memory_mb < 4000, model
 
+    @pytest.mark.thorough
     def test_it_spends_its_budget_and_no_more_and_comes_back_from_a_file(
         self, selector: str, tmp_path: Path
     ) -> None:

@@ -270,6 +270,7 @@ class TestPlantedBugs:
     def test_there_are_twenty(self):
         assert len(BUGS) == 20
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(BUGS))
     def test_each_is_found(self, name, tmp_path, monkeypatch):
         BUGS[name](monkeypatch)

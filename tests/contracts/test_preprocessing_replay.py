@@ -154,6 +154,7 @@ def settings(discretizer: str, within: str) -> dict[str, object]:
 @pytest.mark.parametrize("within", ["even", "normal"])
 @pytest.mark.parametrize("discretizer", DISCRETIZERS)
 class TestRecordAndReplay:
+    @pytest.mark.thorough
     def test_declared_domains(self, discretizer, within, tmp_path):
         # All pairs of a discretiser, a way within bins and a currency.
         budget = (LOOSE, PURE)[(DISCRETIZERS.index(discretizer) + (within == "even")) % 2]

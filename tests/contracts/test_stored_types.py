@@ -65,6 +65,7 @@ class TestOneMoreRecord:
         for turn in range(5):
             check(before, again(make([*RECORDS, mixed(source, turn)], tmp_path), before, tmp_path))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", ["pandas, values", "polars, values", "JSON Lines file"])
     @pytest.mark.parametrize("cell", [[1, None], {"a": 2.5}, ["x", ["y"]]], ids=str)
     def test_of_nested_cells_does_neither(self, source: str, cell: Any, tmp_path: Path) -> None:
@@ -131,6 +132,7 @@ def retyped(source: str, folder: Path) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 class TestColumnsThatAreFound:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", SOURCES)
     def test_are_named_where_a_record_decides_their_stored_types(self, source: str, tmp_path: Path) -> None:
         changed = retyped(source, tmp_path)

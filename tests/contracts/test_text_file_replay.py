@@ -60,6 +60,7 @@ def compare(folder: Path, discretizer: str = "privtree", schema: st.Schema | Non
     return first
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("discretizer", ["privtree", "uniform"])
 def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str, tmp_path: Path) -> None:
     run = compare(tmp_path, discretizer)

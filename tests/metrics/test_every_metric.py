@@ -53,6 +53,7 @@ class TestEveryMetric:
         assert math.isfinite(found.value)
         assert json.loads(json.dumps(found.to_json()))["metric"] == info.key
 
+    @pytest.mark.thorough
     def test_a_copy_of_the_table_scores_best(self, info):
         frame = people(400, 1)
         tables = compare(frame, frame.copy())
@@ -63,6 +64,7 @@ class TestEveryMetric:
             assert found == pytest.approx(info.best, abs=1e-9)
         assert badness(info, tables) <= badness(info, tables.halves(np.random.default_rng(0))) + 0.02
 
+    @pytest.mark.thorough
     def test_lost_dependence_scores_worse_than_a_fresh_sample(self, info):
         real = people(800, 1)
         fresh, independent = compare(real, people(800, 2)), compare(real, real)
@@ -111,6 +113,7 @@ class TestEveryMetric:
             or found.value == pytest.approx(info.best, abs=1e-9)
         )
 
+    @pytest.mark.thorough
     def test_a_hundred_thousand_categories_need_no_more_memory_than_there_are_rows(self, info):
         labels = tuple(str(i) for i in range(300))
         columns = {"c": Categorical(labels), "d": Categorical(labels), "x": Numeric(0, 9)}

@@ -47,6 +47,7 @@ def rng() -> np.random.Generator:
 
 
 class TestIdentities:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("classes", [2, 3])
     def test_training_on_the_real_table_itself_loses_nothing(self, classes):
         tables = judged(table(1, classes=classes), classes=classes)
@@ -157,6 +158,7 @@ class TestHardTables:
             assert np.isnan(score.value)
             assert "target" in score.note
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("metric", [Affinity, Efficacy])
     def test_long_tables_are_learned_from_and_predicted_in_a_sample(self, metric):
         tables = judged(table(3))
@@ -177,6 +179,7 @@ class TestHardTables:
 
 
 class TestEvaluators:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("key", [*EVALUATORS])
     @pytest.mark.parametrize("target", ["y", "z"])
     def test_each_learns_a_class_and_a_number(self, key, target):
@@ -279,6 +282,7 @@ class TestTuning:
         with pytest.raises(ArgumentError, match=kept.name):
             tuned_settings(evaluator("tree"), encoding.task, sample, n_trials=1, cache=tmp_path)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("key", [*EVALUATORS])
     @pytest.mark.parametrize("target", ["y", "z"])
     def test_every_space_can_be_drawn_from_and_its_settings_are_known(self, key, target):

@@ -133,6 +133,7 @@ class TestMoves:
 
 
 class TestFit:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("cliques", [PAIRS, MIXED], ids=["pairs", "mixed"])
     def test_exact_marginals_are_met_within_two_parts_in_a_hundred(self, cliques: list[Clique]) -> None:
         wanted = measured(cliques)
@@ -184,6 +185,7 @@ class TestFit:
 
         np.testing.assert_allclose(model.marginals([("a",)])[0], good, atol=20)
 
+    @pytest.mark.thorough
     def test_a_fit_starts_from_the_records_of_the_last_one(self) -> None:
         first = Genetic().over(DOMAIN).fit(measured(PAIRS, sigma=5.0))
 

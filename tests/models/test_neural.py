@@ -93,6 +93,7 @@ def table_as_written(network: Network, start: np.ndarray) -> torch.Tensor:
 
 
 class TestFit:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("start", ["codes", "gaussian"])
     @pytest.mark.parametrize("loss", ["squared", "largest"])
     def test_noiseless_pairs_are_learned(self, start: str, loss: str) -> None:

@@ -206,6 +206,7 @@ class TestGroups:
 
 
 class TestStopping:
+    @pytest.mark.thorough
     def test_rows_reach_marginals_that_fit_together(self) -> None:
         rows, measured = Logits(rows=64), measurements(sigma=0.1)
 

@@ -16,6 +16,7 @@ COSTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**6)
 
 
 class TestInverses:
+    @pytest.mark.thorough
     @settings(max_examples=500)
     @given(COSTS, st.fractions(min_value=Fraction(1, 1000), max_value=10**6))
     def test_sigma_is_the_smallest_that_does_not_overspend(self, rho: Fraction, squared: Fraction) -> None:

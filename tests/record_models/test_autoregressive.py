@@ -43,6 +43,7 @@ def model() -> Autoregressive:
 
 
 class TestSamples:
+    @pytest.mark.thorough
     def test_rows_follow_the_records(self, model: Autoregressive) -> None:
         made, real = model.sample(20_000, np.random.default_rng(0)), records(20_000)
 

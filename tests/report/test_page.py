@@ -180,6 +180,7 @@ class TestTablesAtTheEdge:
         with pytest.raises(ArgumentError, match="single row"):
             report(people(1, 1), people(9, 1))
 
+    @pytest.mark.thorough
     def test_wide_tables_are_shown_by_what_differs_most(self):
         rng = np.random.default_rng(0)
         real = pd.DataFrame(rng.integers(0, 2, (60, 45)), columns=[f"c{i}" for i in range(45)])

@@ -132,6 +132,7 @@ class TestTails:
 
 
 class TestIndependence:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("source", "n"), [("seeded", 1_000_000), ("secure", 100_000)])
     @pytest.mark.parametrize("kind", KINDS)
     def test_neighbouring_draws_are_uncorrelated_in_value_and_size(self, source, n, kind):
@@ -152,6 +153,7 @@ class TestIndependence:
         # Beyond 7 deviations with probability 3e-12.
         assert abs(np.corrcoef(one, other)[0, 1]) * np.sqrt(n) < 7
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("source", "n"), [("seeded", 1_000_000), ("secure", 100_000)])
     @pytest.mark.parametrize("kind", KINDS)
     def test_signs_are_even(self, source, n, kind):
@@ -208,6 +210,7 @@ class TestChoice:
         assert observed.min() > 0
         assert stats.chisquare(observed, expected).pvalue > LEAST_P
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", ["seeded", "secure"])
     def test_fails_at_another_scale_and_for_permute_and_flip(self, source):
         # Two candidates one scale apart: the better has 0.7311 by the exponential mechanism, 0.8161 by

@@ -102,6 +102,7 @@ def splits_thrice(column: ColumnCurator) -> bool:
 
 
 class TestAudits:
+    @pytest.mark.thorough
     def test_a_histogram_is_as_private_as_claimed_and_no_more(self):
         found = bound([0.5] * 6, [0.5] * 5, counted, SeededNoise(1))
 
@@ -132,6 +133,7 @@ class TestAudits:
         assert bound(with_record, without, splits_thrice, SeededNoise(6)) <= EPSILON
         assert bound(without, with_record, stays_whole, SeededNoise(7)) <= EPSILON / 3 * 1.001
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     def test_a_label_of_one_record_comes_out_no_more_often_than_delta(self):
         delta = Fraction(1, 20)
@@ -249,6 +251,7 @@ class TestWholeSteps:
 class TestPlantedBug:
     """Half the noise must be flagged."""
 
+    @pytest.mark.thorough
     def test_in_a_histogram_is_found(self):
         assert bound([0.5] * 6, [0.5] * 5, counted, DividedNoise(SeededNoise(9))) > EPSILON
 

@@ -107,6 +107,7 @@ class TestSecureSource:
     def test_a_noisy_marginal_is_as_private_as_claimed(self):
         assert 0.5 <= gaussian_bound(SecureNoise(), 4.0, 16, 12_000, SECURE) <= 1.0
 
+    @pytest.mark.thorough
     def test_laplace_counts_are_as_private_as_claimed(self):
         assert 0.85 <= laplace_bound(SecureNoise(), 1.0, 1, 100_000, SECURE) <= 1.0
 

@@ -98,6 +98,7 @@ def assert_within(found: float, claim: float, least: float) -> None:
 
 
 class TestHonest:
+    @pytest.mark.thorough
     def test_one_step_is_as_private_as_claimed_and_no_more(self) -> None:
         assert_within(mu_found(0.4, 1.0, 1, 1000), training_mu(0.4, 1.0, 1, PART), 0.75)
 
@@ -157,10 +158,12 @@ class TestPlantedBug:
         assert np.ptp(evidence(SameNoise(1), 1.0, 1.0, 1, 20, canary=True)) == 0
         assert np.ptp(evidence(SeededNoise(1), 1.0, 1.0, 1, 20, canary=True)) > 1
 
+    @pytest.mark.thorough
     def test_of_a_step_that_is_lost_from_the_charge_or_one_too_many_is_found(self) -> None:
         # Both make two steps where one was charged.
         assert mu_found(0.4, 1.0, 2, 500) > training_mu(0.4, 1.0, 1, PART)
 
+    @pytest.mark.thorough
     def test_of_records_that_are_always_taken_is_found(self) -> None:
         class Eager(SeededNoise):
             def sampled_records(self, n_records, rate):

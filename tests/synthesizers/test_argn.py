@@ -189,6 +189,7 @@ class TestBudget:
         with pytest.raises(BudgetError, match=r"too small"):
             private(budget=st.Budget(1e-9, 1e-12)).fit(table(100), SCHEMA)
 
+    @pytest.mark.thorough
     def test_rows_have_the_marginals_and_keep_a_dependence(self) -> None:
         pytest.importorskip("torch")
         noisy = NoisyTraining(steps=300, rate=0.1)
@@ -228,6 +229,7 @@ class TestBudget:
 
         assert short.seconds < 60 < long.seconds
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("told", [1, 2, 4])
     def test_an_interrupted_training_goes_on_and_pays_nothing_more(self, tmp_path: Path, told: int) -> None:
         pytest.importorskip("torch")

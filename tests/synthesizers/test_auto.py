@@ -143,6 +143,7 @@ class TestChoice:
         assert chosen(release) == "mst"
         assert "aim was left out, as it may take 48" in release.privacy.choice.reason
 
+    @pytest.mark.thorough
     def test_the_chosen_method_learns(self) -> None:
         network = {"network": NeuralRows(n_rows=256, units=64, iterations=20), "dense": FirstTimeDoubling()}
         records = {"evolved": Automatic().evolved, "ample_pair_noise": 1.0}

@@ -69,6 +69,7 @@ def test_wrong_options_of_ctgan_are_refused_by_name(wrong: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("key", METHODS)
 class TestRows:
+    @pytest.mark.thorough
     def test_conditions_and_given_values_hold_and_a_file_brings_all_back_without_torch(
         self, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

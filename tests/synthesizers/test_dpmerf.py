@@ -46,6 +46,7 @@ def test_without_torch_it_is_said_what_to_install_before_anything_is_read(
         method(model=MeanEmbedding(units=31)).fit(tmp_path / "not there.csv", SCHEMA)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [5.0, math.inf])
 def test_rows_keep_dependences_of_numbers_and_labels(epsilon: float) -> None:
     pytest.importorskip("torch")

@@ -200,6 +200,7 @@ class TestFrames:
         assert held["id"] == [f"x{i:06d}" for i in range(1, N + 1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "suffix"),
     [
@@ -258,6 +259,7 @@ BUDGETS = {
 
 @pytest.mark.parametrize("method", METHODS)
 class TestBudget:
+    @pytest.mark.thorough
     def test_no_budget_is_overspent(self, method: str, tmp_path: Path) -> None:
         columns = ["age", "job", "member"]
         table = as_arrow(values()).select(columns)

@@ -102,6 +102,7 @@ class TestWhileSpending:
         killed(work)
         return tmp_path
 
+    @pytest.mark.thorough
     def test_no_draw_is_without_its_spend_on_disk(self, folder: Path, write: int, moment: str) -> None:
         draws = (folder / "drawn").read_text().split() if (folder / "drawn").exists() else []
 
@@ -264,6 +265,7 @@ class TestEveryKindOfSpend:
         assert saved(replace(resumed, privacy=release.privacy), tmp_path) == saved(release, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("old", [True, False])
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("kind", ["syn", "csv", "parquet"])

@@ -60,6 +60,7 @@ def test_without_torch_it_is_said_what_to_install_before_anything_is_read(
 
 
 class TestRows:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("epsilon", [5.0, math.inf])
     def test_votes_bring_dependence_that_one_way_marginals_lack(self, epsilon: float) -> None:
         pytest.importorskip("torch")
@@ -101,6 +102,7 @@ class TestRows:
 
 
 class TestSmall:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n", [0, 1, 10])
     def test_few_rows_and_more_teachers_than_these(self, n: int) -> None:
         pytest.importorskip("torch")

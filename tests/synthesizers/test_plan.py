@@ -80,6 +80,7 @@ class TestGrowth:
 
         assert broad < 4.4 * narrow
 
+    @pytest.mark.thorough
     def test_memory_grows_no_faster_than_the_pairs_of_columns(self, method: str) -> None:
         synthesizer, peaks = st.synthesizer(method)(rare=None), []
         synthesizer.plan(wide(3))

@@ -216,6 +216,7 @@ class TestArrays:
         with pytest.raises(ReleaseFileError, match="arrays that its model does not have"):
             read_release(path, lambda facts: {"x": 8000})
 
+    @pytest.mark.thorough
     def test_no_array_is_held_twice(self, tmp_path: Path) -> None:
         import tracemalloc
 

@@ -94,6 +94,7 @@ class TestDisk:
         assert drawn == [row_limits.TRIED_ROWS]
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
     def test_the_estimate_is_near_what_is_written(
         self, suffix: str, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

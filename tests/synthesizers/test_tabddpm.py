@@ -142,6 +142,7 @@ class TestBudget:
         with pytest.raises(BudgetError, match=r"too small"):
             private(budget=st.Budget(1e-9, 1e-12)).fit(table(100), SCHEMA)
 
+    @pytest.mark.thorough
     def test_rows_have_the_marginals_and_keep_a_dependence(self) -> None:
         pytest.importorskip("torch")
         noisy, model = NoisyTraining(steps=100, rate=0.1), TabularDiffusion(units=32, steps_back=8, draws=4)

@@ -91,6 +91,7 @@ class TestFormulas:
 
 
 class TestAtomicity:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", [".csv", ".jsonl.gz", ".parquet", ".arrow", ".csv.zst"])
     def test_a_full_disk_leaves_the_old_file(self, suffix: str, tmp_path: Path) -> None:
         path = tmp_path / f"t{suffix}"

@@ -43,6 +43,7 @@ class TestOurOwn:
             pytest.importorskip("torch")
         testing.check_model(load("model", key)(**SMALL.get(key, {})))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("key", ["autoregressive", "circuit", "variational", "tabular_diffusion"])
     def test_models_of_records_pass(self, key: str) -> None:
         pytest.importorskip("torch")

@@ -111,6 +111,7 @@ class TestNetwork:
             units=16
         )
 
+    @pytest.mark.thorough
     def test_it_passes_the_battery(self) -> None:
         import my_network
 
@@ -148,6 +149,7 @@ class TestNetwork:
         assert "10 steps on records sampled at rate" in " ".join(release.privacy.text().split())
         assert st.load(tmp_path / "hidden.syn").sample(20, seed=1).equals(release.sample(20, seed=1))
 
+    @pytest.mark.thorough
     def test_an_interrupted_training_resumes_at_no_cost(self, tmp_path: Path) -> None:
         frame, schema = st.datasets.census(n_rows=200), st.datasets.schema_of("census")
 

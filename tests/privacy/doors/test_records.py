@@ -94,6 +94,7 @@ class TestGradient:
             assert float((found[name] - expected[name]).abs().max()) < 8 * noise
             assert found[name].dtype == torch.float32
 
+    @pytest.mark.thorough
     def test_has_noise_of_the_stated_deviation_on_every_parameter(self) -> None:
         records, _ = curator()
         session, network = opened(records, steps=2000, share=1)

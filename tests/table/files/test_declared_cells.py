@@ -224,6 +224,7 @@ GOOD: dict[str, str | None] = {
 
 
 class TestEncoding:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("name", "text", "kept", "kind"),
         [

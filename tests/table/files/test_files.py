@@ -39,6 +39,7 @@ class TestRoundTrips:
         assert cells(back["money"]) == [1.2, None, -3.0]
         assert [Decimal(v) if v else None for v in cells(back["long"])] == columns["long"]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_every_value_comes_back_exactly_and_in_its_kind(self, suffix: str, tmp_path: Path) -> None:
         table, path = from_frame(TABLE), tmp_path / f"a b'c é{suffix}"
@@ -108,6 +109,7 @@ class TestRoundTrips:
             "age": [2],
         }
 
+    @pytest.mark.thorough
     def test_many_rows_keep_their_order(self, tmp_path: Path) -> None:
         values = np.arange(300_000)
         column = RawColumn(values, values % 7 == 0, PhysicalType("integer", "int64"))

@@ -100,6 +100,7 @@ def test_delimited_files_are_refused_by_line(tmp_path: Path) -> None:
                 pass
 
 
+@pytest.mark.thorough
 def test_json_lines_are_refused_by_line(tmp_path: Path) -> None:
     for suffix in ["", ".gz"]:
         for name in list(JSON):
