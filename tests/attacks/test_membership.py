@@ -142,6 +142,7 @@ class TestNoLeak:
 
         assert all(result.auc == 0.5 for result in found.values())
 
+    @pytest.mark.thorough
     def test_attacks_are_at_chance_against_a_table_that_does_not_change(self):
         # The expected AUC is 1/2 whatever the attack learned. It misses that by more than 0.27 with probability
         # below 2 exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics), and the bound on epsilon exceeds
@@ -189,6 +190,7 @@ class TestNoLeak:
 
 
 class TestResuming:
+    @pytest.mark.thorough
     def test_an_interrupted_run_goes_on_where_it_stopped_and_finds_the_same(self, tmp_path):
         log = str(tmp_path / "log")
         whole = st.attack(table(), Counting(log), SCHEMA, n_shadows=20)
@@ -203,6 +205,7 @@ class TestResuming:
             assert np.array_equal(result.with_target, whole[key].with_target)
             assert np.array_equal(result.without_target, whole[key].without_target)
 
+    @pytest.mark.thorough
     def test_a_finished_run_fits_nothing_again(self, tmp_path):
         log = str(tmp_path / "log")
 
@@ -241,6 +244,7 @@ class TestResuming:
         with pytest.raises(ArgumentError, match="repr"):
             st.attack(table(), Hiding(), SCHEMA, n_shadows=8, folder=tmp_path)
 
+    @pytest.mark.thorough
     def test_where_progress_goes_is_no_setting(self, tmp_path):
         for _ in range(2):
             method = st.Independent(epsilon=1.0, progress=lambda step, part: None)

@@ -36,6 +36,7 @@ class TestAttack:
         assert facts["attacks"][0]["attack"] == "querybased"
         assert facts["attacks"][0]["epsilon"] == 1.0
 
+    @pytest.mark.thorough
     def test_an_interrupted_run_goes_on_from_its_folder(self, folder, run):
         words = ("attack", "people.csv", *FEW, "--folder", "shadows", "--json", "--quiet")
         first = run(*words)

@@ -265,6 +265,7 @@ class TestRefusals:
         Path("journal").write_bytes(b"".join(lines[:-1]))
         return folder / "journal"
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("words", "differs"),
         [

@@ -179,6 +179,7 @@ class TestArtifacts:
         assert found_in("\n".join(told).encode()) == []
         assert search(tmp_path) == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("method", BY_COMMAND)
     def test_the_command_line_tells_no_cell(
         self, method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture
@@ -333,6 +334,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 @pytest.mark.parametrize("name", sorted(FAILURES))
 def test_no_error_quotes_a_cell(name: str, tmp_path: Path, log: pytest.LogCaptureFixture) -> None:

@@ -164,6 +164,7 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_field(kind):
             assert "array(" not in str(caught.value), name
 
 
+@pytest.mark.thorough
 @each_class(FLAGS)
 def test_flags_are_true_or_false_of_python_or_numpy(kind):
     for name, types in of_class(kind, FLAGS):

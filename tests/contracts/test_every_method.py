@@ -104,6 +104,7 @@ class TestTables:
         assert_within(made)
         assert made[["age", "job", "member"]].isna().any().all()
 
+    @pytest.mark.thorough
     def test_next_to_no_rows_are_enough(self, method: str) -> None:
         for n in (0, 1, 2, 3):
             made = make(method).fit(table(n), SCHEMA).sample(30, seed=0)
@@ -120,6 +121,7 @@ class TestTables:
 
             assert list(made) == names
 
+    @pytest.mark.thorough
     def test_columns_with_one_code_are_no_trouble(self, method: str) -> None:
         frame = pd.DataFrame({"one": ["a"] * 50, "two": [7] * 50, "three": [True, False] * 25})
         schema = st.Schema(

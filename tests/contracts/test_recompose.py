@@ -111,6 +111,7 @@ class TestEveryMethod:
 class TestTraining:
     """A ledger that paid for training states it as a method's does, here with other rates and steps."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("rate", "steps"), [(0.05, 400), (1.0, 20), (0.01, 2000)])
     def test_is_recomposed_from_its_parameters(self, rate: float, steps: int) -> None:
         budget = st.Budget(epsilon=1.0, delta=1e-6).with_failure_delta(1e-7)

@@ -96,6 +96,7 @@ class TestHowItIsStored:
             for one, other in zip(before.noise.calls, same.noise.calls, strict=True):
                 np.testing.assert_array_equal(one.exact, other.exact)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_shows_in_no_file_of_any_format(self, suffix: str, tmp_path: Path) -> None:
         make = SOURCES["pandas.read_csv"]

@@ -177,6 +177,7 @@ class TestCensus:
 
 
 class TestFrames:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("library", ["polars", "pyarrow"])
     def test_every_library_gets_the_same_cells(self, library: frames.Library, census: Any) -> None:
         other = frames.make_frame(census_cells(N, 5), library)

@@ -74,6 +74,7 @@ class TestEveryMetric:
             pytest.skip("it does not look at several columns at once")
         assert badness(info, fresh) < badness(info, independent)
 
+    @pytest.mark.thorough
     def test_moved_values_score_worse_than_a_fresh_sample(self, info):
         real, fresh = people(200, 1), people(200, 2)
         moved = fresh.assign(pay=fresh["pay"] + 60, job="cook")
@@ -96,6 +97,7 @@ class TestEveryMetric:
         for name, values in {**tables.real.numbers, **tables.synthetic.codes}.items():
             np.testing.assert_array_equal(values, before[name])
 
+    @pytest.mark.thorough
     def test_tables_of_few_columns_have_a_score_or_a_reason(self, info):
         for columns in [["age"], ["job"], ["age", "pay"], ["sex", "job"]]:
             found = score(info, compare(people(60, 1)[columns], people(50, 2)[columns]))
@@ -147,6 +149,7 @@ class TestEveryMetric:
         assert badness(info, compare(real, gaps)) > badness(info, compare(real, real))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["query-error-3", "wasserstein", "record-similarity"])
 def test_another_state_draws_another_sample_or_other_queries(key):
     info = next(info for info in METRICS if info.key == key)

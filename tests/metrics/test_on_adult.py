@@ -32,6 +32,7 @@ def found() -> syntabula.Evaluation:
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["tvd-2", "wasserstein", "query-error-3"])
 def test_the_table_itself_is_perfect_a_half_is_good_and_independent_columns_are_worse(found, key):
     score = found.score(key)

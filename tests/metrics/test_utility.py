@@ -145,6 +145,7 @@ class TestHardTables:
         assert sample.x[:40, 2].tolist() == [1.0] * 40
         assert np.isfinite(sample.x).all()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("key", ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"])
     def test_without_target_or_holdout_there_is_no_value_but_a_reason(self, key):
         metric = describe_metric(key).make()

@@ -150,6 +150,7 @@ class TestFit:
         assert distance(model) < 0.02
         assert distance(alone) > 0.1
 
+    @pytest.mark.thorough
     def test_it_stops_at_the_error_that_noise_explains(self) -> None:
         noisy = measured(PAIRS, sigma=100.0)
 

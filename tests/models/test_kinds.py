@@ -156,6 +156,7 @@ class TestPlugIns:
         assert type(loaded.model) is Plugged
         assert loaded.sample(50, seed=2).equals(release.sample(50, seed=2))
 
+    @pytest.mark.thorough
     def test_a_new_process_loads_it_with_the_plug_in_and_names_it_without(
         self, plug_in: Path, tmp_path: Path
     ) -> None:

@@ -137,6 +137,7 @@ class TestFit:
         after = first.state()[1]
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_model(self) -> None:
         one, same, other = (
             NeuralRows(seed=s, **SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)) for s in (0, 0, 1)
@@ -145,6 +146,7 @@ class TestFit:
         assert np.array_equal(one.rows.probabilities, same.rows.probabilities)
         assert not np.array_equal(one.rows.probabilities, other.rows.probabilities)
 
+    @pytest.mark.thorough
     def test_the_newest_marginals_weigh_more_in_the_fit_that_brings_them(self) -> None:
         """Two measurements of one column contradict each other by way of pairs; the newer one wins."""
         even, skewed = np.array([2500.0] * 4), np.array([7000.0, 1000, 1000, 1000])
@@ -222,6 +224,7 @@ class TestState:
 
         assert np.allclose(back.marginals([("a",)])[0], 0.25)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "name", ["rows", "parameters/bias", "parameters/input", "parameters/from_blocks/1"]
     )
@@ -245,6 +248,7 @@ class TestState:
         with pytest.raises(ReleaseFileError):
             model_from_state(facts, arrays | {"parameters/input": arrays["parameters/input"] + 1})
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("change", [{"total": -1.0}, {"columns": ["a"]}, {"units": "two"}, {"fitted": 3}])
     def test_damaged_facts_are_refused(self, change: dict[str, object]) -> None:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))

@@ -122,6 +122,7 @@ class TestDistribution:
         expected = n * probabilities(model, pair)
         assert (np.abs(counted(rows, pair) - expected) <= 6 * np.sqrt(expected) + 56).all()
 
+    @pytest.mark.thorough
     def test_single_rows_are_drawn_from_the_joint_distribution(self) -> None:
         # One row leaves nothing to round down: the draw is exact. False-alarm rate 1e-9.
         domain = Domain.from_sizes({"a": 3, "b": 2, "c": 2})

@@ -80,6 +80,7 @@ def test_the_optimum_is_that_of_mbi(seed: int) -> None:
         assert distance < TOLERANCE, clique
 
 
+@pytest.mark.thorough
 def test_the_size_of_the_junction_tree_is_that_of_mbi() -> None:
     rng, questions, sizes = np.random.default_rng(0), [], []
     for _ in range(20):

@@ -16,6 +16,7 @@ MODULES = sorted(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name: str) -> None:
     found = doctest.testmod(import_module(name))

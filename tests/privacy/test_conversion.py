@@ -77,6 +77,7 @@ class TestZcdpConversion:
         for epsilon, delta, rho, last_digit in VECTORS:
             assert rho_from_epsilon(epsilon, delta) == pytest.approx(rho, rel=1e-6, abs=last_digit), rho
 
+    @pytest.mark.thorough
     def test_is_sound_and_tight_in_60_digits(self) -> None:
         for epsilon in [1e-9, 1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e4, 1e8]:
             for delta in [1e-300, 1e-15, 1e-9, 1e-5, 0.01, 0.5, 0.999]:

@@ -73,6 +73,7 @@ class TestDistributions:
 
             np.testing.assert_allclose(chances, np.exp(lookup.log_shares), atol=0.06)
 
+    @pytest.mark.thorough
     def test_rows_are_drawn_from_the_product_of_the_conditionals(self) -> None:
         made = network()
         drawn, n = drawing(made), 200_000

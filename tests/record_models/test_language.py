@@ -71,6 +71,7 @@ def model() -> LanguageModel:
 
 
 class TestWriting:
+    @pytest.mark.thorough
     def test_numpy_gives_records_the_chance_that_torch_was_trained_on(self, model: LanguageModel) -> None:
         table = EncodedTable(DOMAIN, tuple(c[:5] for c in records().codes))
         places = [x.places[c] for x, c in zip(model._lookups.values(), table.codes, strict=True)]

@@ -52,6 +52,7 @@ def models() -> dict[str, LatentRows]:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestRows:
+    @pytest.mark.thorough
     def test_the_number_of_rows_is_the_one_asked_for_and_codes_are_the_records(
         self, models: dict[str, LatentRows], kind: str
     ) -> None:

@@ -42,6 +42,7 @@ def model() -> TabularDiffusion:
 
 
 class TestSamples:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("options", [{}, {"ancestral": True, "steps_back": 50}])
     def test_rows_follow_the_records(self, model: TabularDiffusion, options: dict[str, Any]) -> None:
         made = replace(model, **options).sample(5_000, np.random.default_rng(0))

@@ -92,6 +92,7 @@ class TestDrawMarginals:
             np.testing.assert_allclose(synthetic, np.bincount(right.codes[position], minlength=size) / 25)
             assert distance == pytest.approx(np.abs(real - synthetic).sum() / 2)
 
+    @pytest.mark.thorough
     def test_more_columns_than_fit_are_still_measured(self, tmp_path):
         domain = Domain.from_sizes({f"column {i}": 4 for i in range(15)})
         table = EncodedTable(domain, tuple(np.arange(8) % 4 for _ in range(15)))

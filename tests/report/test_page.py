@@ -203,6 +203,7 @@ class TestTablesAtTheEdge:
 
 
 class TestResults:
+    @pytest.mark.thorough
     def test_scores_can_come_from_memory_or_a_file(self, tmp_path):
         real, synthetic = people(90, 1), people(80, 2)
         with warnings.catch_warnings():
@@ -259,6 +260,7 @@ class TestResults:
         assert "AUC 0.97" in text
         assert "20 shadow models can show 2.5 at most" in text
 
+    @pytest.mark.thorough
     def test_disclosure_is_shown_with_its_scale(self):
         facts = {
             "metric": "mds", "value": 0.2, "direction": "lower", "baselines": {"SELF": 0.8, "HISTOGRAM": None},

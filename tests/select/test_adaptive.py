@@ -276,6 +276,7 @@ class TestMerging:
 
 
 class TestAccuracy:
+    @pytest.mark.thorough
     def test_without_noise_all_pairs_are_learned(self) -> None:
         table = rows()
 

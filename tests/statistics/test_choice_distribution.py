@@ -95,6 +95,7 @@ class TestMany:
         assert expected.min() > 4
         assert stats.chisquare(observed, expected).pvalue > LEAST_P
 
+    @pytest.mark.thorough
     def test_are_taken_as_opendp_takes_them(self) -> None:
         scores, scale, n = np.tile(np.arange(30.0), 40), 4.0, 4000
         others = [

@@ -145,6 +145,7 @@ class TestIndependence:
                 correlation = centred[:-lag] @ centred[lag:] / (centred @ centred)
                 assert abs(correlation) * np.sqrt(n) < 7
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("source", "n"), [("seeded", 500_000), ("secure", 50_000)])
     def test_two_calls_are_uncorrelated(self, source, n):
         noise: NoiseSource = SecureNoise() if source == "secure" else SeededNoise(5)

@@ -143,6 +143,7 @@ class SameNoise(SeededNoise):
 class TestPlantedBug:
     """Each is found from few runs."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("planted", [without_clip, with_mean_clipped])
     def test_in_the_clip_is_found(self, monkeypatch: pytest.MonkeyPatch, planted: Callable) -> None:
         monkeypatch.setattr(door, "clipped_sum", planted)

@@ -142,6 +142,7 @@ class TestRecords:
         votes = ["teachers vote, round 1", "teachers vote, round 2"]
         assert asked[-3:] == ["measure one-way marginals", *votes]
 
+    @pytest.mark.thorough
     def test_a_run_goes_on_from_its_journal_to_the_same_release(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -164,6 +165,7 @@ class TestRecords:
         assert resumed.sample(50, seed=3).equals(whole.sample(50, seed=3))
         assert resumed.privacy.to_json()["steps"] == whole.privacy.to_json()["steps"]
 
+    @pytest.mark.thorough
     def test_what_was_voted_on_stands_even_if_the_table_is_another(self, tmp_path: Path) -> None:
         pytest.importorskip("torch")
         whole = method(journal=tmp_path / "journal").fit(table(), SCHEMA)
@@ -173,6 +175,7 @@ class TestRecords:
 
         assert again.sample(50, seed=3).equals(whole.sample(50, seed=3))
 
+    @pytest.mark.thorough
     def test_the_order_of_records_changes_nothing(self) -> None:
         pytest.importorskip("torch")
         one, other = (

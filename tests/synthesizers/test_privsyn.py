@@ -44,6 +44,7 @@ class TestPrivSyn:
         assert "dependence of pairs" in text
         assert 0.999 < release.privacy.epsilon_spent <= 1.0
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("epsilon", [10.0, math.inf])
     def test_dependent_pairs_are_nearer_than_independent_columns_would_be(
         self, frame: pd.DataFrame, epsilon: float

@@ -252,6 +252,7 @@ class TestExpansion:
 
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("method", ["mst", "privbayes", "privsyn", "private-gsd", "gem", "rap"])
     def test_every_model_says_how_large_its_arrays_are(self, method: str) -> None:
         pandas = pytest.importorskip("pandas")
@@ -370,6 +371,7 @@ class TestMemory:
 
         assert refused(path) < 700
 
+    @pytest.mark.thorough
     def test_an_array_of_random_numbers_beside_the_model_is_not_read(
         self, fitted: Path, tmp_path: Path
     ) -> None:

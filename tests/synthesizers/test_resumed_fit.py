@@ -332,6 +332,7 @@ def test_a_source_that_cannot_turn_to_the_next_spend_is_refused_at_once() -> Non
 
 
 class TestFullDisk:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("kind", ["gaussian", "exponential", "threshold", "tree"])
     def test_an_answer_that_could_not_be_written_is_drawn_when_there_is_room(
         self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,6 +39,7 @@ def release() -> st.Release:
     return method(allow_observed=True).fit(table())
 
 
+@pytest.mark.thorough
 def test_rows_keep_dependences_of_numbers_and_labels(release: st.Release) -> None:
     made = release.sample(2_000, seed=0)
 
@@ -174,6 +175,7 @@ class TestBudget:
         assert short.seconds < long.seconds
         assert long.steps[-1].name == "train on the records"
 
+    @pytest.mark.thorough
     def test_an_interrupted_training_goes_on_and_pays_nothing_more(self, tmp_path: Path) -> None:
         pytest.importorskip("torch")
         whole = private(journal=tmp_path / "whole").fit(table(400), SCHEMA)

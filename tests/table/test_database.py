@@ -67,6 +67,7 @@ class TestInterruptible:
 
         assert interrupted(script, fetch) == "interrupted [(1,)]\n"
 
+    @pytest.mark.thorough
     def test_a_second_signal_does_not_leave_the_query_behind(self) -> None:
         started = threading.Event()
         stopping: list[int] = []

@@ -169,6 +169,7 @@ class TestAtomicity:
 
 
 class TestPieces:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz", ".csv.zst", ".jsonl.gz", ".arrow"])
     def test_a_table_in_pieces_is_written_as_if_it_were_whole(self, suffix: str, tmp_path: Path) -> None:
         table = from_frame(TABLE)

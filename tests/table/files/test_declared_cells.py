@@ -162,6 +162,7 @@ class TestTables:
         assert "secret" not in str(caught[0].message)
         assert [shown(table, n) for n in table.columns] == [[1.0, 2.0], [None, None]]
 
+    @pytest.mark.thorough
     def test_many_rows_keep_their_order_and_their_own_marks(self, tmp_path: Path) -> None:
         # More than one row group of DuckDB, whose threads may overtake each other.
         n = 250_000

@@ -90,6 +90,7 @@ class TestFrames:
 
 
 class TestFiles:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
     def test_have_the_same_types_from_any_kind_of_table(self, suffix: str, tmp_path: Path) -> None:
         found = []
