@@ -108,12 +108,12 @@ class TestHonest:
         assert_within(mu_found(0.8, 1.0, 4, 500), training_mu(0.8, 1.0, 4, PART), 0.55)
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize(("rate", "steps"), [(0.5, 20), (0.2, 30)])
-    def test_a_training_on_samples_is_too(self, rate: float, steps: int) -> None:
+    @pytest.mark.parametrize(("rate", "steps", "least"), [(0.5, 20, 0.6), (0.2, 30, 0.45)])
+    def test_a_training_on_samples_is_too(self, rate: float, steps: int, least: float) -> None:
         # A curve of samples touches that of its mu in one place, which a test with one threshold need not find.
         found = mu_found(1.5, rate, steps, 1000)
 
-        assert_within(found, training_mu(1.5, rate, steps, PART), 0.4)
+        assert_within(found, training_mu(1.5, rate, steps, PART), least)
 
 
 def without_clip(losses, parameters, records, random, *, clip):
