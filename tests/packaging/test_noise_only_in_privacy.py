@@ -53,7 +53,6 @@ MAY_DRAW = {
     "record_models/generated_rows": "numpy.random",
     "record_models/mean_embedding": "numpy.random",
     "record_models/teaching": "numpy.random",
-    "record_models/noisy_network": "numpy.random",
     # Made-up tables on which plug-ins are tried; they hold nobody's data.
     "testing": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.

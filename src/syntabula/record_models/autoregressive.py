@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from syntabula._arguments import count, normalise, real
+from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted, Weights
@@ -155,9 +156,9 @@ class Autoregressive(CodesNetwork):
         shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
         return with_marginals(lookups, joined(weights, shapes), rng)
 
-    def _numbers_of_record(self, sizes: Sequence[int]) -> int:
-        heads = 2 * len(sizes) * head_units(len(sizes))
-        return self.units * (2 * self.layers + 2) + heads + 3 * sum(sizes)
+    def _numbers_of_record(self, domain: Domain, *, noisy: bool) -> int:
+        heads = 2 * len(domain) * head_units(len(domain))
+        return self.units * (2 * self.layers + 2) + heads + 3 * sum(domain.sizes)
 
     def _rows_at_once(self, n: int) -> int:
         return min(max(n // _ORDERS, _LEAST_ROWS), _MOST_ROWS)

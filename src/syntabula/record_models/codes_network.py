@@ -47,16 +47,19 @@ class CodesNetwork(NetworkModel, ABC):
         """Return n rows with known places of some columns [n, columns]; what is known need not come back."""
 
     @abstractmethod
-    def _numbers_of_record(self, sizes: Sequence[int]) -> int:
-        """Return how many numbers a record of a batch leaves for its gradient.
-
-        Args:
-            sizes: Number of codes of each column.
-        """
+    def _numbers_of_record(self, domain: Domain, *, noisy: bool) -> int:
+        """Return how many numbers a record of a batch leaves for its gradient, which may be given noise."""
 
     def _noisy_network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> Trainable:
         """Return the untrained network to which noisy gradients are given."""
         return self._network(lookups, device, random)
+
+    def _after_training(
+        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray]
+    ) -> Mapping[str, np.ndarray]:
+        """Return the weights to keep, of those that exact gradients trained."""
+        del lookups
+        return weights
 
     def _after_noise(
         self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
@@ -87,7 +90,7 @@ class CodesNetwork(NetworkModel, ABC):
             seconds = min(seconds, training.seconds)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
         weights = self._n_weights(domain)
-        numbers = 7 * weights + batch * self._numbers_of_record(domain.sizes) + n_rows * len(domain)
+        numbers = 7 * weights + batch * self._numbers_of_record(domain, noisy=False) + n_rows * len(domain)
         return FitCost(numbers * 4 / 2**20, seconds)
 
     def noisy_training_cost(
@@ -105,7 +108,7 @@ class CodesNetwork(NetworkModel, ABC):
             batch,
         )
         # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
-        held = 2 * min(batch, _RECORDS_AT_ONCE) * self._numbers_of_record(domain.sizes)
+        held = 2 * min(batch, _RECORDS_AT_ONCE) * self._numbers_of_record(domain, noisy=True)
         numbers = 18 * self._n_weights(domain) + held + n_rows * len(domain)
         return FitCost(numbers * 4 / 2**20, seconds)
 
@@ -129,8 +132,9 @@ class CodesNetwork(NetworkModel, ABC):
             progress,
             seed=seed,
         )
+        found = self._after_training(lookups, weights)
         total = float(max(records.n_rows, 1))
-        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=weights)
+        return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _weights=found)
 
     def trained_with_noise(
         self,

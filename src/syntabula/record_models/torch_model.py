@@ -13,6 +13,7 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
 from syntabula.models.row_fitting import training_threads
 from syntabula.record_models.codes_network import CodesNetwork, Places
 from syntabula.record_models.representation import ColumnLookup
@@ -109,11 +110,10 @@ class TorchModel(CodesNetwork):
         missing = lookup.places == lookup.size
         return cast(Places, np.where(missing, int(np.argmax(lookup.log_shares)), lookup.places))
 
-    def _numbers_of_record(self, sizes: Sequence[int]) -> int:
+    def _numbers_of_record(self, domain: Domain, *, noisy: bool) -> int:
         # Each layer leaves its inputs and outputs, and what functions between them keep.
-        return 4 * (
-            sum(sum(shape) for shape in self._shapes(sizes, [False] * len(sizes)).values()) + sum(sizes)
-        )
+        shapes = self._shapes(domain.sizes, [False] * len(domain))
+        return 4 * (sum(sum(shape) for shape in shapes.values()) + sum(domain.sizes))
 
     @cached_property
     def _module(self) -> Module:
