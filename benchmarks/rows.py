@@ -44,7 +44,16 @@ MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
 
 SCORES = ("rows", "tvd-2", "association")
-SHOWN = ("spikes", "round-values", "spread", "far-out", "missing-cells", "invented-values", "tvd-2", "association")
+SHOWN = (
+    "spikes",
+    "round-values",
+    "spread",
+    "far-out",
+    "missing-cells",
+    "invented-values",
+    "tvd-2",
+    "association",
+)
 
 
 def main() -> None:
