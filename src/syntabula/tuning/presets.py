@@ -8,17 +8,22 @@ from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
 from syntabula.tuning.space import Choice, Range, Space, space_of
 
-_BINS = {"bins": Range(low=10, high=200, log=True), "discretizer": Choice(("privtree", "uniform", "quantile"))}
-_TRAINING = {
+_Space = dict[str, Range | Choice]
+
+_BINS: _Space = {
+    "bins": Range(low=10, high=200, log=True),
+    "discretizer": Choice(("privtree", "uniform", "quantile")),
+}
+_TRAINING: _Space = {
     "learning_rate": Range(low=3e-4, high=1e-2, log=True),
     "batch": Choice((128, 256, 512, 1024, 2048)),
 }
-_NETWORK = {"units": Choice((64, 128, 256, 512)), "layers": Range(low=1, high=4)}
-_ROUNDS = {
+_NETWORK: _Space = {"units": Choice((64, 128, 256, 512)), "layers": Range(low=1, high=4)}
+_ROUNDS: _Space = {
     "rounds_per_column": Range(low=2, high=32, log=True),
     "measure_share": Range(low=0.5, high=0.95),
 }
-_GENERATOR = {
+_GENERATOR: _Space = {
     "iterations": Range(low=50, high=1000, log=True),
     "learning_rate": Range(low=1e-4, high=1e-2, log=True),
 }
@@ -38,16 +43,22 @@ USUAL: Mapping[str, Space] = {
     "rap": _BINS | {"learning_rate": Range(low=0.01, high=0.2, log=True)},
     "argn": _TRAINING | _NETWORK | {"dropout": Range(low=0.0, high=0.3)},
     "tabddpm": _TRAINING | _NETWORK,
-    "great": {"units": Choice((32, 64, 128)), "layers": Range(low=1, high=4)} | _TRAINING,
+    "great": _TRAINING | {"units": Choice((32, 64, 128)), "layers": Range(low=1, high=4)},
     "tvae": _TRAINING | _NETWORK | {"emphasis": Range(low=0.5, high=4.0, log=True)},
     "ctgan": _TRAINING | _NETWORK | {"critic_units": Choice((128, 256, 512))},
-    "circuit": {"smoothing": Range(low=1.0, high=300.0, log=True), "learning_rate": Range(low=0.05, high=0.5)},
+    "circuit": {
+        "smoothing": Range(low=1.0, high=300.0, log=True),
+        "learning_rate": Range(low=0.05, high=0.5),
+    },
     "synthpop": {
         "least_leaf": Range(low=2, high=50, log=True),
         "complexity": Range(low=1e-9, high=1e-3, log=True),
     },
     "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
-    "dp-merf": {"features": Choice((1000, 3000, 10_000)), "learning_rate": Range(low=3e-4, high=1e-2, log=True)},
+    "dp-merf": {
+        "features": Choice((1000, 3000, 10_000)),
+        "learning_rate": Range(low=3e-4, high=1e-2, log=True),
+    },
 }
 """Our own, by the key of the method."""
 

@@ -167,6 +167,8 @@ def plain_options(method: Synthesizer, values: Mapping[str, Value], n_rows: int)
     options: dict[str, Any] = dict(values)
     epochs = options.pop(_EPOCHS, None)
     if epochs is not None:
-        batch = options.get("batch", next(p["batch"] for p in method_options(method).values() if "batch" in p))
+        batch = options.get(
+            "batch", next(p["batch"] for p in method_options(method).values() if "batch" in p)
+        )
         options["steps"] = max(1, math.ceil(epochs * n_rows / batch))
     return options
