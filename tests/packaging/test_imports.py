@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks"},
     "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
-    "demo": {"", "report", "table", "marginals"},
+    "demo": {"", "report", "metrics", "table", "marginals"},
     # table: only to refuse an unknown format of the output before any budget is spent.
     # privacy: only to find in a journal which files a run wrote itself.
     "cli": {"", "report", "demo", "table", "privacy"},
