@@ -25,13 +25,13 @@ from syntabula.privacy.resume import fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
-    TableFacts,
     budget_of,
     check_declared_memory,
     planned_fit,
     preparation_of,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
@@ -40,7 +40,6 @@ from syntabula.table.schema.schema import Schema, check_declared, is_whole, unde
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
-    from syntabula.synthesizers.settings import Settings
     from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
