@@ -233,7 +233,7 @@ class Codec:
 
 _COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
-    "rounded": "some values of an integer column are not whole and were rounded",
+    "rounded": "some values are not whole, or not multiples of the column's step, and were rounded",
     "unknown": "some values are not declared categories",
     "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
     "missing": "some cells are missing though the column is not nullable, and their records are left out",
@@ -268,7 +268,7 @@ class Coercions:
 
     Attributes:
         clipped: Per column, number of values outside the bounds.
-        rounded: Per column, number of values that are not whole although declared integer.
+        rounded: Per column, number of values that are not whole although declared integer, or off the grid of a step.
         unknown: Per column, number of values that are not declared categories.
         unreadable: Per column of a text file, number of cells that cannot be read as the declared kind.
         missing: Per column, number of missing cells of a column that is not nullable.
