@@ -120,7 +120,8 @@ def fit_table(
         found = _to_find(table, schema)
         prepared = preparation_of(method, schema, found, types_found=True)
     codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
-    if not is_whole(schema):
+    if not is_whole(schema) or prepared.finds_atoms:
+        # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
     encoded, coercions = codec.encode(table, strict=strict, found=found)
