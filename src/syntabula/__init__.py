@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
+    from syntabula.table.rules.rules import Rules as Rules
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical
     from syntabula.table.schema.columns import Date as Date
@@ -110,6 +111,7 @@ _HOMES = {
     "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",
+    "Rules": "table.rules.rules",
     "Schema": "table.schema.schema",
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
