@@ -43,12 +43,7 @@ class TestPapers:
     def test_methods_and_options_exist(self, collection: str) -> None:
         for study in list_studies(collection):
             if isinstance(study, Study):
-                for dataset in study.datasets[:1]:
-                    for epsilon in (min(study.epsilons), max(study.epsilons)):
-                        if study.task == "columns":
-                            continue
-                        for candidate in study.methods:
-                            candidate.with_settings(dataset, epsilon).check()
+                study.check()
                 assert study.cells
                 assert len(study.quick().cells) <= 24
 
@@ -58,7 +53,7 @@ class TestPapers:
         assert overall["tvd-2", "bank", "aim (tab_bench)", 1.0] == 0.09
         assert overall["efficacy", "bank", "SELF", float("inf")] == 0.76
         assert reported_figures(find_study("margnet-t5"))["tvd-2", "adult_margnet", "margnet", 1.0] == 0.06
-        assert reported_figures(find_study("synmeter-d17"))["wasserstein", "adult", "mst", 1.0] == 0.182
+        assert reported_figures(find_study("synmeter-d17"))["wasserstein", "adult", "mst", 1.0] == 0.179
 
     def test_names_are_found_in_any_case_and_near_ones_suggested(self) -> None:
         assert find_study("TAB_BENCH-T1").name == "tab_bench-t1"

@@ -9,7 +9,7 @@ import pytest
 from syntabula.bench import Binning, Candidate, Study, read_study
 from syntabula.bench.cell import Cell
 from syntabula.bench.study_file import study_of
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, BudgetError
 
 TEN_LINES = """\
 title: Which method for our tables?
@@ -105,6 +105,16 @@ class TestStudyFile:
             study.check()
 
         assert message in str(caught.value)
+
+    def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
+        with pytest.raises(BudgetError, match="infinite epsilon"):
+            Study(name="s", datasets=("census",), methods=("synthpop",)).check()
+
+        row = Candidate(method="synthpop", epsilons=(math.inf,))
+        study = Study(name="s", datasets=("census",), methods=("mst", row), epsilons=(1, 2)).check()
+
+        found = [(cell.method, cell.epsilon) for cell in study.cells]
+        assert found == [("mst", 1.0), ("mst", 2.0), ("synthpop", math.inf)]
 
     def test_a_file_is_named_in_its_mistake(self, tmp_path: Path) -> None:
         place = tmp_path / "ours.yaml"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from syntabula._arguments import count, near, normalise, one_of, share, text
+from syntabula._arguments import count, near, normalise, one_of, refusal, share, text
 from syntabula._register import load
 from syntabula.errors import ArgumentError
 
@@ -81,6 +82,8 @@ class Candidate:
         options: Options of its parts, as `syntabula methods METHOD` lists them.
         preset: Paper whose hyper-parameters are set before `options`, as `presets` has them; empty for ours.
         binning: Replaces the study's binning for this row.
+        epsilons: Budgets of this row, such as infinity alone for a method without a private form; empty for the
+            study's.
         label: Its name in tables; by default the method, and the preset in brackets.
     """
 
@@ -88,6 +91,7 @@ class Candidate:
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     preset: str = ""
     binning: Binning | None = None
+    epsilons: tuple[float, ...] = ()
     label: str = ""
 
     def __post_init__(self) -> None:
@@ -98,6 +102,7 @@ class Candidate:
             raise ArgumentError(f"the options of {self.method!r} must be names with values")
         if self.preset:
             check_preset(self.preset)
+        object.__setattr__(self, "epsilons", budgets(self.epsilons))
         if not self.label:
             object.__setattr__(self, "label", self.method + (f" ({self.preset})" if self.preset else ""))
 
@@ -111,14 +116,14 @@ class Candidate:
         """Name of the adapter for code of others; None for a method of this library."""
         return self.method.partition(":")[2] if self.method.startswith("peer:") else None
 
-    def check(self) -> None:
-        """Raise ArgumentError, with similar names, unless the method and its options exist."""
+    def check(self, epsilon: float) -> None:
+        """Raise an error unless the method and its options exist and take this budget; suggests similar names."""
         if self.peer is not None:
             from syntabula.bench.peers import check_peer
 
             check_peer(self.peer)
         elif not self.is_baseline:
-            self.synthesizer()
+            self.synthesizer(epsilon=epsilon)
         elif self.options and self.method != "BINS":
             raise ArgumentError(f"{self.method} is a table of known quality and has no options")
 
@@ -146,7 +151,7 @@ class Candidate:
         if not self.preset:
             return self
         chosen = {**options_of(self.preset, self.method, dataset, epsilon), **self.options}
-        return Candidate(method=self.method, options=chosen, binning=self.binning, label=self.label)
+        return replace(self, options=chosen, preset="")
 
 
 def candidate_of(entry: Any) -> Candidate:
@@ -159,7 +164,7 @@ def candidate_of(entry: Any) -> Candidate:
         return entry
     if isinstance(entry, str):
         return Candidate(method=entry)
-    facts = fields_of(entry, "a method", ("method", "options", "preset", "binning", "label"))
+    facts = fields_of(entry, "a method", tuple(f.name for f in fields(Candidate)))
     if "method" not in facts:
         raise ArgumentError("a method of a study must have a `method`, such as `method: mst`")
     if facts.get("binning") is not None:
@@ -178,6 +183,18 @@ def binning_of(entry: Any) -> Binning:
     if isinstance(entry, int | str) and not isinstance(entry, bool):
         return Binning(bins=entry)
     return Binning(**fields_of(entry, "preprocessing", tuple(f.name for f in fields(Binning))))
+
+
+def budgets(given: Any) -> tuple[float, ...]:
+    """Return budgets as numbers; "inf" stands for infinity. Raises ArgumentError for anything else."""
+    listed = given if isinstance(given, list | tuple) else (given,)
+    return tuple(math.inf if value in ("inf", "Inf") else _budget(value) for value in listed)
+
+
+def _budget(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise refusal("epsilons", "numbers above 0, or inf for none", value)
+    return float(value)
 
 
 def fields_of(entry: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, shown, text
-from syntabula.bench.candidate import Binning, Candidate, binning_of, candidate_of
+from syntabula.bench.candidate import Binning, Candidate, binning_of, budgets, candidate_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
 from syntabula.bench.tasks import TASKS
-from syntabula.errors import ArgumentError, SchemaError, SyntabulaError
+from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, SyntabulaWarning
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _QUICK_ROWS = 1000
@@ -129,7 +130,7 @@ class Study:
         change(self, "methods", tuple(candidate_of(entry) for entry in _listed(self.methods)))
         change(self, "preprocessing", tuple(binning_of(entry) for entry in _listed(self.preprocessing)))
         change(self, "binnings", {name: binning_of(entry) for name, entry in self.binnings.items()})
-        change(self, "epsilons", tuple(_epsilon(value) for value in _listed(self.epsilons)))
+        change(self, "epsilons", budgets(self.epsilons))
         change(self, "seeds", _seeds(self.seeds))
         if self.task not in TASKS:
             known = ", ".join(TASKS)
@@ -153,10 +154,14 @@ class Study:
 
         Raises:
             ArgumentError: If a method or one of its options does not exist.
+            BudgetError: If a method does not take one of the budgets, as it has no private form.
             MissingExtraError: If the library of one is missing.
         """
-        for candidate in () if TASKS[self.task].methods else self.methods:
-            candidate.with_settings(self.datasets[0], self.epsilons[0]).check()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntabulaWarning)  # that a budget is weak is what a study is about
+            for candidate in () if TASKS[self.task].methods else self.methods:
+                for epsilon in candidate.epsilons or self.epsilons:
+                    candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
         return self
 
     @property
@@ -165,8 +170,11 @@ class Study:
         return tuple(dict.fromkeys(self._cells()))
 
     def _cells(self) -> Iterator[Cell]:
-        every = itertools.product(self.seeds, self.datasets, self.epsilons, self.methods, self.preprocessing)
+        budgeted = dict.fromkeys([*self.epsilons, *(e for c in self.methods for e in c.epsilons)])
+        every = itertools.product(self.seeds, self.datasets, budgeted, self.methods, self.preprocessing)
         for seed, dataset, epsilon, candidate, binning in every:
+            if epsilon not in (candidate.epsilons or self.epsilons):
+                continue
             chosen = candidate.with_settings(dataset, epsilon)
             binning = self.binnings.get(table_and_rows(dataset)[0], binning)
             if chosen.is_baseline and chosen.method != "BINS":
@@ -200,7 +208,7 @@ class Study:
         small = replace(
             small,
             datasets=(with_rows(_first_here(small.datasets), _QUICK_ROWS),),
-            epsilons=tuple(sorted(middle[:1])),
+            epsilons=tuple(middle[:1]),
             seeds=small.seeds[:1],
             seconds=min(small.seconds, _QUICK_SECONDS),
         )
@@ -229,14 +237,6 @@ def read_study(path: str | Path) -> Study:
 
 def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else (value,)
-
-
-def _epsilon(value: object) -> float:
-    if isinstance(value, str) and value.lower() in ("inf", "infinity"):
-        return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise refusal("epsilons", "numbers above 0, or inf for none", value)
-    return float(value)
 
 
 def _seeds(value: object) -> tuple[int, ...]:

@@ -178,7 +178,7 @@ def _average_ranks(
     several = len(study.preprocessing) > 1
     found: dict[tuple[str, float], dict[str, float]] = {}
     for score in scores:
-        for epsilon in study.epsilons:
+        for epsilon in dict.fromkeys(row.epsilon for row in rows):
             by_table: dict[str, dict[str, float]] = {}
             for row in rows:
                 if row.epsilon == epsilon and score in row.ranks and row.label in names:
