@@ -17,6 +17,7 @@ from syntabula._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from syntabula import attacks as attacks
+    from syntabula import bench as bench
     from syntabula import datasets as datasets
     from syntabula import errors as errors
     from syntabula import metrics as metrics
@@ -116,7 +117,7 @@ _HOMES = {
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
 }
-_MODULES = ("attacks", "datasets", "errors", "metrics")
+_MODULES = ("attacks", "bench", "datasets", "errors", "metrics")
 
 
 def _home(name: str) -> str | None:
