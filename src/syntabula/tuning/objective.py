@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from syntabula._arguments import Rule, normalise, not_negative, shown
+from syntabula._arguments import Rule, normalise, not_negative
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
@@ -47,6 +47,8 @@ class Objective:
 
     def __post_init__(self) -> None:
         normalise(self, weights=_WEIGHTS)
+        if not any(self.weights.values()):
+            raise ArgumentError("weights need a metric with a weight above 0")
         for info, _ in self._chosen(has_target=True):
             if info.best is None:
                 raise ArgumentError(
@@ -107,8 +109,6 @@ def _weights(given: object) -> dict[str, float]:
     if not isinstance(given, Mapping):
         raise TypeError
     weights = {str(key): float(not_negative(f"the weight of {key!r}", w)) for key, w in given.items()}
-    if not any(weights.values()):
-        raise ArgumentError(f"weights need a metric with a weight above 0; got {shown(dict(given))}")
     return weights
 
 
