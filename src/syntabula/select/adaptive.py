@@ -19,11 +19,11 @@ from syntabula._arguments import (
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain, downward_closure
-from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
@@ -49,6 +49,8 @@ class Adaptive(Selector):
     After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
     which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
     leaves all codes as they are, like the paper.
+    Where privacy is switched off, marginals are measured in a few rounds (`learn_exactly`), until the model differs from
+    the table by no more than a sample of it would.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
@@ -159,13 +161,26 @@ class Adaptive(Selector):
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
         )
+        if is_exact(curator):
+            model = learn_exactly(
+                curator,
+                model,
+                weights,
+                measured,
+                share=share - start.used,
+                measure_share=self.measure_share,
+                steps=(CHOOSE, MEASURE),
+                fitting=self._affordable,
+                progress=report,
+            )
+            return start.restored(model)
         pure = curator.ledger.budget.currency == "epsilon"
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
             # Choose the candidate with the largest weighted error beyond its noise.
             noise = mean_noise(curator, 1, measure_share)
-            candidates = self._affordable(model, weights, measured, rounds.done)
+            candidates = self._affordable(model, list(weights), [m.clique for m in measured], rounds.done)
             estimates = model.marginals(candidates)
             position = curator.choose(
                 candidates,
@@ -176,8 +191,6 @@ class Adaptive(Selector):
                 penalties=[noise * domain.cells(c) for c in candidates],
             )
             chosen, believed = candidates[position], estimates[position]
-            if noise == 0 and any(m.clique == chosen for m in measured):
-                break  # without noise there is nothing left to learn
 
             # Measure it, and fit again from the current model.
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
@@ -235,15 +248,15 @@ class Adaptive(Selector):
         return part * round_share, (1 - part) * round_share
 
     def _affordable(
-        self, model: MarginalModel, weights: dict[Clique, float], measured: Sequence[Measurement], used: float
+        self, model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], used: float
     ) -> list[Clique]:
         """Return the candidates that keep the model within its current size limit, or do not make it larger."""
-        cliques = list(dict.fromkeys(m.clique for m in measured))
+        cliques = list(dict.fromkeys(measured))
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
         known = set(cliques)
-        new = [c for c in weights if c not in known]
+        new = [c for c in candidates if c not in known]
         sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
-        return [c for c in weights if sizes.get(c, 0.0) <= limit]
+        return [c for c in candidates if sizes.get(c, 0.0) <= limit]
 
 
 def _explained(noise: float, cells: int, *, laplace: bool) -> float:
