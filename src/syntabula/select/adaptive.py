@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -19,6 +19,7 @@ from syntabula._arguments import (
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain, downward_closure
+from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
@@ -175,12 +176,15 @@ class Adaptive(Selector):
             )
             return start.restored(model)
         pure = curator.ledger.budget.currency == "epsilon"
+        opened = 0.0  # part of the size limit that may be used before as much of the budget is spent
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
             # Choose the candidate with the largest weighted error beyond its noise.
             noise = mean_noise(curator, 1, measure_share)
-            candidates = self._affordable(model, list(weights), [m.clique for m in measured], rounds.done)
+            known = [m.clique for m in measured]
+            wanted = list(informative(weights, start.measured, noise, domain))
+            candidates = self._affordable(model, wanted, known, max(rounds.done, opened))
             estimates = model.marginals(candidates)
             position = curator.choose(
                 candidates,
@@ -199,7 +203,11 @@ class Adaptive(Selector):
             # If noise explains everything new, measure more precisely from now on: with half the noise.
             difference = float(np.abs(measured[-1].values - believed).sum())
             if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
-                rounds.grow(2 if pure else 4)
+                if len(candidates) < len(wanted) and opened < 1:
+                    # It is the model's size that kept back what there is to learn.
+                    opened = min(1.0, 2 * max(rounds.done, opened))
+                else:
+                    rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
         return start.restored(model)
 
@@ -257,6 +265,30 @@ class Adaptive(Selector):
         new = [c for c in candidates if c not in known]
         sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
         return [c for c in candidates if sizes.get(c, 0.0) <= limit]
+
+
+def informative(
+    candidates: Iterable[Clique], one_way: Sequence[Measurement], noise: float, domain: Domain
+) -> list[Clique]:
+    """Return the candidates that may differ from the model by more than their noise, judged by single columns alone.
+
+    If all but k records of a column have one code, its marginal with other columns differs from their marginal and its
+    own by at most 4 k records: k in other cells, which the model holds elsewhere, and as many in the cells of the one
+    code. Where k is within two standard deviations of its noise, the column counts as constant and is measured alone.
+    All of it is post-processing of released counts.
+    """
+    elsewhere = {}
+    for measurement in one_way:
+        counts = measurement.values
+        error = 2 * float(np.max(measurement.sigma)) * math.sqrt(counts.size - 1)
+        others = float(counts.sum() - counts.max())
+        elsewhere[measurement.clique] = others + error if others > error else 0.0
+    return [
+        clique
+        for clique in candidates
+        if len(clique) == 1
+        or 4 * min(elsewhere.get((c,), math.inf) for c in clique) > noise * domain.cells(clique)
+    ]
 
 
 def _explained(noise: float, cells: int, *, laplace: bool) -> float:
