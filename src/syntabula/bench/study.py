@@ -158,7 +158,9 @@ class Study:
             MissingExtraError: If the library of one is missing.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntabulaWarning)  # that a budget is weak is what a study is about
+            warnings.simplefilter(
+                "ignore", SyntabulaWarning
+            )  # that a budget is weak is what a study is about
             for candidate in () if TASKS[self.task].methods else self.methods:
                 for epsilon in candidate.epsilons or self.epsilons:
                     candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
