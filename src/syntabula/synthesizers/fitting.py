@@ -21,7 +21,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.marginal import MarginalLearner
@@ -261,7 +261,7 @@ def _ledger(
     journal: Journal | None,
 ) -> Ledger:
     """Return the ledger of this run, begun or resumed."""
-    budget = prepared.budget(budget_of(method))
+    budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume)
 
