@@ -124,14 +124,15 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
+    counted = prepared.counted(source.n_rows, ledger, noise)
     if isinstance(source, RawTable):
         table = source
     else:
-        table = prepared.typed(source, declared, ledger, noise, progress=preparing)
+        table = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
         table = table if rules is None else _learned(rules, table, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
+    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
