@@ -11,6 +11,7 @@ SyntabulaError
 ├── PrivateDomainError             noise hides a column's domain at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
 ├── TrainingError                  a network's training came to no numbers
+├── StudyError                      the results of a study belong to another run or version
 ├── MissingExtraError(ImportError) an optional library is needed
 ├── ReleaseFileError(ValueError)   a release file or a journal is truncated, altered, foreign or newer
 └── DatasetError(LookupError)      a named dataset is unknown or not available
@@ -61,6 +62,10 @@ class ResourceError(SyntabulaError, MemoryError):
 
 class TrainingError(SyntabulaError):
     """The loss of a network that is trained on records is no number any more; nothing was released."""
+
+
+class StudyError(SyntabulaError):
+    """The results of a study cannot be used: another run, another version or something else wrote them."""
 
 
 class MissingExtraError(SyntabulaError, ImportError):

@@ -24,6 +24,10 @@ _UNKNOWN = 1e-6
 """Cells whose precision is below this fraction of their table's largest count as not measured."""
 _UNKNOWN_WEIGHT = 1e-12
 """The same for the square of the precision."""
+_PART_OF_SAMPLING = 0.1
+"""Error of a fit without noise that is near enough, as a part of the error of a sample of as many records."""
+_LEAST_ERROR = 0.1
+"""The same for a table without sampling error, in records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +55,17 @@ class Target:
         Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
         loss has a long tail: one true table with two cells in twenty would exceed 3, and trying to fit it
         wastes hundreds of steps.
+
+        Exact counts have no noise to explain. There a tenth of the error that a sample of as many records would have
+        is near enough: steps towards the exact counts would have no end, and no sample would show them.
         """
-        return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
+        if self.noise:
+            return self.noise + 2 * math.sqrt(self.noise) + 4
+        records = float(self.mean.sum())
+        if not self.weight.any() or records <= 0:
+            return 0.0
+        spread = max(records - float(np.square(self.mean).sum()) / records, 0.0)  # sum of n p (1 - p)
+        return (_PART_OF_SAMPLING**2 * spread + _LEAST_ERROR**2) * float(self.weight.max()) / 2
 
     def curvature(self, total: float) -> float:
         """Return a bound on the change of a cell's gradient with its log-potential: its weight times its count.

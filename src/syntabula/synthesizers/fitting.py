@@ -27,13 +27,13 @@ from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.marginal import MarginalLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
-    TableFacts,
     budget_of,
     check_declared_memory,
     planned_fit,
     preparation_of,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.raw import PhysicalType, RawTable
@@ -44,7 +44,6 @@ from syntabula.table.schema.schema import Schema, check_declared, is_whole, unde
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
-    from syntabula.synthesizers.settings import Settings
     from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
@@ -133,7 +132,8 @@ def fit_table(
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
     codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
-    if not is_whole(schema):
+    if not is_whole(schema) or prepared.finds_atoms:
+        # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
     encoded, coercions = codec.encode(table, strict=strict, found=found)

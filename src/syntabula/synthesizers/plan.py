@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
@@ -14,14 +14,12 @@ from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.statement import folded
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
 from syntabula.table.rules.row_rules import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-
-if TYPE_CHECKING:
-    from syntabula.synthesizers.settings import Settings
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 2.3e-7
@@ -30,28 +28,6 @@ _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableFacts:
-    """What is known of a table before its values are read.
-
-    Attributes:
-        schema: The declared columns.
-        physical: Stored type of each column, if some are not declared.
-        n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
-        types_found: Whether the types of columns that are not declared will be found.
-    """
-
-    schema: Schema | None
-    physical: Mapping[str, PhysicalType]
-    n_rows: int
-    types_found: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.schema.columns) if is_whole(self.schema) else len(self.physical)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -114,7 +115,7 @@ def decode_column(
     column: Column,
     codes: NDArray[Any],
     bins: Bins | None,
-    spread: Spread | None,
+    within: Spread | Roundness | None,
     rng: np.random.Generator,
 ) -> RawColumn:
     """Turn codes [n] into values of the declared kind.
@@ -123,14 +124,20 @@ def decode_column(
         column: Its declaration.
         codes: Codes as `encode_column` gives them.
         bins: Its bins if it is ordered, else None.
-        spread: How values lie within them; evenly if None.
+        within: How values lie within them; evenly if None.
         rng: Source of ordinary randomness for values within bins.
     """
     if not isinstance(column, Ordered):
         return decode_labels(column, codes)
     index, missing = _index(column, codes, bins)
     assert bins is not None
-    points = normal_within(bins, spread, index, rng) if spread else uniform_within(bins, index, rng)
+    match within:
+        case None:
+            points = uniform_within(bins, index, rng)
+        case Roundness():
+            points = within.within(bins, index, rng)
+        case Spread():
+            points = normal_within(bins, within, index, rng)
     values, physical = column.values(points)
     return RawColumn(values, missing, physical)
 

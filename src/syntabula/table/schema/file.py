@@ -147,10 +147,12 @@ def _column_document(column: Column) -> dict[str, Any]:
         value = getattr(column, field.name)
         if value == field.default:
             continue
-        if isinstance(value, dt.date):
-            value = value.isoformat()
-        document[field.name] = list(value) if isinstance(value, tuple) else value
+        document[field.name] = [*map(_stated, value)] if isinstance(value, tuple) else _stated(value)
     return document
+
+
+def _stated(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
 
 
 def _column_from_document(name: str, body: object) -> Column:
@@ -169,6 +171,8 @@ def _column_from_document(name: str, body: object) -> Column:
     try:
         if kind in ("date", "datetime"):
             values |= {side: _time(side, values[side], kind) for side in ("lower", "upper")}
+            if isinstance(values.get("atoms"), list):
+                values["atoms"] = [_time("an atom", atom, kind) for atom in values["atoms"]]
         return column_type(**values)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None

@@ -15,6 +15,7 @@ EXAMPLE = """\
 version: 1
 columns:
   age: {kind: numeric, lower: 0, upper: 120, integer: true}
+  amount: {kind: numeric, lower: 0, upper: 50000, step: 100, atoms: [0, 50000]}
   sex: {kind: categorical, categories: [F, M], nullable: true}
   ward: {kind: categorical, categories: [emergency, surgery], open: true}
   code: {kind: categorical, categories: ["007", "012"]}  # in quotes, as all texts that look like numbers or times
