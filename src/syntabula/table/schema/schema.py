@@ -231,7 +231,10 @@ def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, C
     """Return a schema of all columns of a table, in its order: as declared, or else as found."""
     if schema is None:
         return Schema(found)
-    return Schema({n: schema[n] if n in schema else found[n] for n in names}, label=schema.label)
+    computed = () if schema.rules is None else schema.rules.derive
+    listed = dict.fromkeys([*names, *computed])
+    columns = {n: schema[n] if n in schema else found[n] for n in listed}
+    return Schema(columns, label=schema.label, rules=schema.rules)
 
 
 def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
