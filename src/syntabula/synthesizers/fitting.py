@@ -22,7 +22,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.learner import Learner
 from syntabula.synthesizers.marginal import MarginalLearner
@@ -148,14 +148,15 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
+    counted = prepared.counted(source.n_rows, ledger, noise)
     if isinstance(source, RawTable):
         table = source
     else:
-        table = prepared.typed(source, declared, ledger, noise, progress=preparing)
+        table = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
         table = table if rules is None else _learned(rules, table, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
+    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
@@ -196,7 +197,8 @@ def fit_table(
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
-            rules=() if declared is None or declared.rules is None else tuple(declared.rules.described()),
+            rules=() if rules is None else rules.rules.described(),
+            rules_observed=rules is not None and rules.rules.provenance == "observed",
         ),
         origin=table.origin,
         rules=whole,
@@ -287,7 +289,7 @@ def _ledger(
     journal: Journal | None,
 ) -> Ledger:
     """Return the ledger of this run, begun or resumed."""
-    budget = prepared.budget(budget_of(method))
+    budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume)
 
