@@ -98,3 +98,7 @@ class DomainWarning(SyntabulaWarning):
 
 class ConditionWarning(SyntabulaWarning):
     """Rows were drawn under conditions that the model gives almost no probability; it shows the conditions, no cell."""
+
+
+class RuleWarning(SyntabulaWarning):
+    """Rows break rules of the schema: many of those drawn, which are discarded, or some of the table that is fitted."""

@@ -20,6 +20,7 @@ MAY_DRAW = {
     "models/hard_rows": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
+    "synthesizers/ruled_conditions": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.
