@@ -149,7 +149,7 @@ class DiscretizationStudies:
                 preprocessing=(default, replace(default, within="normal")), finding="",
                 figure=Figure(across="epsilon", lines="binning", panels="method", scores=("utility",)),
             ),
-            _text("f10", "Seconds of discretizers", "`benchmarks/discretizers.py` measures them"),
+            _text("f10", "Seconds of discretizers", "`benchmarks/discretization.py speed` measures them"),
             replace(models, name="discretization-f11", title="Seconds of models", epsilons=(1.0,), finding=""),
             replace(
                 histogram, name="discretization-f12", title="Rules for the number of bins (US2)",
