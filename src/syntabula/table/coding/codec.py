@@ -62,7 +62,8 @@ class Codec:
         sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
-        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes)))
+        apart = {n: c.n_apart for n, c in self._learned().items() if c.n_apart}
+        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart))
 
     @classmethod
     def plan(

@@ -67,6 +67,11 @@ class ColumnBase:
         raise NotImplementedError
 
     @property
+    def n_apart(self) -> int:
+        """Number of codes at the end that are no value of the column: those of missing and of other values."""
+        return int(self.nullable)
+
+    @property
     def is_learned(self) -> bool:
         """Whether the column has codes: all columns do, except identifiers that are not nullable."""
         return True
