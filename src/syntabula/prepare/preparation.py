@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
+from syntabula.bins.scale import even_bins
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
@@ -205,19 +207,21 @@ class Preparation:
         points, _ = ordered_points(column, table.columns[name])
         curator = ColumnCurator(points, ledger, noise)
         of_bins, of_spread = self.settings.divided(share)
+        scale = column.scale()
         if discretizer is None:
-            bins = UniformBins(count).bins(lower, upper, integer=integer)
+            bins = even_bins(count, lower, upper, integer=integer, scale=scale)
         else:
-            bins = discretizer.fit(
-                curator,
-                lower,
-                upper,
-                count=count,
-                n_estimated=n_estimated,
-                share=of_bins,
-                step=_bins_step(name),
+            fit = partial(
+                discretizer.fit, count=count, n_estimated=n_estimated, share=of_bins, step=_bins_step(name)
             )
-        if self.settings.within == "even":
+            # Where values are taken as they are, there is no scale to choose.
+            if scale is None or (discretizer.key == "fine" and not curator.is_private):
+                bins = fit(curator, lower, upper)
+            else:
+                # Each value is looked at alone, so neighbouring tables stay neighbours.
+                cells = ColumnCurator(scale.cells(points), ledger, noise)
+                bins = scale.bins(fit(cells, 0, scale.size - 1))
+        if self.settings.within != "normal":
             return bins, None
         return bins, fit_spread(curator, bins, share=of_spread, step=_spread_step(name))
 

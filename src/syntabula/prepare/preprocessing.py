@@ -36,8 +36,8 @@ class Preprocessing:
             uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. "fine"
             takes the values as they are where privacy is off, and is "privtree" under a budget. Or the name of a
             plug-in's discretizer, or your own object; see `FittedDiscretizer`.
-        within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which takes
-            half of the budget for the bins.
+        within: How values lie within a bin: "joined", so that the density goes over into that of the bins beside it, or
+            "even", or "normal" for a truncated normal distribution, which takes half of the budget for the bins.
         share: Fraction of the whole budget, if any is needed.
         delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
@@ -46,7 +46,7 @@ class Preprocessing:
     """
 
     discretizer: str | FittedDiscretizer = "privtree"
-    within: Literal["even", "normal"] = "even"
+    within: Literal["joined", "even", "normal"] = "joined"
     share: Fraction = Fraction(1, 10)
     delta_share: Fraction = Fraction(1, 10)
 
@@ -54,7 +54,7 @@ class Preprocessing:
         if not isinstance(self.discretizer, FittedDiscretizer):
             known = one_of(EVEN, *(e.key for e in entries("discretizer")))
             normalise(self, discretizer=Rule(f"{known.allowed}, or a FittedDiscretizer", known.read))
-        normalise(self, within=one_of("even", "normal"), share=share, delta_share=share)
+        normalise(self, within=one_of("joined", "even", "normal"), share=share, delta_share=share)
 
     @property
     def fitted(self) -> FittedDiscretizer | None:
@@ -71,11 +71,15 @@ class Preprocessing:
         """Whether bins, or the distribution within them, depend on the column."""
         return self.fitted is not None or self.within == "normal"
 
+    def joins_bins(self, *, exact: bool) -> bool:
+        """Return whether densities of bins are joined; bins of exact values as they are need no more."""
+        return self.within == "joined" and not (exact and self.discretizer == "fine")
+
     def divided(self, share: Fraction) -> tuple[Fraction, Fraction]:
         """Return what a column's share pays: for its bins, and for the distribution within them."""
         free = self.fitted is None or self.fitted.is_free
         spread = share if free else share / 2
-        if self.within == "even":
+        if self.within != "normal":
             spread = Fraction(0)
         return Fraction(0) if free else share - spread, spread
 

@@ -23,6 +23,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
+from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     TableFacts,
@@ -140,6 +141,8 @@ def fit_table(
         from syntabula.models.recoded import RecodedModel
 
         model = RecodedModel(model, recoding)
+    if method.preprocessing.joins_bins(exact=is_exact):
+        codec, model = with_joined_bins(codec, model)
     ledger.require_all_replayed()
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
@@ -74,7 +75,7 @@ class Codec:
         fitted: Mapping[str, Bins] | None = None,
         spreads: Mapping[str, Spread] | None = None,
     ) -> Self:
-        """Make a codec with uniform bins, before any data is read.
+        """Make a codec with even bins, before any data is read.
 
         Args:
             schema: Declared columns.
@@ -96,7 +97,7 @@ class Codec:
             if isinstance(column, Ordered) and name not in chosen:
                 lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
-                chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
+                chosen[name] = even_bins(count, lower, upper, integer=integer, scale=column.scale())
         return cls(schema, chosen, spreads or {})
 
     def encode(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import Rule, count, flag, normalise, one_of
+from syntabula.bins.scale import Scale
 from syntabula.bins.uniform import MAX_BINS, Bins, integer_dtype
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.table.raw import PhysicalKind, PhysicalType
@@ -106,6 +107,10 @@ class Ordered(ColumnBase):
         """Return first and last point, and whether they are grid points (integers)."""
         grid = self.grid()
         return (float(self.lower), float(self.upper), False) if grid is None else (*grid, True)
+
+    def scale(self) -> Scale | None:
+        """Return the scale on which bins are made, in points; None if it is even."""
+        return None
 
     @property
     def in_words(self) -> str:
