@@ -69,7 +69,7 @@ def fit(frame, schema, *, budget=None, bins="auto", **settings) -> st.Release:
     return method.fit(frame, schema)
 
 
-@pytest.mark.parametrize("within", ["joined", "even", "normal"])
+@pytest.mark.parametrize("within", ["auto", "even", "normal"])
 @pytest.mark.parametrize("discretizer", DISCRETIZERS)
 class TestEndToEnd:
     def test_samples_have_the_types_and_precision_of_the_table(self, discretizer, within):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -33,7 +34,9 @@ part of the density around it."""
 _HALVINGS = 50
 
 
-def joined(bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None) -> Parts:
+def joined(
+    bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None, unit: Fraction | None = None
+) -> Parts:
     """Cut bins into parts whose counts join those of the neighbours, with the count of each bin kept.
 
     Within a bin the density is exponential on the scale. At an edge between two bins it is their mean, weighted so that
@@ -46,6 +49,7 @@ def joined(bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None) 
         bins: The bins.
         counts: Expected number of records in each [bins].
         scale: The scale on which densities are compared; None for the values themselves.
+        unit: All values are multiples of this number, and so are the cuts; None if there is none.
 
     Returns:
         The parts, spread evenly within.
@@ -61,7 +65,7 @@ def joined(bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None) 
     held, widths = held / total, widths / length
     held[held < LEAST_SHARE] = 0.0
     heights = np.divide(held, widths, out=np.zeros(bins.size), where=widths > 0)
-    smooth = np.flatnonzero(~_spikes(bins, heights))
+    smooth = np.flatnonzero(~_spikes(bins, heights, unit))
     edges: list[int | float] = [bins.edges[0]]
     whole: list[int] = []
     shares: list[float] = []
@@ -79,7 +83,7 @@ def joined(bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None) 
         slope = _slope(sides, mean)
         bent = within is not None and max(within.steepness(low), within.steepness(high)) * (high - low) > BENT
         ranks = _ranks(slope) if held[code] > 0 and (abs(slope) >= LEAST_SLOPE or bent) else np.zeros(0)
-        parts = parts_of(bins, code, ranks, within)
+        parts = parts_of(bins, code, ranks, within, unit)
         portions = np.ones(1)
         if len(parts) > 2:
             places = np.array([float(p) for p in parts])
@@ -92,10 +96,12 @@ def joined(bins: Bins, counts: NDArray[np.float64], scale: Scale | None = None) 
     return Parts(finer, None, np.array(whole, dtype=np.intp), np.array(shares))
 
 
-def _spikes(bins: Bins, heights: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _spikes(bins: Bins, heights: NDArray[np.float64], unit: Fraction | None) -> NDArray[np.bool_]:
     """Return which bins hold one frequent value."""
-    if bins.integer:
-        alone = np.array([b - a == 1 for a, b in pairwise(bins.edges)])
+    if bins.integer or unit is not None:
+        # The bin of a value at no multiple reaches up to the next one.
+        least = 1 if unit is None else float(unit)
+        alone = np.array([float(b - a) <= least * (1 + 1e-9) for a, b in pairwise(bins.edges)])
     else:
         alone = np.array([math.nextafter(a, math.inf) >= b for a, b in pairwise(bins.edges)])
     around = np.maximum(np.append(heights[1:], 0.0), np.append(0.0, heights[:-1]))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.roundness import multiples_at
 from syntabula.bins.uniform import Bins, UniformBins
 
 LEAST_SPAN = 10_000
@@ -81,7 +83,8 @@ class Scale:
             return cls(lower, upper, integer, centre, half, stretch) if beyond else None
         if (float(upper) - float(lower)) / unit < LEAST_SPAN:
             return None
-        return cls(lower, upper, integer, half=unit)
+        # Integers are no finer than 1, whatever their unit.
+        return cls(lower, upper, integer, half=max(unit, 1.0) if integer else unit)
 
     def at(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return s of values [n]."""
@@ -131,7 +134,7 @@ def even_bins(count: int, lower: Any, upper: Any, *, integer: bool, scale: Scale
 
 
 def parts_of(
-    bins: Bins, code: int, ranks: NDArray[np.float64], scale: Scale | None
+    bins: Bins, code: int, ranks: NDArray[np.float64], scale: Scale | None, unit: Fraction | None = None
 ) -> list[int] | list[float]:
     """Return the edges of the parts of a bin.
 
@@ -140,6 +143,7 @@ def parts_of(
         code: Which of them.
         ranks: Where it is cut on the scale, from 0 to 1; there are fewer cuts in a bin of few points.
         scale: The scale; None for the values themselves.
+        unit: Cuts are multiples of this number; None for any.
     """
     low, high = bins.edges[code], bins.edges[code + 1]
     ends = np.array([low, high], dtype=np.float64)
@@ -148,5 +152,7 @@ def parts_of(
     inner = ends[0] * (1 - ranks) + ends[1] * ranks
     if scale is not None:
         inner = scale.back(inner)
+    if unit is not None:
+        inner = multiples_at(np.rint(inner / float(unit)).astype(np.int64), unit, integer=bins.integer)
     cuts: Any = [round(x) for x in inner.tolist()] if bins.integer else inner.tolist()
     return [low, *sorted({c for c in cuts if low < c < high}), high]

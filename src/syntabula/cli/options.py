@@ -127,6 +127,14 @@ MethodOption = Annotated[
         metavar="NAME=VALUE",
     ),
 ]
+OptionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--options",
+        help="YAML file with a method and its options, as `syntabula tune --out` writes it.",
+        metavar="FILE",
+    ),
+]
 Memory = Annotated[
     float | None, typer.Option("--memory", help="Memory limit of each step in megabytes.", metavar="MB")
 ]

@@ -30,11 +30,15 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
     found: dict[str, Parts] = {}
     for name in codec.bins:
         column = codec.schema[name]
-        if name not in codec.domain or name in codec.spreads or not isinstance(column, Ordered):
+        roundness = codec.roundness.get(name)
+        # Where each bin holds a single value, there is nothing to join.
+        single = roundness is not None and not roundness.steps
+        if name not in codec.domain or name in codec.spreads or single or not isinstance(column, Ordered):
             continue
         bins = codec.bins[name]
         (counts,) = model.marginals([(name,)])  # type: ignore[attr-defined]
-        parts = joined(bins, counts[: bins.size], column.scale())
+        unit = None if roundness is None else roundness.unit
+        parts = joined(bins, counts[: bins.size], column.scale(), unit)
         if parts.bins.size > bins.size:
             found[name] = parts
     if not found:
