@@ -451,6 +451,12 @@ BUILT_IN: tuple[Entry, ...] = (
         summary="Exact values and bins of equal counts, up to 1,000: without privacy, for models of records.",
     ),
     Entry(
+        kind="discretizer",
+        key="usual",
+        home="syntabula.prepare.fine:UsualBins",
+        summary="The default: privtree under a budget, and without privacy exact values and bins as in fine, up to 250.",
+    ),
+    Entry(
         kind="attack",
         key="groundhog",
         home="syntabula.attacks.groundhog:GroundHog",

@@ -81,6 +81,16 @@ class TestSupport:
         assert 100 > counts[2] > counts[3] > 0
         assert counts[4] == 0
 
+    def test_impossible_combinations_stay_impossible_without_some_of_the_codes(self) -> None:
+        cells = np.ones((5, 3), dtype=bool)
+        cells[1, 0] = False
+        model = Supported(PGM().with_possible({("a", "b"): cells}))
+
+        (pair,) = model.over(DOMAIN).fit(ONE_WAY).marginals([("a", "b")])
+
+        assert pair[1, 0] == pytest.approx(0, abs=1e-9)
+        assert pair[0, 1] > 0
+
     def test_shapes_are_checked(self) -> None:
         with pytest.raises(ArgumentError, match="shape"):
             fitted(PGM(), [Measurement(("a",), np.ones(4), SIGMA)])

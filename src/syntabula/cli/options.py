@@ -103,8 +103,8 @@ Discretizer = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="How numbers are binned: privtree (default), quantile, kmeans, uniform (free), or a plug-in's; "
-        "see `syntabula methods`.",
+        help="How numbers are binned: usual (default: privtree, or fine without privacy), privtree, quantile, "
+        "kmeans, uniform (free), or a plug-in's; see `syntabula methods`.",
     ),
 ]
 Within = Annotated[

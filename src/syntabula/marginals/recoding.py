@@ -160,6 +160,17 @@ class Recoding:
                 merged = np.add.reduceat(merged.take(order, axis=axis), starts, axis=axis)
         return merged
 
+    def merge_possible(self, clique: Clique, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which cells [new sizes] hold a possible one [old sizes] of codes that have a share."""
+        counts = cells.astype(np.int64)
+        for axis, column in enumerate(clique):
+            if column in self.maps:
+                shape = [1] * cells.ndim
+                shape[axis] = -1
+                counts *= (self.shares[column] > 0).reshape(shape)
+        found: NDArray[np.bool_] = self.merge_counts(clique, counts) > 0
+        return found
+
     def merge_measurement(self, measurement: Measurement) -> Measurement:
         """Return the measurement over new codes; the variances of summed cells are summed."""
         if not any(c in self.maps for c in measurement.clique):

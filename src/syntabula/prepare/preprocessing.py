@@ -40,8 +40,9 @@ class Preprocessing:
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
             uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. "fine"
-            takes the values as they are where privacy is off, and is "privtree" under a budget. Or the name of a
-            plug-in's discretizer, or your own object; see `FittedDiscretizer`.
+            takes the values as they are where privacy is off, up to 1,000 codes, and is "privtree" under a budget;
+            "usual" is the same with as many codes as pairs of columns bear, at most 250. Or the name of a plug-in's
+            discretizer, or your own object; see `FittedDiscretizer`.
         within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
             all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
             bins cost anything, and for all numbers otherwise. With "auto" and "round" the densities of neighbouring
@@ -55,7 +56,7 @@ class Preprocessing:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: str | FittedDiscretizer = "privtree"
+    discretizer: str | FittedDiscretizer = "usual"
     within: Literal["auto", "round", "even", "normal"] = "auto"
     atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)

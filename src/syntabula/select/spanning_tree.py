@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, over_merged
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.select.base import Selector
 from syntabula.select.merged_codes import coarsen
@@ -110,7 +110,7 @@ class SpanningTree(Selector):
         # Step 2: merge the codes that noise hides, by post-processing of step 1.
         recoding, measured = self._merged(curator, one_way, share / 3)
         merged = curator.recoded(recoding)
-        independent = model.over(merged.domain).fit(measured)
+        independent = over_merged(model, recoding).fit(measured)
         if len(columns) == 1:
             return RecodedModel(independent, recoding)
         report("fit one-way marginals", 0.2)

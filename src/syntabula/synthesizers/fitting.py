@@ -24,6 +24,8 @@ from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.synthesizers.joining import with_joined_bins
+from syntabula.synthesizers.learner import Learner
+from syntabula.synthesizers.marginal import MarginalLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -34,7 +36,7 @@ from syntabula.synthesizers.plan import (
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.code_texts import code_texts
-from syntabula.table.coding.codec import Coercions
+from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.row_rules import RowRules, learned_part, row_rules
@@ -141,7 +143,7 @@ def fit_table(
     engine = engine_for(encoded, limit_mb=method.memory_mb)
     doors = Doors(Curator(engine, ledger, noise), partial(code_texts, codec))
     recoding = prepared.recoding(doors.tables)
-    model, choice = method.learner.learn(
+    model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
         # This includes what preprocessing did not need.
         share=ledger.remaining_share,
@@ -176,6 +178,16 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
+
+
+def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
+    """Return the method's learner, told what rules make impossible; if it cannot hold that, such rows are discarded."""
+    learner = method.learner
+    if rules is None or not isinstance(learner, MarginalLearner):
+        return learner
+    from syntabula.table.rules.impossible import possible_cells
+
+    return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
 
 
 def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
