@@ -89,10 +89,20 @@ class Preparation:
         merging = self.merging.share if self.merging else Fraction(0)
         return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
 
-    def budget(self, budget: Budget) -> Budget:
-        """Return the budget, with part of its delta reserved for what must be found, or for the learner."""
+    def budget(self, budget: Budget, failure_before: Fraction = Fraction(0)) -> Budget:
+        """Return the budget, with part of its delta reserved for what must be found, or for the learner.
+
+        Args:
+            budget: The allowed total.
+            failure_before: What earlier runs of a journal used of delta. If only frequent values need a part, it is one
+                of what they left, so that a second run needs no larger delta.
+        """
         reserved = self._found_delta(budget) + self.learner_delta
-        return budget.with_failure_delta(reserved * Fraction(budget.delta)) if reserved else budget
+        if not reserved:
+            return budget
+        is_needed = self.n_labels or self.learner_delta
+        before = Fraction(0) if is_needed else failure_before
+        return budget.with_failure_delta(before + reserved * (Fraction(budget.delta) - before))
 
     def _found_delta(self, budget: Budget) -> Fraction:
         """Return the fraction of delta for finding categories and frequent values.
@@ -102,14 +112,13 @@ class Preparation:
         needed = self.n_labels or (self.failing and budget.kind == "approximate")
         return self.settings.delta_share if needed else Fraction(0)
 
-    def _delta_of_each(self, ledger: Ledger) -> Fraction:
-        """Return the part of delta for the categories or the frequent values of one column."""
+    def _delta_for(self, ledger: Ledger, n_columns: int) -> Fraction:
+        """Return the part of delta for the categories or the frequent values of so many columns."""
         found = self._found_delta(ledger.budget)
-        if not found:
+        if not found or not n_columns:
             return Fraction(0)
-        return (
-            ledger.failure_allowance * found / (found + self.learner_delta) / (self.n_labels + self.failing)
-        )
+        part = found / (found + self.learner_delta)
+        return ledger.failure_allowance * part * n_columns / (self.n_labels + self.failing)
 
     @property
     def finds_atoms(self) -> bool:
@@ -131,7 +140,7 @@ class Preparation:
         # A kept code holds at least theta of the records, so at most 1 / theta codes are kept.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
-        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered)
+        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered, domain.apart)
 
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""
@@ -224,7 +233,7 @@ class Preparation:
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
 
-            delta = self._delta_of_each(ledger) * self.n_labels
+            delta = self._delta_for(ledger, self.n_labels)
             found = find_columns(
                 table,
                 self.grown(self.domains, counted),
@@ -235,7 +244,13 @@ class Preparation:
             )
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
-        delta = self._delta_of_each(ledger)
+        # Of columns that were found, it is known only now which ones may fail.
+        failing = sum(
+            "atoms" in self.parts[n] and needs_delta(*schema[n].span())
+            for n in self.refinements
+            if isinstance(schema[n], Ordered)
+        )
+        delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
