@@ -17,7 +17,7 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
-from syntabula.table.rules.row_rules import learned_part
+from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 

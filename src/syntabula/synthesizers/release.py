@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
-from syntabula.table.rules.row_rules import RowRules, row_rules
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.rules.row_rules import RowRules
 
 ROWS_AT_ONCE = 250_000
 """Rows that are drawn and written at a time."""

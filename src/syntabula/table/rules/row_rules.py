@@ -277,17 +277,6 @@ class RowRules:
         return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
 
 
-def row_rules(schema: Schema | None) -> RowRules | None:
-    """Return the rules of a schema at work; None if it has none."""
-    return None if schema is None or schema.rules is None else RowRules(schema)
-
-
-def learned_part(schema: Schema) -> Schema:
-    """Return the schema of what is learned: the declared one, unless it has rules."""
-    rules = row_rules(schema)
-    return schema if rules is None else rules.learned_schema
-
-
 def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:
     """Return columns that are missing exactly where the first of them is; see `RowRules.completed`."""
     missing, found = cells[names[0]].missing, dict[str, RawColumn]()
