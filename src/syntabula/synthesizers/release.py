@@ -255,9 +255,8 @@ class Release:
         """Return the types of all columns in a library or file format."""
         stored = self.origin.physical
         columns = self.schema.columns.items()
-        return Origin(
-            container, {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
-        )
+        types = {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
+        return replace(self.origin.with_container(container), physical=types)
 
     def _categories(self) -> dict[str, tuple[Any, ...]]:
         return {

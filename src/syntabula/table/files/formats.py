@@ -10,7 +10,7 @@ from typing import Literal
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file
 from syntabula.errors import ArgumentError, DataError
-from syntabula.table.raw import TEXT_FORMATS, Container
+from syntabula.table.raw import TEXT_FORMATS, Container, Dialect
 
 Compression = Literal["none", "gzip", "zstd"]
 _SUFFIXES: dict[str, Container] = {
@@ -24,9 +24,6 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
-DELIMITERS = ",;\t|"
-"""Characters that may separate the cells of delimited text."""
-
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )
@@ -43,6 +40,11 @@ class FileFormat:
 
     container: Container
     compression: Compression
+
+    @property
+    def dialect(self) -> Dialect:
+        """The usual form of its delimited text."""
+        return Dialect("\t" if self.container == "tsv" else ",")
 
 
 def file_format(path: str | os.PathLike[str]) -> FileFormat:

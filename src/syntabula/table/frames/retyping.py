@@ -43,6 +43,7 @@ from syntabula.table.schema.columns import (
     Numeric,
     time_zone,
 )
+from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, listed
 
 _EXACT = 2**53
@@ -198,6 +199,7 @@ class _Texts:
         labels: The categories that are texts.
         numbers: Those that write a number, by number, if no other category writes the same one.
         wall_clock: Whether times are declared without a zone.
+        number_form: The declared form of numbers, or None.
     """
 
     true: str
@@ -205,6 +207,7 @@ class _Texts:
     labels: frozenset[str]
     numbers: Mapping[Decimal, str]
     wall_clock: bool
+    number_form: NumberFormat | None
 
     @classmethod
     def of(cls, column: Column) -> _Texts:
@@ -215,7 +218,9 @@ class _Texts:
         of_numbers = isinstance(column, Categorical) and column.label_type in (int, float)
         true, false = ("1", "0") if of_numbers or isinstance(column, Numeric) else _spelling(labels)
         unique = {n: label for n, label in numbers if times[n] == 1}
-        return cls(true, false, labels, unique, _is_without_zone(column))
+        stated = column.format if isinstance(column, Numeric) else None
+        form = None if stated is None else NumberFormat.of(stated)
+        return cls(true, false, labels, unique, _is_without_zone(column), form)
 
     def written(self, value: Any) -> str | None:
         """Return the text of a value; None if it has no plain text."""
@@ -251,6 +256,8 @@ class _Texts:
 
     def _number(self, value: Any) -> str | None:
         try:
+            if self.number_form is not None and math.isfinite(value):
+                return self.number_form.written(_plain_number(value))
             return self._text(_number_text(value))
         except ValueError:
             return None  # of thousands of digits
@@ -288,3 +295,9 @@ def _number_text(value: Any) -> str:
         whole = math.isfinite(real) and abs(real) <= _EXACT and real.is_integer()
         return str(int(real)) if whole else repr(real)
     return str(int(value))
+
+
+def _plain_number(value: Any) -> Decimal | float | int:
+    if isinstance(value, Decimal):
+        return value
+    return float(value) if isinstance(value, float | np.floating) else int(value)

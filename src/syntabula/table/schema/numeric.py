@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
+from syntabula.table.schema.number_formats import NumberFormat
 
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
@@ -46,6 +47,9 @@ class Numeric(Ordered):
         integer: Whether values are whole numbers.
         decimals: Number of decimal places of values that are not integers; None for any.
         bins: Number of bins, to override the codec's default.
+        format: The number 1234.5 as text files write it, in quotes: "1234,5" or "1.234,5" with a decimal comma,
+            "1,234.50" to write all decimals, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are read
+            and written so.
 
     Raises:
         SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
@@ -58,10 +62,13 @@ class Numeric(Ordered):
     integer: bool = False
     decimals: int | None = None
     bins: int | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, integer=FLAG, bins=BIN_COUNT, decimals=left_out(count(0, MAX_DECIMALS)))
+        if self.format is not None:
+            self._check_format(NumberFormat.of(self.format))
         for side in ("lower", "upper"):
             object.__setattr__(self, side, plain_bound(side, getattr(self, side), self.integer))
         require_order(self.lower <= self.upper)
@@ -70,6 +77,16 @@ class Numeric(Ordered):
             integer_dtype(int(self.lower), int(self.upper))
         if self.decimals is not None:
             self._check_decimals(self.decimals)
+
+    def _check_format(self, form: NumberFormat) -> None:
+        whole = self.integer or self.decimals == 0
+        if not form.mark and not whole:
+            raise SchemaError("format has no decimal mark, but the column is not integer; write 1234.5 in it")
+        if form.places == "50" and self.decimals is None:
+            raise SchemaError(
+                "format writes all decimals, but their number is not declared; declare `decimals`, or end the format "
+                "in 5 to write as many as a number needs"
+            )
 
     def _check_decimals(self, decimals: int) -> None:
         if self.integer:
@@ -105,7 +122,8 @@ class Numeric(Ordered):
     def stored(self) -> PhysicalType:
         """Stored type of numbers if the source has none."""
         whole = self.integer or self.decimals == 0
-        return integers_to(int(self.upper)) if whole else PhysicalType("float", "DOUBLE")
+        plain = integers_to(int(self.upper)) if whole else PhysicalType("float", "DOUBLE")
+        return plain if self.format is None else replace(plain, format=self.format, scale=self.decimals)
 
     @property
     def grain(self) -> str:
