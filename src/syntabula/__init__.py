@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Datetime as Datetime
     from syntabula.table.schema.columns import Identifier as Identifier
     from syntabula.table.schema.columns import Numeric as Numeric
+    from syntabula.table.schema.columns import Time as Time
     from syntabula.table.schema.schema import Schema as Schema
 
 # The module of each public name, imported when the name is first used. Methods are in the register.
@@ -113,6 +114,7 @@ _HOMES = {
     "Schema": "table.schema.schema",
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
+    "Time": "table.schema.columns",
 }
 _MODULES = ("attacks", "datasets", "errors", "metrics")
 

@@ -22,7 +22,7 @@ from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, I
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
-_TIMES = {"date", "datetime"}
+_TIMES = {"date", "datetime", "time"}
 _LARGEST = 1e150
 """The squares of larger numbers, which many scores need, would be infinite."""
 _CODES = _NUMBERS | {"boolean"}

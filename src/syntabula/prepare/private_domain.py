@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -32,6 +32,7 @@ from syntabula.table.schema.columns import (
     Identifier,
     Numeric,
     Ordered,
+    Time,
 )
 
 MOST_DECIMALS = 6
@@ -39,6 +40,7 @@ LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
 _RESOLUTIONS = list(MICROSECONDS)
+_CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
 _UINT64_END = 2**64 - 1
 _INT64_END = 2**63 - 1
 
@@ -82,6 +84,8 @@ def extract_column(
             return search.date()
         case "datetime":
             return search.moment()
+        case "time":
+            return search.clock()
         case "integer":
             return search.whole(share)
     return search.number()
@@ -160,12 +164,23 @@ class _Search:
         self.noise = noise
 
     def boolean(self) -> Column:
-        present = self.raw.values[~self.raw.missing].astype(np.int64)
-        column = self._curator(present, self.raw.values.size - present.size)
-        answer = column.histogram([0, 2], share=self.share, step=self.step, count_missing=True)
-        return Boolean(
-            nullable=bool(answer.values[-1] > answer.above_noise(MISSING_TAIL)), provenance="private"
+        return Boolean(nullable=self._has_missing(self.share), provenance="private")
+
+    def clock(self) -> Column:
+        """Find the resolution; both bounds of a day are known."""
+        levels = _time_levels(self.raw.values[~self.raw.missing], _CLOCK_RESOLUTIONS)
+        level = extract_level(
+            self._curator(levels, 0), len(_CLOCK_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step
         )
+        resolution: Any = _CLOCK_RESOLUTIONS[level]
+        nullable = self._has_missing(self.share * (1 - LEVEL_SHARE))
+        return Time(resolution=resolution, nullable=nullable, provenance="private")
+
+    def _has_missing(self, share: Fraction) -> bool:
+        n_present = int((~self.raw.missing).sum())
+        column = self._curator(np.zeros(n_present, dtype=np.int64), self.raw.values.size - n_present)
+        answer = column.histogram([0, 2], share=share, step=self.step, count_missing=True)
+        return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 
     def text(self, delta: Fraction) -> Column:
         found = self._categories([x if _is_unicode(x) else None for x in self._present()], delta)
@@ -237,10 +252,7 @@ class _Search:
 
     def moment(self) -> Column:
         values = self.raw.values[~self.raw.missing]
-        levels = np.full(values.size, len(_RESOLUTIONS) - 1, dtype=np.int64)
-        for level in range(len(_RESOLUTIONS) - 2, -1, -1):
-            levels[values % MICROSECONDS[_RESOLUTIONS[level]] == 0] = level
-        column = self._curator(levels, 0)
+        column = self._curator(_time_levels(values, _RESOLUTIONS), 0)
         level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _RESOLUTIONS[level]
         zone = self.raw.physical.timezone
@@ -278,6 +290,14 @@ def _is_unicode(label: CellText) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _time_levels(values: NDArray[Any], resolutions: Sequence[str]) -> NDArray[np.int64]:
+    """Return the position of the coarsest resolution that represents each time."""
+    levels = np.full(values.size, len(resolutions) - 1, dtype=np.int64)
+    for level in range(len(resolutions) - 2, -1, -1):
+        levels[values % MICROSECONDS[resolutions[level]] == 0] = level
+    return levels
 
 
 def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    Time,
     time_zone,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
@@ -136,6 +137,8 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             days = (values.min(), values.max()) if values.size else (0, 0)
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
             return Date(low, high, nullable=nullable, provenance="observed"), note
+        case "time":
+            return _clock(values, nullable), note
         case "datetime":
             column, zone_note = _times(values, raw.physical.timezone, nullable)
             return column, note or zone_note
@@ -236,6 +239,15 @@ def _decimal(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, s
     if whole and all(-(2**63) <= v < 2**63 for v in values):
         return _whole(name, np.array([int(v) for v in values], dtype=np.int64), nullable)
     return _real(name, values.astype(np.float64), nullable)
+
+
+def _clock(values: NDArray[Any], nullable: bool) -> Column:
+    # Both bounds of a day are known.
+    resolution: Any = next(
+        unit for unit, length in MICROSECONDS.items() if unit != "day" and not (values % length).any()
+    )
+    resolution = "minute" if resolution == "hour" else resolution
+    return Time(resolution=resolution, nullable=nullable, provenance="observed")
 
 
 def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:

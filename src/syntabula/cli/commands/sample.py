@@ -96,7 +96,7 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
 def _condition(text: str, column: Any) -> Any:
     if not text:
         return None
-    if column.kind in ("numeric", "date", "datetime") and ".." in text:
+    if column.kind in ("numeric", "date", "datetime", "time") and ".." in text:
         first, _, last = text.partition("..")
         return (_value(first, column) if first else None, _value(last, column) if last else None)
     return _value(text, column)

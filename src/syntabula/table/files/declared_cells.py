@@ -10,6 +10,7 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - days are ISO 8601 dates, or the day of an ISO 8601 time without an offset;
 - datetimes are ISO 8601 times or dates; without an offset they are in the declared zone, and a column without a
   zone accepts no offset;
+- clock times have hours and minutes, and may have seconds;
 - days, times and numbers with a declared format are also, or if numbers only, read in this format.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
@@ -40,6 +41,7 @@ NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LOCAL = _DAY + r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?"
 _ZONED = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _TRUE = "('true', 't', 'yes', 'y', '1', '1.0')"
 _FALSE = "('false', 'f', 'no', 'n', '0', '0.0')"
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -163,6 +165,8 @@ def parsed_as(cell: str, physical: PhysicalType) -> str:
             return f"CASE {known} END"
         case "date":
             return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
+        case "time":
+            return _when(cell, _CLOCK, f"TRY_CAST({cell} AS TIME)")
         case "datetime" if physical.timezone is not None:
             # Times without an offset are first read as UTC.
             return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({cell} AS TIMESTAMPTZ)")

@@ -222,6 +222,8 @@ def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], st
             return _numbers(column), f"make_timestamptz({source})"
         case "datetime":
             return _numbers(column), f"make_timestamp({source})::{_timestamp_type(column)}"
+        case "time":
+            return _numbers(column), f"make_timestamp({source})::TIME"
         case "duration":
             return _numbers(column), f"to_microseconds({source})"
         case "text":

@@ -158,6 +158,9 @@ def distinct_values(raw: RawColumn) -> tuple[list[Any], NDArray[np.intp]]:
             return [day and day.date() for day in days], places
         case "datetime":
             return [_moment(value, raw.physical.timezone) for value in values], places
+        case "time":
+            moments = [_moment(value) for value in values]
+            return [moment and moment.time() for moment in moments], places
         case "duration":
             return [None] * len(values), places
     return values, places

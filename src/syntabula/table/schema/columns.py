@@ -9,6 +9,7 @@ from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import SchemaError
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.clock_columns import Time
 from syntabula.table.schema.column_base import (
     FLAG,
     LABEL_TYPES,
@@ -44,6 +45,7 @@ __all__ = [
     "Ordered",
     "Provenance",
     "Resolution",
+    "Time",
     "time_zone",
     "type_of",
 ]
@@ -240,5 +242,5 @@ class Identifier(ColumnBase):
         return None
 
 
-Column = Numeric | Categorical | Boolean | Date | Datetime | Identifier
+Column = Numeric | Categorical | Boolean | Date | Datetime | Time | Identifier
 COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}

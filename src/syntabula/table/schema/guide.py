@@ -17,6 +17,7 @@ columns:
   sex: {kind: categorical, categories: [F, M], nullable: true}
   ward: {kind: categorical, categories: [emergency, surgery], open: true}
   code: {kind: categorical, categories: ["007", "012"]}  # in quotes, as all texts that look like numbers or times
+  arrived: {kind: time, nullable: true}
   admitted: {kind: date, lower: 2020-01-01, upper: 2024-12-31}
   name: {kind: identifier}
 others: find
