@@ -72,7 +72,7 @@ class Time(Ordered):
         first, last = self.grid()
         if first > last:
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
-        if self.format == AS_NUMBER:
+        if isinstance(self.format, str) and self.format == AS_NUMBER:
             if self.resolution not in ("hour", "minute"):
                 raise SchemaError("format '1435' writes no seconds; declare `resolution: minute`")
         elif self.format is not None:
