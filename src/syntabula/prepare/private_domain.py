@@ -24,6 +24,7 @@ from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
+    SPELLINGS,
     Boolean,
     Categorical,
     Column,
@@ -34,6 +35,8 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
+from syntabula.table.schema.number_formats import NumberFormat
+from syntabula.table.schema.time_formats import fitted_format
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
@@ -164,7 +167,12 @@ class _Search:
         self.noise = noise
 
     def boolean(self) -> Column:
-        return Boolean(nullable=self._has_missing(self.share), provenance="private")
+        name = self.raw.physical.name
+        return Boolean(
+            spelling=name if name in SPELLINGS else SPELLINGS[0],
+            nullable=self._has_missing(self.share),
+            provenance="private",
+        )
 
     def clock(self) -> Column:
         """Find the resolution; both bounds of a day are known."""
@@ -174,7 +182,20 @@ class _Search:
         )
         resolution: Any = _CLOCK_RESOLUTIONS[level]
         nullable = self._has_missing(self.share * (1 - LEVEL_SHARE))
-        return Time(resolution=resolution, nullable=nullable, provenance="private")
+        return Time(
+            resolution=resolution,
+            format=self._time_format(resolution),
+            nullable=nullable,
+            provenance="private",
+        )
+
+    def _time_format(self, resolution: str) -> str | None:
+        format = self.raw.physical.format
+        return None if format is None else fitted_format(format, resolution)
+
+    def _number_format(self, decimals: int | None) -> str | None:
+        format = self.raw.physical.format
+        return None if format is None else NumberFormat.of(format).for_decimals(format, decimals)
 
     def _has_missing(self, share: Fraction) -> bool:
         n_present = int((~self.raw.missing).sum())
@@ -216,7 +237,13 @@ class _Search:
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
-        return Numeric(*found.within(*limits), integer=True, nullable=found.has_missing, provenance="private")
+        return Numeric(
+            *found.within(*limits),
+            integer=True,
+            format=self._number_format(0),
+            nullable=found.has_missing,
+            provenance="private",
+        )
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
@@ -234,13 +261,26 @@ class _Search:
         if decimals > MOST_DECIMALS:
             largest = float(np.finfo(np.float64).max)
             found = self._bounds(Numeric(-largest, largest), share)
-            return Numeric(found.lower, found.upper, nullable=found.has_missing, provenance="private")
+            return Numeric(
+                found.lower,
+                found.upper,
+                format=self._number_format(None),
+                nullable=found.has_missing,
+                provenance="private",
+            )
         most = MAX_GRID // 10**decimals
         found = self._bounds(Numeric(-most, most, decimals=decimals), share)
         lower, upper = (
             min(max(int(b) / 10**decimals, -float(most)), float(most)) for b in (found.lower, found.upper)
         )
-        return Numeric(lower, upper, decimals=decimals, nullable=found.has_missing, provenance="private")
+        return Numeric(
+            lower,
+            upper,
+            decimals=decimals,
+            format=self._number_format(decimals),
+            nullable=found.has_missing,
+            provenance="private",
+        )
 
     def date(self) -> Column:
         widest = Date(dt.date.min, dt.date.max)
@@ -248,7 +288,9 @@ class _Search:
         first, last = found.within(*widest.grid())
         epoch = dt.date(1970, 1, 1)
         lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
-        return Date(lower, upper, nullable=found.has_missing, provenance="private")
+        return Date(
+            lower, upper, format=self.raw.physical.format, nullable=found.has_missing, provenance="private"
+        )
 
     def moment(self) -> Column:
         values = self.raw.values[~self.raw.missing]
@@ -272,6 +314,7 @@ class _Search:
             upper,
             timezone=zone,
             resolution=resolution,
+            format=self._time_format(resolution),
             nullable=found.has_missing,
             provenance="private",
         )

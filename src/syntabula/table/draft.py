@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +23,7 @@ from syntabula.table.read import read
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
+    SPELLINGS,
     Boolean,
     Categorical,
     Column,
@@ -32,7 +34,9 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
+from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
+from syntabula.table.schema.time_formats import fitted_format
 
 FEW_VALUES = 20
 """Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
@@ -99,12 +103,28 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
         try:
-            drafted[name], note = _draft_column(name, raw)
+            column, note = _draft_column(name, raw)
+            drafted[name] = _in_format(column, raw.physical.format)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
             noted.setdefault(note, []).append(name)
     return drafted, noted
+
+
+def _in_format(column: Column, format: str | None) -> Column:
+    """Return a column with the format in which its cells are written."""
+    if format is None:
+        return column
+    match column:
+        case Date():
+            return replace(column, format=format)
+        case Datetime() | Time():
+            return replace(column, format=fitted_format(format, column.resolution))
+        case Numeric():
+            decimals = 0 if column.integer else column.decimals
+            return replace(column, format=NumberFormat.of(format).for_decimals(format, decimals))
+    return column
 
 
 def _note(names: list[str], note: str) -> str:
@@ -124,7 +144,9 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     note = None if values.size else _NO_VALUES
     match raw.physical.kind:
         case "boolean":
-            return Boolean(nullable=nullable, provenance="observed"), note
+            name = raw.physical.name
+            spelling = name if name in SPELLINGS else SPELLINGS[0]
+            return Boolean(spelling=spelling, nullable=nullable, provenance="observed"), note
         case "text":
             return _text(values, nullable)
         case "integer":

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from syntabula._memory import memory_for
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
-from syntabula.table.files.cell_types import cast, found_value, kind_of, types_of
-from syntabula.table.files.declared_cells import read_declared, read_written, stripped, written_cells
+from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
+from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
+from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format
 from syntabula.table.raw import (
     DELIMITERS,
@@ -88,20 +89,21 @@ class DelimitedFile:
         self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
 
     @property
+    def decimal_comma(self) -> bool:
+        """Whether 1,234 is rather a number with decimals than one of thousands, by the separator of cells."""
+        return self._dialect is not None and self._dialect.delimiter == ";"
+
+    @property
     def physical(self) -> dict[str, PhysicalType]:
         """Stored type of each column: text."""
         return dict.fromkeys(self.names, _TEXT)
 
     def cell_kinds(self, name: str) -> NDArray[np.int64]:
         """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
-        text = stripped(f"c{self.names.index(name)}")
-        # Each distinct text is tested once.
-        texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
-        query = f"SELECT {kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
+        column = f"c{self.names.index(name)}"
         with memory_for("find the types of the table's columns"):
-            counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
-        kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
-        return np.repeat(kinds, numbers)
+            counts = interruptible(self._database, lambda: kind_counts(self._database, "written", column))
+        return np.repeat(np.arange(len(CELL_KINDS)), [counts[kind] for kind in CELL_KINDS])
 
     def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
         """Return the table with columns of these types, and free the texts; call it once, at the end.
@@ -122,6 +124,7 @@ class DelimitedFile:
             columns, n_rows = interruptible(
                 self._database, lambda: _columns(self._database, self.names, values, schema)
             )
+        columns = _in_forms(columns, physical)
         self._database.execute("DROP TABLE written")
         # Text stores no types: those of the synthetic table follow from the domains, declared or found.
         return RawTable(columns, n_rows, Origin(self.container, {}, self._dialect))
@@ -213,7 +216,20 @@ def _read(
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
     types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
     values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
-    return *_columns(database, names, values, schema), found
+    forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
+    values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
+    columns, n_rows = _columns(database, names, values, schema)
+    return _in_forms(columns, forms), n_rows, found
+
+
+def _in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:
+    """Return columns with the formats of their types, and with the spelling of flags."""
+    return {
+        name: replace(column, physical=physical[name])
+        if name in physical and column.physical.kind == physical[name].kind
+        else column
+        for name, column in columns.items()
+    }
 
 
 def _columns(

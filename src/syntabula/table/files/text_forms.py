@@ -36,6 +36,8 @@ def plain(cell: str, physical: PhysicalType) -> str:
         usual = _PLAIN_CLOCK if physical.kind == "time" else _PLAIN_TIME + zone
         return f"coalesce(strftime({time}, {quoted(usual)}), {cell})"
     form = NumberFormat.of(physical.format)
+    if form.is_usual:
+        return cell
     digits = f"regexp_replace({cell}, {quoted(f'[^0-9{form.mark}+-]')}, '', 'g')"
     number = f"replace({digits}, {quoted(form.mark)}, '.')" if form.mark else digits
     fits = f"regexp_full_match({cell}, {quoted(form.pattern)})"

@@ -47,6 +47,11 @@ class NumberFormat:
         parts = {name: text or "" for name, text in found.groupdict().items()}
         return cls(**parts)
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether numbers are read as without a format, so that it matters only for writing."""
+        return self.mark in ("", ".") and not (self.prefix or self.group or self.suffix)
+
     def written(self, value: Decimal | int | float, decimals: int | None = None) -> str:
         """Return a finite number in this form; `decimals` are those of the column."""
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -61,6 +66,12 @@ class NumberFormat:
         # A column of whole numbers may be declared without a mark, and then be given others.
         rest = f"{self.mark or '.'}{places}" if places else ""
         return f"{sign}{self.prefix}{grouped}{rest}{self.suffix}"
+
+    def for_decimals(self, format: str, decimals: int | None) -> str:
+        """Return the format as a column of so many decimals can have it; None for any precision."""
+        if self.places == "50" and not decimals:
+            return format.replace(f"{self.mark}50", f"{self.mark}{'5' if decimals is None else '0'}")
+        return format
 
     @property
     def pattern(self) -> str:

@@ -82,6 +82,15 @@ def _or(part: str) -> str:
     return f", or declare a coarser resolution than the {part}" if part in ("minute", "second") else ""
 
 
+def fitted_format(format: str, resolution: str) -> str:
+    """Return a format with seconds and their fraction added, as far as a resolution needs them and they are absent."""
+    if resolution in ("second", "millisecond", "microsecond") and "%S" not in format:
+        format = format.replace("%M", "%M:%S")
+    if resolution in ("millisecond", "microsecond") and "%f" not in format:
+        format = format.replace("%S", "%S.%f")
+    return format
+
+
 def read_time(text: str, format: str) -> dt.datetime:
     """Return the time that a text writes in a format, 1900-01-01 where it has no day; raises ValueError."""
     return dt.datetime.strptime(text, format.replace("%-", "%"))
