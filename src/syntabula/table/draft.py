@@ -34,6 +34,7 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
+from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.time_formats import fitted_format
@@ -178,8 +179,12 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     unique = len(labels) == values.size and values.size > FEW_VALUES
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
-        return Identifier(nullable=nullable, provenance="observed"), (
-            f"{kind}, so it is treated as an identifier and replaced by running numbers; to learn it, declare it "
+        pattern = pattern_of(labels)
+        if pattern is not None and KeyPattern.of(pattern).n_keys < _OFTEN * len(labels):
+            pattern = None
+        by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
+        return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
+            f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
             "categorical, with its common values and `open: true`"
         )
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
