@@ -145,7 +145,7 @@ def find_columns(
                     "records"
                 ) from None
     warn_of_hidden(
-        [name for name, column in columns.items() if isinstance(column, Identifier)],
+        [n for n, c in columns.items() if isinstance(c, Identifier) and table.columns[n].physical.is_labels],
         "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
         "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
         "epsilon or the share of preprocessing",

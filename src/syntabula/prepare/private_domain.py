@@ -35,12 +35,19 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
+from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.time_formats import fitted_format
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
+
+KEY_SHARE = Fraction(1, 8)
+"""Fraction of the domain budget that finds whether whole numbers are keys, for columns with the name of a key."""
+
+MOST_REPEATED = 20
+"""Numbers with the name of a key that occur more often than this on average are learned."""
 
 _RESOLUTIONS = list(MICROSECONDS)
 _CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
@@ -56,7 +63,8 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, and "other". Text without any such category becomes an identifier, whose
-    values are generated anew where they are not missing. Numbers that pandas holds as categories are treated like
+    values are generated anew where they are not missing; so do whole numbers that hardly repeat, in a column with the
+    name of a key. Numbers that pandas holds as categories are treated like
     text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
     too. A column is nullable if clearly more cells are missing than noise could explain; otherwise each record with a
     missing cell is left out.
@@ -233,6 +241,31 @@ class _Search:
         return extract_categories(column, share=self.share, delta=delta, step=self.step)
 
     def whole(self, share: Fraction) -> Column:
+        if is_key_name(self.name):
+            key = self._key(share * KEY_SHARE)
+            if key is not None:
+                return key
+            share *= 1 - KEY_SHARE
+        return self._whole(share)
+
+    def _key(self, share: Fraction) -> Column | None:
+        """Return an identifier if values hardly repeat, so that they name records.
+
+        Each record counts once: as the first with its value, as a repetition, or as missing. Which record is the first
+        does not matter: adding one changes one of the three numbers by one.
+        """
+        present = self.raw.values[~self.raw.missing]
+        n_distinct = np.unique(present).size
+        repeats = np.repeat([0, 1], [n_distinct, present.size - n_distinct])
+        column = self._curator(repeats, self.raw.values.size - present.size)
+        answer = column.histogram(range(3), share=share, step=self.step, count_missing=True)
+        first, repeated, missing = answer.values.tolist()
+        if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
+            return None
+        has_missing = missing > answer.above_noise(MISSING_TAIL)
+        return Identifier(integer=True, nullable=has_missing, provenance="private")
+
+    def _whole(self, share: Fraction) -> Column:
         limits = (0, _UINT64_END) if self.raw.values.dtype == np.uint64 else (-(2**63), _INT64_END)
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)

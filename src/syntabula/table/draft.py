@@ -34,6 +34,7 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
+from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
@@ -53,8 +54,6 @@ _OFTEN = 10
 
 MOST_DECIMALS = 6
 
-_ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
-_CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
 _NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
@@ -205,8 +204,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
     if distinct.size <= FEW_VALUES:
         labels = tuple(int(v) for v in distinct)
         return Categorical(labels, nullable=nullable, provenance="observed"), None
-    named = bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
-    if distinct.size == values.size and (named or high - low + 1 == values.size):
+    if distinct.size == values.size and (is_key_name(name) or high - low + 1 == values.size):
         return Identifier(integer=True, nullable=nullable, provenance="observed"), (
             "differs in every row, so it is treated as an identifier and replaced by running numbers; declare "
             "it numeric to learn it"

@@ -10,7 +10,9 @@ there is only one. The same holds for a text that equals no category:
 - 7+0j is 7;
 - a time at midnight is the category "2020-01-31", if there is one;
 - a time with a zone is its zone's wall-clock time, if no zone is declared;
-- an empty text is missing, unless it is a category.
+- an empty text is missing, unless it is a category;
+- a missing cell is the category that pandas takes for one, such as "", "NA" or "None", if there is exactly one and the
+  column is not nullable.
 """
 
 from __future__ import annotations
@@ -52,6 +54,11 @@ _DAY = MICROSECONDS["day"]
 _EPOCH = dt.datetime(1970, 1, 1)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _OFFSET = re.compile(r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
+_GAPS_OF_PANDAS = {
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+}  # fmt: skip
+"""The texts that `pandas.read_csv` takes for missing."""
 _WORDS = {"true": ("true", "True", "TRUE"), "false": ("false", "False", "FALSE")}
 
 
@@ -124,7 +131,16 @@ def _placed(read: RawColumn, rows: NDArray[np.intp], raw: RawColumn) -> RawColum
 
 
 def _without_empty(raw: RawColumn, column: Column) -> RawColumn:
-    """Return a column with empty texts as missing, if a schema declares texts but not the empty one."""
+    """Return a column with empty texts as missing, if a schema declares texts but not the empty one.
+
+    A missing cell becomes the one category that pandas takes for missing, if no cell may be missing.
+    """
+    if isinstance(column, Categorical) and not column.nullable and raw.values.dtype == object:
+        meant = [label for label in column.categories if label in _GAPS_OF_PANDAS]
+        if len(meant) == 1 and raw.missing.any():
+            unreadable = False if raw.unreadable is None else raw.unreadable
+            gaps = raw.missing & ~np.asarray(unreadable)
+            return replace(raw, values=np.where(gaps, meant[0], raw.values), missing=raw.missing & ~gaps)
     of_text = isinstance(column, Identifier) or (isinstance(column, Categorical) and column.label_type is str)
     if (
         raw.values.dtype != object
