@@ -17,6 +17,7 @@ from syntabula._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from syntabula import attacks as attacks
+    from syntabula import bench as bench
     from syntabula import datasets as datasets
     from syntabula import errors as errors
     from syntabula import metrics as metrics
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
+    from syntabula.table.rules.rules import Rules as Rules
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical
     from syntabula.table.schema.columns import Date as Date
@@ -111,12 +113,13 @@ _HOMES = {
     "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",
+    "Rules": "table.rules.rules",
     "Schema": "table.schema.schema",
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
     "Time": "table.schema.columns",
 }
-_MODULES = ("attacks", "datasets", "errors", "metrics")
+_MODULES = ("attacks", "bench", "datasets", "errors", "metrics")
 
 
 def _home(name: str) -> str | None:

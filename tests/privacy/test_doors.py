@@ -25,13 +25,12 @@ from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
-from syntabula.privacy.doors.cells import CellCurator
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.doors.teachers import TeacherCurator
-from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
     Ordered,
+    checked_atoms,
     clip_integers,
     declare,
     require_order,
@@ -45,12 +47,13 @@ class Time(Ordered):
         upper: Last time; the last of the day by default.
         resolution: Step of the grid: hour, minute, second, millisecond or microsecond.
         bins: Number of bins, to override the codec's default.
+        atoms: Times known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write times, by directives of `strptime`, such as "%H%M" or "%I:%M %p"; "1435" if they are
             whole numbers, 905 for 09:05, which data frames hold too. 14:35 or 14:35:00 by default, which are always read.
 
     Raises:
-        SchemaError: If bounds are reversed or not times without a zone, no grid point lies within them, or the format
-            does not write times of this resolution.
+        SchemaError: If bounds are reversed or not times without a zone, no grid point lies within them, an atom is no
+            value of the column, or the format does not write times of this resolution.
     """
 
     kind: ClassVar[str] = "time"
@@ -59,19 +62,20 @@ class Time(Ordered):
     _: KW_ONLY
     resolution: ClockResolution = "minute"
     bins: int | None = None
+    atoms: tuple[dt.time, ...] | None = None
     format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, bins=BIN_COUNT, resolution=one_of(*_RESOLUTIONS))
         for side in ("lower", "upper"):
-            bound = getattr(self, side)
-            if not isinstance(bound, dt.time) or bound.tzinfo is not None:
-                raise SchemaError(f"{side} must be a clock time without a zone, such as a datetime.time")
+            _clock(side, getattr(self, side))
         require_order(self.lower <= self.upper)
         first, last = self.grid()
         if first > last:
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, partial(_clock, "an atom")))
         if isinstance(self.format, str) and self.format == AS_NUMBER:
             if self.resolution not in ("hour", "minute"):
                 raise SchemaError("format '1435' writes no seconds; declare `resolution: minute`")
@@ -159,6 +163,12 @@ class Time(Ordered):
                 pass
         hours, _, rest = text.partition(":")
         return dt.time.fromisoformat(f"{hours.zfill(2)}:{rest}"), rest.count(":") == 0
+
+
+def _clock(name: str, value: object) -> dt.time:
+    if not isinstance(value, dt.time) or value.tzinfo is not None:
+        raise SchemaError(f"{name} must be a clock time without a zone, such as a datetime.time")
+    return value
 
 
 def microseconds_of_day(time: dt.time) -> int:

@@ -17,6 +17,8 @@ from syntabula.table.schema.file import document_of, fields_of_document, read_sc
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
+    from syntabula.table.rules.checks import Compiled
+    from syntabula.table.rules.rules import Rules
 
 Others = Literal["find"]
 
@@ -31,9 +33,10 @@ class Schema:
         others: "find" if a table may have further columns; their domains are found under differential privacy, for part
             of the budget, as for a table without a schema. None if there are no others; a column that was forgotten
             is then refused.
+        rules: What must hold within each row: derived columns, orders, impossible combinations; see `Rules`.
 
     Raises:
-        SchemaError: If there is no column, a name is empty or not text, or a value is not a column.
+        SchemaError: If there is no column, a name is empty or not text, a value is not a column, or a rule is wrong.
 
     Examples:
         >>> from syntabula.table.schema.columns import Boolean, Numeric
@@ -45,9 +48,15 @@ class Schema:
     columns: Mapping[str, Column]
     label: str | None = None
     others: Others | None = None
+    rules: Rules | None = None
 
     def __init__(
-        self, columns: Mapping[str, Column], *, label: str | None = None, others: Others | None = None
+        self,
+        columns: Mapping[str, Column],
+        *,
+        label: str | None = None,
+        others: Others | None = None,
+        rules: Rules | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
@@ -65,10 +74,22 @@ class Schema:
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "others", others)
+        object.__setattr__(self, "rules", _checked_rules(rules))
+        _ = self.compiled_rules  # refuses rules that do not fit the columns
+
+    @functools.cached_property
+    def compiled_rules(self) -> Compiled | None:
+        """The rules, checked against the columns; None if there are none."""
+        if self.rules is None:
+            return None
+        from syntabula.table.rules.checks import compiled
+
+        return compiled(self.rules, self.columns)
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        return functools.partial(Schema, label=self.label, others=self.others), (dict(self.columns),)
+        made = functools.partial(Schema, label=self.label, others=self.others, rules=self.rules)
+        return made, (dict(self.columns),)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -80,7 +101,7 @@ class Schema:
         return hash(self._declared())
 
     def _declared(self) -> tuple[object, ...]:
-        return self.label, self.others, *self.columns.items()
+        return self.label, self.others, self.rules, *self.columns.items()
 
     def __repr__(self) -> str:
         # Without domains: observed ones must not appear in a log.
@@ -117,7 +138,11 @@ class Schema:
     def with_column(self, name: str, column: Column) -> Schema:
         """Return a schema with one column replaced in place, or added at the end."""
         _check_name(name)
-        return Schema({**self.columns, name: column}, label=self.label, others=self.others)
+        return self.with_columns({**self.columns, name: column}, rules=self.rules)
+
+    def with_columns(self, columns: Mapping[str, Column], *, rules: Rules | None) -> Schema:
+        """Return a schema of other columns and rules, and otherwise the same entries."""
+        return Schema(columns, label=self.label, others=self.others, rules=rules)
 
     def check_table(self, table: RawTable) -> None:
         """Check that a table can be read as declared, by names and types, never by values.
@@ -133,14 +158,17 @@ class Schema:
         objections = [
             f"column {name!r} {reason}"
             for name, column in self.columns.items()
-            if (reason := column.objection(table.columns[name].physical)) is not None
+            if name in table.columns
+            and (reason := column.objection(table.columns[name].physical)) is not None
         ]
         if objections:
             raise SchemaError(". ".join(objections))
 
     def check_names(self, names: Collection[str]) -> None:
         """Check the names of a table's columns; raises SchemaError if one is missing, or undeclared and not found."""
-        absent = [name for name in self if name not in names]
+        # A derived column is computed, so a table need not have it.
+        computed = {} if self.rules is None else self.rules.derive
+        absent = [name for name in self if name not in names and name not in computed]
         extra = undeclared(names, self)
         if absent:
             # If more are absent, this is probably the wrong table rather than a misspelling.
@@ -176,7 +204,7 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
-        return document_of(self.columns, self.label, self.others)
+        return document_of(self.columns, self.label, self.others, self.rules)
 
 
 SchemaSource = Schema | str | os.PathLike[str]
@@ -220,6 +248,16 @@ def check_declared(schema: Schema, *, allow_observed: bool) -> None:
             "with public facts and mark them public; or remove these columns and write `others: find` to find their "
             "domains privately; or pass allow_observed=True (--observed-domain), which is not private"
         )
+
+
+def _checked_rules(rules: object) -> Rules | None:
+    if rules is None:
+        return None
+    from syntabula.table.rules.rules import Rules
+
+    if not isinstance(rules, Rules):
+        raise SchemaError(f"rules must be a syntabula.Rules, or left out; got {shown(rules)}")
+    return rules if len(rules) else None
 
 
 def _check_name(name: object) -> None:

@@ -7,6 +7,7 @@ import re
 import zoneinfo
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
     Ordered,
+    checked_atoms,
     clip_integers,
     declare,
     require_order,
@@ -58,11 +60,13 @@ class Date(Ordered):
         lower: First day.
         upper: Last day.
         bins: Number of bins, to override the codec's default.
+        atoms: Days known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write days, by directives of `strptime`, such as "%d/%m/%Y", "%-m/%-d/%Y" without leading
             zeros, or "%b-%Y" for months; ISO 8601 by default, which is always read.
 
     Raises:
-        SchemaError: If bounds are reversed or not dates, or the format does not write days.
+        SchemaError: If bounds are reversed or not dates, an atom is not a day within them, or the format does not write
+            days.
     """
 
     kind: ClassVar[str] = "date"
@@ -70,6 +74,7 @@ class Date(Ordered):
     upper: dt.date
     _: KW_ONLY
     bins: int | None = None
+    atoms: tuple[dt.date, ...] | None = None
     format: str | None = None
 
     def __post_init__(self) -> None:
@@ -78,11 +83,10 @@ class Date(Ordered):
         if self.format is not None:
             check_time_format(self.format, needed=("year", "month"), allowed=DAY_PARTS)
         for side in ("lower", "upper"):
-            day = _plain(getattr(self, side))
-            if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
-                raise SchemaError(f"{side} must be a day without a time of day, such as a datetime.date")
-            object.__setattr__(self, side, day)
+            object.__setattr__(self, side, _day(side, getattr(self, side)))
         require_order(self.lower <= self.upper)
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, partial(_day, "an atom")))
 
     def grid(self) -> tuple[int, int]:
         """First and last day, in days since 1970-01-01."""
@@ -141,12 +145,13 @@ class Datetime(Ordered):
         timezone: Time zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
         resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC if there is a zone).
         bins: Number of bins, to override the codec's default.
+        atoms: Points in time known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write times, by directives of `strptime`, such as "%Y-%m-%d %H:%M:%S" or
             "%m/%d/%Y %I:%M %p", in the column's zone; ISO 8601 by default, which is always read.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, no grid point lies within the
-            bounds, or the format does not write times of this resolution.
+            bounds, an atom is not a grid point within them, or the format does not write times of this resolution.
     """
 
     kind: ClassVar[str] = "datetime"
@@ -156,6 +161,7 @@ class Datetime(Ordered):
     timezone: str | None = None
     resolution: Resolution = "second"
     bins: int | None = None
+    atoms: tuple[dt.datetime, ...] | None = None
     format: str | None = None
 
     def __post_init__(self) -> None:
@@ -166,10 +172,7 @@ class Datetime(Ordered):
             allowed = (*DAY_PARTS, *CLOCK_PARTS)
             check_time_format(self.format, needed=needed, allowed=allowed, zone=self.timezone)
         for side in ("lower", "upper"):
-            moment = _plain(getattr(self, side))
-            if not isinstance(moment, dt.datetime):
-                raise SchemaError(f"{side} must be a day with a time of day, such as a datetime.datetime")
-            object.__setattr__(self, side, moment)
+            object.__setattr__(self, side, _moment(side, getattr(self, side)))
         if self.timezone is not None:
             time_zone(self.timezone)
         elif self.lower.tzinfo is not None or self.upper.tzinfo is not None:
@@ -179,6 +182,14 @@ class Datetime(Ordered):
         first, last = self.grid()
         if first > last:
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
+
+    def _atom(self, value: object) -> dt.datetime:
+        moment = _moment("an atom", value)
+        if moment.tzinfo is not None and self.timezone is None:
+            raise SchemaError("an atom has a time zone but the column has none; state timezone")
+        return moment
 
     def bounds(self) -> tuple[int, int]:
         """Both bounds in microseconds since 1970-01-01, in UTC if there is a zone."""
@@ -272,6 +283,20 @@ def _in_format(text: str, format: str | None) -> dt.datetime | None:
         return read_time(text.strip(), format)
     except ValueError:
         return None
+
+
+def _day(name: str, value: object) -> dt.date:
+    day = _plain(value)
+    if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+        raise SchemaError(f"{name} must be a day without a time of day, such as a datetime.date")
+    return day
+
+
+def _moment(name: str, value: object) -> dt.datetime:
+    moment = _plain(value)
+    if not isinstance(moment, dt.datetime):
+        raise SchemaError(f"{name} must be a day with a time of day, such as a datetime.datetime")
+    return moment
 
 
 def _plain(bound: object) -> object:

@@ -1,0 +1,71 @@
+"""Cuts between the values of a column: frequent values apart, about as many records between the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syntabula.privacy.doors.sorted_points import LEAST_RECORDS, SortedPoints
+
+
+def counted(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    return np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1)
+
+
+class TestFewValues:
+    def test_each_has_a_bin_of_its_own(self) -> None:
+        values = np.repeat([0.5, 2.0, 7.25], [3, 1, 40])
+
+        cuts = SortedPoints(values).fine_cuts(100)
+
+        assert set(cuts) == {0.5, 2.0, 7.25, *np.nextafter([0.5, 2.0, 7.25], np.inf)}
+
+    def test_whole_numbers_side_by_side_share_a_cut(self) -> None:
+        cuts = SortedPoints(np.array([4, 5, 5, 9])).fine_cuts(100)
+
+        assert cuts.tolist() == [4, 5, 6, 9, 10]
+
+    def test_the_largest_number_that_there_is_needs_none_above_it(self) -> None:
+        largest = np.iinfo(np.uint64).max
+
+        cuts = SortedPoints(np.array([largest] * 3, dtype=np.uint64)).fine_cuts(100)
+
+        assert cuts.tolist() == [largest]
+
+    def test_no_values_have_no_cuts(self) -> None:
+        assert SortedPoints(np.zeros(0)).fine_cuts(100).size == 0
+
+
+class TestManyValues:
+    def test_bins_hold_about_as_many_records_and_fewer_at_the_ends(self) -> None:
+        values = np.random.default_rng(0).normal(size=20_000)
+
+        held = counted(values, SortedPoints(values).fine_cuts(400))
+
+        assert held[0] == 0  # below the least value
+        assert held.max() <= 201
+        assert held[1] == LEAST_RECORDS
+        assert held[-1] <= 2 * LEAST_RECORDS
+        assert held[10:-10].min() >= 199
+
+    def test_a_frequent_value_among_them_lies_alone(self) -> None:
+        rng = np.random.default_rng(0)
+        values = np.concatenate([rng.normal(size=5_000), np.zeros(500)])
+
+        cuts = SortedPoints(values).fine_cuts(400)
+
+        assert {0.0, float(np.nextafter(0.0, 1.0))} <= set(cuts)
+
+    @pytest.mark.parametrize("most", [6, 7, 50, 1000])
+    def test_there_are_never_more_bins_than_asked_for(self, most: int) -> None:
+        rng = np.random.default_rng(0)
+        for values in (
+            rng.normal(size=30_000),
+            np.round(rng.exponential(size=30_000), 2),
+            rng.integers(0, most // 4, 1_000).astype(float),
+            np.concatenate([rng.random(3_000), np.repeat(rng.random(most), 40)]),
+        ):
+            cuts = SortedPoints(values).fine_cuts(most)
+
+            assert len(cuts) + 1 <= most
+            assert (np.diff(cuts) > 0).all()

@@ -1,0 +1,248 @@
+"""Exact draws by the million: against exact probabilities, with planted errors, and where float64 cannot decide.
+
+Secure draws are fresh in each run: about 12 p-values, each compared with 1e-9, so a run fails by chance with
+probability below 2e-8.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from syntabula.errors import ArgumentError
+from syntabula.privacy.noise import SecureNoise, SeededNoise, TrainingNoise
+from syntabula.privacy.training import vector_samplers
+from syntabula.privacy.training.vector_samplers import gaussian_draws, sampled_records
+
+pytestmark = pytest.mark.fresh_noise
+
+LEAST_P = 1e-9
+SIGMAS = [1.0, 2.7, 33.3, 1000.0, 1e6, 3.5e9]
+DRAWS = 200_000
+
+
+def seeded(seed: int = 3):
+    return np.random.Generator(np.random.PCG64(seed)).bytes
+
+
+def tails(at: np.ndarray, sigma: float) -> np.ndarray:
+    """P(X >= at) of the discrete Gaussian, for whole numbers."""
+    if sigma > 10_000:
+        # Sums at whole steps and the integral at half steps differ by less than 1 / (10 sigma^2).
+        return stats.norm.sf((at - 0.5) / sigma)
+    support = np.arange(-math.ceil(10 * sigma) - 2, math.ceil(10 * sigma) + 3, dtype=np.float64)
+    masses = np.exp(-np.square(support / sigma) / 2)
+    above = np.append(np.cumsum(masses[::-1])[::-1] / masses.sum(), 0.0)
+    return above[np.clip(at - support[0], 0, support.size).astype(int)]
+
+
+def p_value(draws: np.ndarray, sigma: float) -> float:
+    """Chi-square over up to 120 bins of whole numbers, each with at least 20 draws expected."""
+    edges = np.unique(np.round(stats.norm.ppf(np.linspace(0.0005, 0.9995, 119)) * sigma))
+    above = tails(edges, sigma)
+    expected = np.concatenate([[1 - above[0]], -np.diff(above), [above[-1]]]) * draws.size
+    observed = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
+    kept = expected >= 20
+    pooled = (
+        np.append(observed[kept], observed[~kept].sum()),
+        np.append(expected[kept], expected[~kept].sum()),
+    )
+    some = pooled[1] > 0
+    statistic = np.sum((pooled[0][some] - pooled[1][some]) ** 2 / pooled[1][some])
+    return float(stats.chi2.sf(statistic, some.sum() - 1))
+
+
+class TestDraws:
+    @pytest.mark.parametrize("source", ["secure", "seeded"])
+    @pytest.mark.parametrize("sigma", SIGMAS)
+    def test_follow_the_discrete_gaussian(self, sigma: float, source: str) -> None:
+        drawn = gaussian_draws(DRAWS, sigma, os.urandom if source == "secure" else seeded())
+
+        assert p_value(drawn, sigma) > LEAST_P
+
+    @pytest.mark.parametrize("wrong", [0.5, 0.95, 1.05])
+    @pytest.mark.parametrize("sigma", [33.3, 1e6])
+    def test_of_a_wrong_scale_are_told_apart(self, sigma: float, wrong: float) -> None:
+        assert p_value(gaussian_draws(DRAWS, sigma * wrong, seeded()), sigma) < LEAST_P
+
+    def test_on_a_wrong_grid_are_told_apart(self) -> None:
+        # Twice as far apart, and with the same standard deviation.
+        drawn = 2 * gaussian_draws(DRAWS, 1.35, seeded())
+
+        assert p_value(drawn, 2.7) < LEAST_P
+
+    @pytest.mark.parametrize("planted", ["never rejected", "swapped alias"])
+    def test_with_a_planted_error_are_told_apart(self, monkeypatch: pytest.MonkeyPatch, planted: str) -> None:
+        if planted == "never rejected":
+            everything = lambda numbers, *rest: np.ones(numbers.size, dtype=np.bool_)  # noqa: E731
+            monkeypatch.setattr(vector_samplers, "_are_kept", everything)
+            monkeypatch.setattr(vector_samplers, "_BLOCKS", 32)
+            monkeypatch.setattr(vector_samplers, "_COLUMN_BITS", 27)
+        else:
+            real = vector_samplers._alias
+            monkeypatch.setattr(
+                vector_samplers, "_alias", lambda units: (real(units)[0], real(units)[1][::-1])
+            )
+        vector_samplers._staircase.cache_clear()
+        try:
+            assert p_value(gaussian_draws(DRAWS, 1000.0, seeded()), 1000.0) < LEAST_P
+        finally:
+            vector_samplers._staircase.cache_clear()
+
+    def test_in_pieces_are_as_many_as_asked_for(self) -> None:
+        assert gaussian_draws(0, 5.0, seeded()).size == 0
+        assert gaussian_draws(200_001, 5.0, seeded()).size == 200_001
+
+    def test_differ_in_all_bits_of_a_large_number(self) -> None:
+        drawn = gaussian_draws(DRAWS, 1e6, os.urandom)
+
+        for bit in range(12):
+            ones = int(((drawn >> bit) & 1).sum())
+            assert stats.binomtest(ones, DRAWS).pvalue > LEAST_P / 12
+
+
+class TestStaircase:
+    @pytest.mark.parametrize("sigma", [*SIGMAS, 2.0**40, 1.0000001, 31.99999, 32.0])
+    def test_covers_the_bell_and_fills_all_units(self, sigma: float) -> None:
+        stairs = vector_samplers._staircase(sigma)
+        width = 1 << stairs.width_bits
+
+        assert 512 * width >= 16 * sigma
+        assert sum(stairs.units) == 2**32
+        with mpmath.workdps(60):
+            for block in [0, 1, 100, 400, 510, 511, 512, 513, 600, 1022, 1023]:
+                start = (block - 512) * width
+                nearest = min(abs(start), abs(start + width - 1))
+                farthest = max(abs(start), abs(start + width - 1))
+                height = stairs.scale * mpmath.exp(-(mpmath.mpf(nearest) ** 2) / (2 * mpmath.mpf(sigma) ** 2))
+                assert stairs.units[block] >= height
+                least = stairs.scale * mpmath.exp(-(mpmath.mpf(farthest) ** 2) / (2 * mpmath.mpf(sigma) ** 2))
+                assert int(stairs.sure[block]) <= least / stairs.units[block] * mpmath.mpf(2) ** (
+                    64 - stairs.width_bits
+                )
+
+    @pytest.mark.parametrize("sigma", [1.0, 1000.0, 3.5e9])
+    def test_gives_each_block_its_units_exactly(self, sigma: float) -> None:
+        stairs = vector_samplers._staircase(sigma)
+        given_units = stairs.cut.astype(np.int64)
+        np.add.at(given_units, stairs.other, (1 << 22) - stairs.cut.astype(np.int64))
+
+        assert tuple(given_units.tolist()) == stairs.units
+
+    def test_loses_few_trials(self) -> None:
+        stairs = vector_samplers._staircase(3.5e6)
+
+        assert stairs.scale * 3.5e6 * math.sqrt(2 * math.pi) / (1 << stairs.width_bits) > 0.95 * 2**32
+
+
+class TestUndecided:
+    @given(
+        x=st.integers(-40, 40),
+        sigma=st.floats(1.0, 10.0),
+        part=st.fractions(Fraction(1, 100), 1),
+        nudge=st.sampled_from([-1, 1]),
+    )
+    def test_points_are_decided_by_as_many_digits_as_it_takes(
+        self, x: int, sigma: float, part: Fraction, nudge: int
+    ) -> None:
+        exponent = Fraction(x) ** 2 / (2 * Fraction(sigma) ** 2)
+        bits, more = 40, 128
+        with mpmath.workdps(400):
+            bound = mpmath.mpf(part.numerator) / part.denominator
+            bound *= mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
+            point = int(mpmath.floor(mpmath.ldexp(bound, bits + more))) + 3 * nudge
+        digits = iter([(point >> 64) & (2**64 - 1), point & (2**64 - 1), 0, 0])
+
+        below = vector_samplers._is_below(
+            point >> more, bits, part, exponent, lambda n: next(digits).to_bytes(n, "little")
+        )
+
+        assert below is (nudge < 0)
+
+    def test_trials_go_there_where_float64_cannot_tell(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stairs = vector_samplers._staircase(1000.0)
+        number = 700
+        block = 512 + (number >> stairs.width_bits)
+        bits = 64 - stairs.width_bits
+        bound = stairs.scale / stairs.units[block] * math.exp(-0.5 * (number / 1000.0) ** 2) * 2.0**bits
+        points = np.array([bound * (1 - 2e-11), bound, bound * (1 + 2e-11)]).astype(np.uint64)
+        asked: list[int] = []
+        monkeypatch.setattr(
+            vector_samplers, "_is_below", lambda drawn, *rest: asked.append(drawn) or vector_samplers is None
+        )
+
+        kept = vector_samplers._are_kept(np.full(3, number), np.full(3, block), points, stairs, os.urandom)
+
+        assert asked == [int(points[1])]
+        assert kept.tolist() == [True, False, False]
+
+
+class TestRecords:
+    @pytest.mark.parametrize("rate", [0.5, 0.01, 1 / 256, 0.9999, 1e-4])
+    def test_are_taken_at_their_rate(self, rate: float) -> None:
+        n = 400_000
+
+        taken = sampled_records(n, rate, os.urandom)
+
+        assert stats.binomtest(taken.size, n, rate).pvalue > LEAST_P
+        assert (np.diff(taken) > 0).all()
+        assert stats.kstest(taken / n, "uniform").pvalue > LEAST_P
+
+    def test_are_all_taken_at_rate_one_and_no_more_than_none_of_none(self) -> None:
+        assert sampled_records(1000, 1.0, os.urandom).size == 1000
+        assert sampled_records(0, 0.5, os.urandom).size == 0
+
+    def test_are_taken_independently(self) -> None:
+        taken = np.zeros((4000, 2), dtype=bool)
+        source = seeded()
+        for row in taken:
+            row[sampled_records(2, 0.3, source)] = True
+
+        table = np.histogram2d(*taken.T, bins=2)[0]
+        assert stats.chi2_contingency(table).pvalue > LEAST_P
+
+    def test_of_a_rate_below_the_last_digit_are_none(self) -> None:
+        # The rate is rounded down: less is taken than was paid for, never more.
+        assert sampled_records(1000, 2.0**-80, os.urandom).size == 0
+
+
+class TestSources:
+    @pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(1)])
+    def test_both_draw_for_training(self, noise: TrainingNoise) -> None:
+        assert isinstance(noise, TrainingNoise)
+        exact = np.arange(6, dtype=np.int64).reshape(2, 3) * 10**12
+
+        noisy = noise.gaussian_vector(exact, 100.0)
+
+        assert noisy.shape == (2, 3)
+        assert (np.abs(noisy - exact) < 1700).all()
+        assert (noisy != exact).any()
+        assert (noise.gaussian_vector(exact, 0) == exact).all()
+
+    def test_a_seed_gives_the_same_for_a_spend_of_the_same_number(self) -> None:
+        one, other = SeededNoise(5), SeededNoise(5)
+        other.gaussian_vector(np.zeros(10, dtype=np.int64), 5.0)
+        for noise in (one, other):
+            noise.begin_draw()
+        zeros = np.zeros(10, dtype=np.int64)
+
+        assert (one.gaussian_vector(zeros, 5.0) == other.gaussian_vector(zeros, 5.0)).all()
+        assert (one.sampled_records(99, 0.3) == other.sampled_records(99, 0.3)).all()
+
+    def test_sums_that_pass_the_range_stay_at_its_end(self) -> None:
+        ends = np.full(1000, np.iinfo(np.int64).max)
+
+        assert (SeededNoise(1).gaussian_vector(ends, 2.0**40) > 0).all()
+
+    @pytest.mark.parametrize("sigma", [-1.0, 0.5, math.inf, 2.0**41])
+    def test_other_scales_are_refused(self, sigma: float) -> None:
+        with pytest.raises(ArgumentError):
+            SecureNoise().gaussian_vector(np.zeros(3, dtype=np.int64), sigma)
