@@ -195,7 +195,7 @@ def _day_forms() -> Iterator[Form]:
     ):
         if parts is None:
             continue
-        formats = {}
+        formats: dict[str, str | None] = {}
         for padding, flag in zip(_PADDINGS, ("", "-"), strict=True):
             first, second = (part.replace("%", f"%{flag}") for part in parts)
             format = f"{first}{separator}{second}{separator}%Y{of_clock}"
@@ -259,7 +259,7 @@ def column_type(
     return fitting[0].type_of(counts, stands_out) if len(fitting) == 1 else TEXT
 
 
-def _number_type(form: Form, counts: Mapping[str, float], stands_out: Collection[str]) -> PhysicalType:
+def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) -> PhysicalType:
     """Return the type of numbers, and the format that writes as many decimals as the cells have."""
     physical, format = form.physical, form.physical.format
     if any(kind.startswith("padded") for kind in stands_out):

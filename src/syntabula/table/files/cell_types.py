@@ -69,16 +69,18 @@ def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> di
         decimal_comma: See `column_type`.
     """
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
-    forms = {}
+    forms: dict[int, PhysicalType] = {}
     for i, kind in types.items():
         if kind in ("BIGINT", "UBIGINT", "DATE"):
             continue
-        # Columns of many texts end here.
+        # Of a column of many texts the first tell enough.
+        form = None
         for source in (sample, "written"):
             form = column_type(kind_counts(database, source, f"c{i}"), 0, decimal_comma=decimal_comma)
             if form is None or not _has_form(form, kind):
+                form = None
                 break
-        else:
+        if form is not None:
             forms[i] = form
     return forms
 
