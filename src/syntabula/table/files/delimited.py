@@ -24,6 +24,7 @@ from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
 from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format
+from syntabula.table.files.workbooks import is_workbook
 from syntabula.table.raw import (
     DELIMITERS,
     Container,
@@ -157,7 +158,7 @@ def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -
 
 def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
     """Return whether the source of a table is the path of a delimited file."""
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_workbook(source):
         return False
     return file_format(source).container in ("csv", "tsv")
 

@@ -56,7 +56,8 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
         compression = _COMPRESSED[suffixes.pop()]
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
-        raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}")
+        also = "; .xlsx can be read, but not written" if suffixes[-1:] == [".xlsx"] else ""
+        raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}{also}")
     return FileFormat(container, compression)
 
 
