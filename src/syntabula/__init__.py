@@ -80,6 +80,10 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Numeric as Numeric
     from syntabula.table.schema.columns import Time as Time
     from syntabula.table.schema.schema import Schema as Schema
+    from syntabula.tuning.objective import Objective as Objective
+    from syntabula.tuning.search import tune as tune
+    from syntabula.tuning.space import Choice as Choice
+    from syntabula.tuning.space import Range as Range
 
 # The module of each public name, imported when the name is first used. Methods are in the register.
 _HOMES = {
@@ -87,6 +91,7 @@ _HOMES = {
     "Boolean": "table.schema.columns",
     "Budget": "privacy.budget",
     "Categorical": "table.schema.columns",
+    "Choice": "tuning.space",
     "Date": "table.schema.columns",
     "Datetime": "table.schema.columns",
     "draft_schema": "table.draft",
@@ -105,10 +110,12 @@ _HOMES = {
     "method_options": "synthesizers.options",
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.schema.columns",
+    "Objective": "tuning.objective",
     "option_notes": "synthesizers.options",
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
+    "Range": "tuning.space",
     "RareCategories": "prepare.preprocessing",
     "register": "_register",
     "Release": "synthesizers.release",
@@ -118,6 +125,7 @@ _HOMES = {
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
     "Time": "table.schema.columns",
+    "tune": "tuning.search",
 }
 _MODULES = ("attacks", "bench", "datasets", "errors", "metrics")
 

@@ -451,6 +451,12 @@ BUILT_IN: tuple[Entry, ...] = (
         summary="Exact values and bins of equal counts, up to 1,000: without privacy, for models of records.",
     ),
     Entry(
+        kind="discretizer",
+        key="usual",
+        home="syntabula.prepare.fine:UsualBins",
+        summary="The default: privtree under a budget, and without privacy exact values and bins as in fine, up to 250.",
+    ),
+    Entry(
         kind="attack",
         key="groundhog",
         home="syntabula.attacks.groundhog:GroundHog",
@@ -467,6 +473,12 @@ BUILT_IN: tuple[Entry, ...] = (
         key="range",
         home="syntabula.attacks.value_range:ValueRange",
         summary="Membership of a record outside the range of all others, from the least and largest synthetic values.",
+    ),
+    Entry(
+        kind="study_collection",
+        key="syntabula",
+        home="syntabula.bench.papers.ours:OurStudies",
+        summary="Every method, and every pair of selector and model.",
     ),
     Entry(
         kind="study_collection",

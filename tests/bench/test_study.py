@@ -90,7 +90,7 @@ class TestStudyFile:
         [
             ("msst", "there is no method 'msst'; did you mean 'mst'"),
             ("adaptve+pgm", "there is no selector 'adaptve'; did you mean 'adaptive'"),
-            ("peer:mbi-mts", "there is no peer 'mbi-mts'; did you mean 'mbi-mst'"),
+            ("peer:mbi-aimm", "there is no peer 'mbi-aimm'; did you mean 'mbi-aim'"),
             ("self", "write 'SELF'"),
             (
                 Candidate(method="aim", options={"max_round": 3}),

@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # table: only to refuse an unknown format of the output before any budget is spent.
     # privacy: only to find in a journal which files a run wrote itself.
     # bench: its room is public by itself, as that of datasets is.
-    "cli": {"", "report", "demo", "table", "privacy", "bench"},
+    "cli": {"", "report", "demo", "table", "privacy", "bench", "tuning"},
     "__main__": {"cli"},
     "_register": {"_entries"},
     "_entries": set(),

@@ -25,6 +25,8 @@ from syntabula.table.schema.schema import Schema
 
 _SAMPLE_SEED = 1_000_000
 """Added to the seed of the fit for the rows, as the random choices of the fit would otherwise recur."""
+_MEMORY_MB = 8000.0
+"""What methods plan with, the same for all; the limit of the study ends the process."""
 _ALONE = ("utility", "privacy")
 """Groups of metrics that use learned and held-out rows themselves."""
 
@@ -143,6 +145,7 @@ def settings_of(cell: Cell, split: Split) -> dict[str, Any]:
         "preprocessing": preprocessing,
         "seed": cell.seed,
         "allow_observed": binning.domain == "observed",
+        "memory_mb": _MEMORY_MB,
     }
 
 

@@ -19,7 +19,8 @@ _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Every command also takes --quiet, --json and --debug. Exit codes: see `syntabula --help`."
 
 _COMMANDS = (
-    "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack", "bench", "demo",
+    "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack",
+    "tune", "bench", "demo",
 )  # fmt: skip
 """In the order of the help; each names a module of `commands` and the function in it, or the group of commands."""
 

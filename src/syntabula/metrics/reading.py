@@ -19,6 +19,7 @@ from syntabula.table.files.formats import file_format
 from syntabula.table.files.workbooks import is_workbook
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.row_rules import row_rules
 from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
@@ -99,6 +100,7 @@ def compare(
         categories=categories,
         target=target,
         left_out=left_out,
+        rules=row_rules(kinds),
     )
 
 

@@ -29,7 +29,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="spread",
         group="rows",
-        summary="Factor by which standard deviations of numeric columns differ",
+        summary="Factor by which standard deviations of numeric columns differ, in the median",
         direction="lower",
         best=1.0,
         paper="",
@@ -61,6 +61,17 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         best=0.0,
         paper="",
         home="syntabula.metrics.cells:InventedValues",
+    ),
+    MetricInfo(
+        key="broken-rules",
+        group="rows",
+        summary="Share of rows that break a rule of the schema",
+        direction="lower",
+        best=0.0,
+        paper="",
+        home="syntabula.metrics.rules:BrokenRules",
+        needs=("rules",),
+        baselines=False,
     ),
     MetricInfo(
         key="tvd-1",

@@ -40,24 +40,28 @@ class Preprocessing:
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
             uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. "fine"
-            takes the values as they are where privacy is off, and is "privtree" under a budget. Or the name of a
-            plug-in's discretizer, or your own object; see `FittedDiscretizer`.
+            takes the values as they are where privacy is off, up to 1,000 codes, and is "privtree" under a budget;
+            "usual" is the same with as many codes as pairs of columns bear, at most 250. Or the name of a plug-in's
+            discretizer, or your own object; see `FittedDiscretizer`.
         within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
             all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
             bins cost anything, and "even" otherwise.
         atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
             find them if bins cost anything.
         share: Fraction of the whole budget, if any is needed.
+        most_share: What the search for types and domains may raise it to where noise would hide a fiftieth of the
+            records, by their noisy number: a small table of which nothing is declared is lost otherwise.
         delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
     Raises:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: str | FittedDiscretizer = "privtree"
+    discretizer: str | FittedDiscretizer = "usual"
     within: Literal["auto", "round", "even", "normal"] = "auto"
     atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)
+    most_share: Fraction = Fraction(1, 2)
     delta_share: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -69,6 +73,7 @@ class Preprocessing:
             within=one_of("auto", "round", "even", "normal"),
             atoms=one_of("auto", "found", "declared"),
             share=share,
+            most_share=share,
             delta_share=share,
         )
 

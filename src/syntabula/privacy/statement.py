@@ -66,6 +66,7 @@ def statement_of(
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
     rules: Sequence[str] = (),
+    rules_observed: bool = False,
 ) -> PrivacyStatement:
     """Make the statement of a run; see the attributes of `StatementFacts`."""
     private = ledger.budget.kind != "none"
@@ -85,6 +86,7 @@ def statement_of(
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
         rules=tuple(rules),
+        rules_observed=rules_observed,
     )
 
 
@@ -157,7 +159,8 @@ def _resumption(statement: StatementFacts) -> list[str]:
 def _public(statement: StatementFacts) -> list[str]:
     stored = statement.stored_types
     lines = [
-        "  Column names and their order, the kind of table, the schema and the options of the method.",
+        "  Column names and their order, the kind of table (of delimited text its separator and quotes too),",
+        "  the schema and the options of the method.",
         *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
         "  fits no declared value is left out. Each record is treated independently of the others.",
@@ -174,15 +177,20 @@ def _public(statement: StatementFacts) -> list[str]:
         if names:
             lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
     if rules := statement.rules:
+        source = (
+            "READ OFF THE SENSITIVE TABLE, not protected"
+            if statement.rules_observed
+            else "stated by the custodian"
+        )
         lines += _wrapped(
-            f"Rules that every row of the release satisfies, and that cost nothing ({len(rules)}): {'; '.join(rules)}."
+            f"Rules that every row of the release satisfies, {source}, at no cost ({len(rules)}): {'; '.join(rules)}."
         )
     anew = statement.made_anew
     if anew:
         lines += _wrapped(
-            f"For {', '.join(anew)}, noise hides every category: the values are running numbers, and only the "
-            "number of missing cells was learned. To learn more, state the categories in a schema, or raise epsilon or "
-            "the share of preprocessing."
+            f"For {', '.join(anew)}, noise hides every category, or the values are keys that hardly repeat: they are "
+            "running numbers, and only the number of missing cells was learned. To learn more, state the domains in a schema, or "
+            "raise epsilon or the share of preprocessing."
         )
     return lines
 

@@ -20,6 +20,7 @@ _COLOURS = (
 )  # fmt: skip
 """Readable on light and dark pages; markers tell lines apart for those who cannot see colours."""
 _MARKERS = "os^Dv<>pX*"
+_DASHES = ("--", ":", "-.")
 _MOST_PANELS, _MOST_LINES, _MOST_TICKS = 12, 14, 9
 
 Place = Callable[[Row], Any]
@@ -29,30 +30,42 @@ def study_figures(summary: Summary) -> list[tuple[str, str]]:
     """Return the pictures of a study as titles and `svg` elements.
 
     There is one for each score and panel, with a line for each method (or what the study's figure says). A hollow
-    marker of the same colour is the paper's figure.
+    marker of the same colour is the paper's figure; tables of known quality are level lines.
     """
     study = summary.study
     wanted = study.figure
     axis, lines, panels = (
         _PLACES.get(name, _nothing) for name in (wanted.across, wanted.lines, wanted.panels)
     )
+    exact = {c.label for c in study.methods if c.is_baseline} if wanted.across == "epsilon" else set()
     pictures = []
     for score in [name for name in wanted.scores or summary.scores if name in summary.scores]:
         rows = [row for row in summary.rows if not math.isnan(row.means.get(score, math.nan))]
         for panel in list(dict.fromkeys(map(panels, rows)))[:_MOST_PANELS]:
             mine = [row for row in rows if panels(row) == panel]
             title = score if panel is None else f"{score}, {_words(panel)}"
-            pictures.append((title, _picture(mine, score, axis, lines, wanted.across, title)))
+            # What has no budget is level over all of them.
+            level = {row.label: row.means[score] for row in mine if row.label in exact}
+            mine = [row for row in mine if row.label not in level]
+            pictures.append((title, _picture(mine, score, axis, lines, wanted.across, title, level)))
     return pictures
 
 
-def _picture(rows: Sequence[Row], score: str, axis: Place, lines: Place, across: str, title: str) -> str:
+def _picture(
+    rows: Sequence[Row],
+    score: str,
+    axis: Place,
+    lines: Place,
+    across: str,
+    title: str,
+    level: Mapping[str, float],
+) -> str:
     ticks = sorted(dict.fromkeys(map(axis, rows)), key=_order)
     names = list(dict.fromkeys(map(lines, rows)))[:_MOST_LINES]
-    height = _HEIGHT + _LEGEND * -(-len(names) // 2)
+    below = _LEGEND * -(-(len(names) + len(level)) // 2) + 44
+    height = _HEIGHT + below - 44
 
     def draw(figure: Any) -> None:
-        below = _LEGEND * -(-len(names) // 2) + 44
         axes = figure.add_axes(
             (44 / _WIDTH, below / height, (_WIDTH - 58) / _WIDTH, (height - below - 10) / height)
         )
@@ -79,7 +92,11 @@ def _picture(rows: Sequence[Row], score: str, axis: Place, lines: Place, across:
                 fillstyle="none",
                 linestyle="none",
             )
-        chosen = range(0, len(ticks), -(-len(ticks) // _MOST_TICKS))
+        for place, (name, value) in enumerate(level.items()):
+            axes.axhline(
+                value, color=TEXT, linewidth=1.0, linestyle=_DASHES[place % len(_DASHES)], label=name
+            )
+        chosen = range(0, len(ticks), max(1, -(-len(ticks) // _MOST_TICKS)))
         labels = [shown(_words(ticks[place]), 14) for place in chosen]
         slanted = max(map(len, labels), default=0) > 5
         axes.set_xticks([*chosen], labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")

@@ -83,6 +83,8 @@ def run(
     from syntabula import bench
     from syntabula.bench.words import planned, step, table
 
+    if workers is not None and workers < 1:
+        raise CommandError(f"--workers must be an integer of at least 1; got {workers}", Exit.ARGUMENTS)
     chosen = _study(study, quick=quick, seconds=seconds, memory=memory).check()
     place = _store(chosen, store, quick=quick)
     if not place.parent.is_dir():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.coding.column_codes import decode_labels, encode_column, present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-from syntabula.table.rules.checks import Compiled
+from syntabula.table.rules.checks import Compiled, Condition
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
@@ -204,6 +204,29 @@ class RowRules:
             kept &= ~rows
         ordered = {name: cells[name] for name in columns}
         return ordered, kept, {rule: int(rows.sum()) for rule, rows in broken.items()}
+
+    def holds(self, condition: Condition, learned: Cells, n_rows: int) -> Flags:
+        """Return which rows satisfy one condition, and have its computed columns in their domains.
+
+        Args:
+            condition: One of the compiled ones.
+            learned: The learned columns that decide it.
+            n_rows: Number of rows.
+        """
+        cells, columns = dict(learned), self.schema.columns
+        kept = np.ones(n_rows, np.bool_)
+        for name, before in self.compiled.ends.items():
+            if name in cells and all(b in cells for b in before):
+                cells[name], fits = self._as_end(name, cells)
+                kept &= fits
+        with self._database() as database:
+            for name in self.compiled.derived:
+                if all(c in cells for c in self.compiled.derived[name].columns):
+                    raw = self._derived(database, [name], cells, n_rows)[name]
+                    cells[name], fits = as_declared(columns[name], raw)
+                    kept &= fits
+            (held,) = satisfied(database, columns, cells, n_rows, [condition.expression])
+        return kept & held
 
     def _database(self) -> AbstractContextManager[Any]:
         """Return a database for expressions; none is opened if there are none."""
