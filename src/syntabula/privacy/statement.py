@@ -189,7 +189,7 @@ def _public(statement: StatementFacts) -> list[str]:
     if anew:
         lines += _wrapped(
             f"For {', '.join(anew)}, noise hides every category, or the values are keys that hardly repeat: they are "
-            "running numbers, and only the number of missing cells was learned. To learn more, state the domains in a "
+            "running numbers, and only the number of missing cells was learned. To learn more, state the categories in a "
             "schema, or raise epsilon or the share of preprocessing."
         )
     return lines

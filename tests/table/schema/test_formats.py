@@ -75,7 +75,7 @@ def test_wrong_ones_of_times_are_refused(format: str, said: str) -> None:
         ("#,##0.00", "must be the number 1234.5"),
         ("1,234,5", "must be the number 1234.5"),
         ("=1234.5", "must be the number 1234.5"),
-        ("1234.50", "declare `decimals`"),
+        ("1234.50", "writes 2 decimals, but values may have more; declare fewer `decimals`"),
         ("1,234", "no decimal mark"),
     ],
 )

@@ -55,9 +55,9 @@ CELL_KINDS = (
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
-Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers end in a zero after the point. Days with
-other separators show by a number above 12 which part is the month; if neither does, either may come first. Bare ones
-have a day or month of one digit.
+Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers have two decimals, the last of which is
+zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
+first. Bare ones have a day or month of one digit.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -104,15 +104,15 @@ def kind_of(cell: str) -> str:
         "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
-        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]+0"),
+        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]0"),
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
-        "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
+        "padded comma": matches(cell, rf"{_SIGNED},[0-9]0"),
         "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
         "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
-        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]*0"),
+        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]0"),
         "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
-        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]*0"),
+        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]0"),
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
         "day": typed(_DAY, "DATE"),
         "time": typed(f"{_DAY}T{_SECONDS}", "TIMESTAMP"),

@@ -49,7 +49,7 @@ def formatted(column: RawColumn, physical: PhysicalType) -> NDArray[Any]:
     """Return the values of a column as texts [n] in the format of a type of text; arbitrary where missing."""
     assert physical.format is not None
     if column.physical.kind not in ("date", "datetime", "time"):
-        return _numbers(column, NumberFormat.of(physical.format), physical.scale)
+        return _numbers(column, NumberFormat.of(physical.format))
     values = np.where(column.missing, 0, column.values).astype(np.int64)
     if column.physical.kind == "date":
         values = values * MICROSECONDS["day"]
@@ -71,7 +71,7 @@ def _times(values: NDArray[np.int64], format: str, places: int | None) -> NDArra
     return np.ma.getdata(texts).astype(object)
 
 
-def _numbers(column: RawColumn, form: NumberFormat, decimals: int | None) -> NDArray[Any]:
+def _numbers(column: RawColumn, form: NumberFormat) -> NDArray[Any]:
     zero = column.values.dtype.type(0) if column.values.dtype != object else 0
     distinct, places = np.unique(np.where(column.missing, zero, column.values), return_inverse=True)
-    return object_array([form.written(value, decimals) for value in distinct.tolist()])[places]
+    return object_array([form.written(value) for value in distinct.tolist()])[places]

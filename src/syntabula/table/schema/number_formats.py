@@ -12,7 +12,7 @@ from syntabula.errors import SchemaError
 _SIGN = "[$€£¥₹%]"
 _PICTURE = re.compile(
     rf"(?P<prefix>({_SIGN} ?)?)1(?P<group>[,.' \u00a0\u202f]?)234"
-    rf"((?P<mark>[.,])(?P<places>50?|0))?(?P<suffix>( ?{_SIGN})?)"
+    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>( ?{_SIGN})?)"
 )
 EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €' or '$1,234'"
 
@@ -25,7 +25,7 @@ class NumberFormat:
         prefix: Currency sign before the number, or nothing.
         group: Character between groups of three digits, or nothing.
         mark: Decimal mark; nothing if whole numbers alone are written.
-        places: Which decimals are written: "5" as many as needed, "50" always all of the column, "0" at least one.
+        places: Which decimals are written: "5" as many as needed, "50" always two, "500" three, "0" at least one.
         suffix: Currency or percent sign after the number, or nothing.
     """
 
@@ -52,13 +52,18 @@ class NumberFormat:
         """Whether numbers are read as without a format, so that it matters only for writing."""
         return self.mark in ("", ".") and not (self.prefix or self.group or self.suffix)
 
-    def written(self, value: Decimal | int | float, decimals: int | None = None) -> str:
-        """Return a finite number in this form; `decimals` are those of the column."""
+    @property
+    def fixed_places(self) -> int | None:
+        """How many decimals are always written; None if as many as a number needs."""
+        return len(self.places) if self.places.startswith("50") else None
+
+    def written(self, value: Decimal | int | float) -> str:
+        """Return a finite number in this form."""
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         whole, _, places = f"{abs(number):f}".partition(".")
         places = places.rstrip("0")
-        if self.places == "50":
-            places = places.ljust(decimals or 0, "0")
+        if self.fixed_places is not None:
+            places = places.ljust(self.fixed_places, "0")
         elif self.places == "0":
             places = places or "0"
         sign = "-" if number < 0 else ""
@@ -68,10 +73,11 @@ class NumberFormat:
         return f"{sign}{self.prefix}{grouped}{rest}{self.suffix}"
 
     def for_decimals(self, format: str, decimals: int | None) -> str:
-        """Return the format as a column of so many decimals can have it; None for any precision."""
-        if self.places == "50" and not decimals:
-            return format.replace(f"{self.mark}50", f"{self.mark}{'5' if decimals is None else '0'}")
-        return format
+        """Return the format with as many places as a column of so many decimals needs; None for any precision."""
+        if self.fixed_places is None or (decimals is not None and decimals <= self.fixed_places):
+            return format
+        places = "5" if decimals is None else "5".ljust(decimals, "0")
+        return format.replace(f"{self.mark}{self.places}", f"{self.mark}{places}")
 
     @property
     def pattern(self) -> str:

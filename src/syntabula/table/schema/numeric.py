@@ -53,8 +53,8 @@ class Numeric(Ordered):
         atoms: Values known to be frequent, such as 0 or a limit of 50000; each gets a code of its own. An empty list
             if no value is; left out, they are found privately, for part of the budget.
         format: The number 1234.5 as text files write it, in quotes: "1234,5" or "1.234,5" with a decimal comma,
-            "1,234.50" to write all decimals, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are read
-            and written so.
+            "1,234.50" to write two decimals always, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are
+            read and written so.
 
     Raises:
         SchemaError: If bounds are reversed, not finite or too large, an atom is no value of the column, or arguments
@@ -93,10 +93,12 @@ class Numeric(Ordered):
     def _check_format(self, form: NumberFormat) -> None:
         if not form.mark and not self._is_whole:
             raise SchemaError("format has no decimal mark, but the column is not integer; write 1234.5 in it")
-        if form.places == "50" and self._places is None:
+        if form.fixed_places is not None and not (
+            self._is_whole or (self._places or 99) <= form.fixed_places
+        ):
             raise SchemaError(
-                "format writes all decimals, but their number is not declared; declare `decimals`, or end the format "
-                "in 5 to write as many as a number needs"
+                f"format writes {form.fixed_places} decimals, but values may have more; declare fewer `decimals`, or end "
+                "the format in 5 to write as many as a number needs"
             )
 
     def _checked_step(self, given: object) -> int | float:
