@@ -155,7 +155,7 @@ class RowRules:
 
     def _ordered(self, name: str) -> Numeric | Date | Datetime:
         column = self.schema[name]
-        assert isinstance(column, Ordered)
+        assert isinstance(column, Numeric | Date | Datetime)
         return column
 
     def completed(
