@@ -24,11 +24,12 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.ledger import RELATION, Ledger
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise
 from syntabula.privacy.rounding import shown_above, shown_below
 from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
 from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
+from syntabula.privacy.units import RECORD
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -53,7 +54,7 @@ def statement(budget: Budget = APPROXIMATE, **changes: Any) -> PrivacyStatement:
             ),
             StatementLine(step="choose", mechanism="exponential mechanism", share=0.25 if private else None),
         ),
-        relation=RELATION,
+        relation=RECORD.relation,
         noise="secure",
         noise_is_private=True,
         provenance={"age": "public", "job": "private"},
@@ -122,7 +123,7 @@ class TestText:
 
         for fact in (
             "one record",
-            RELATION,
+            RECORD.relation,
             "delta = 1e-06",
             "The number of records is protected too",
             "Noise: secure.",
@@ -181,7 +182,7 @@ class TestJson:
 
         assert facts["is_private"] is False
         assert facts["reasons_against"][0].startswith("not private: seeded noise")
-        assert facts["neighbouring_relation"] == RELATION
+        assert facts["neighbouring_relation"] == RECORD.relation
         assert [step["share"] for step in facts["steps"]] == [0.75, 0.25]
         assert facts["epsilon_spent"] == APPROXIMATE.epsilon
 

@@ -12,6 +12,7 @@ import numpy as np
 from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import TYPE_SHARE, BinCount, Preprocessing, RareCategories, type_step
@@ -20,6 +21,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
     from syntabula.privacy.doors.tables import Curator
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
+    from syntabula.privacy.units import Units
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.raw import PhysicalType, RawTable
 
 _COUNT_STEP = "count the records"
+_UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN = 200
 
 
@@ -44,6 +48,7 @@ class Preparation:
         settings: The options.
         bins: Largest number of bins of a column, or "auto" for the rule of `usual_bins`.
         count: Share for counting the records; 0 if their number is not needed.
+        units: Share for counting units by their number of rows; 0 where each has one.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
         refinements: Share of each ordered column for its bins and the distribution within them; 0 if they are free.
@@ -56,6 +61,7 @@ class Preparation:
     settings: Preprocessing
     bins: BinCount
     count: Fraction
+    units: Fraction = Fraction(0)
     types: Mapping[str, Fraction] = field(default_factory=dict)
     domains: Mapping[str, Fraction]
     refinements: Mapping[str, Fraction]
@@ -69,7 +75,9 @@ class Preparation:
         """Fraction of the whole budget for all preprocessing."""
         columns = (self.types, self.domains, self.refinements)
         merging = self.merging.share if self.merging else Fraction(0)
-        return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+        return (
+            self.count + self.units + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+        )
 
     def budget(self, budget: Budget) -> Budget:
         """Return the budget, with part of its delta reserved if categories must be found, or for the learner."""
@@ -109,6 +117,7 @@ class Preparation:
     def _column_steps(self) -> list[PlannedStep]:
         steps = [(type_step(name), share) for name, share in self.types.items()]
         steps += [(_COUNT_STEP, self.count)] if self.count else []
+        steps += [(_UNITS_STEP, self.units)] if self.units else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
         for name, share in self.refinements.items():
             steps += zip((_bins_step(name), _spread_step(name)), self.settings.divided(share), strict=True)
@@ -150,8 +159,17 @@ class Preparation:
         noise: NoiseSource,
         *,
         progress: Progress,
+        units: Units | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
+
+        Args:
+            table: The table, of which a unit has no more rows than its schema keeps.
+            schema: The declared columns.
+            ledger: Pays for every answer.
+            noise: Draws the noise.
+            progress: Called with the name of a step and the fraction done.
+            units: Whom the rows are about; None where each is about somebody else.
 
         Raises:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
@@ -162,6 +180,7 @@ class Preparation:
             everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
             answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
             n_estimated = max(float(answer.values[0]), 1.0)
+        unit_sizes = self._unit_sizes(units, ledger, noise)
         if not is_whole(schema):
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
@@ -183,7 +202,17 @@ class Preparation:
             bins[name] = refined[0]
             if refined[1] is not None:
                 spreads[name] = refined[1]
-        return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads)
+        return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads, unit_sizes=unit_sizes)
+
+    def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
+        """Count the units by their number of rows, so that synthetic ones have as many."""
+        if units is None or not self.units:
+            return None
+        most = ledger.unit.rows
+        every = ColumnCurator(units.sizes(), ledger, noise, of_units=True)
+        answer = every.histogram(range(1, most + 2), share=self.units, step=_UNITS_STEP)
+        total = max(float(answer.values.sum()), 1.0)
+        return UnitSizes.of(project_simplex(answer.values, total).tolist())
 
     def _refine(
         self,
@@ -268,12 +297,14 @@ def prepare(
     ]
     refined = wide if settings.fits_bins else []
     count = _count_share(settings, bins)
+    units = _units_share(settings, schema)
     costs_bins = any(settings.divided(Fraction(1)))
     if not found and not (wide and (costs_bins or count)):
         return Preparation(
             settings=settings,
             bins=bins,
             count=Fraction(0),
+            units=units,
             domains={},
             refinements=dict.fromkeys(refined, Fraction(0)),
             large=large,
@@ -281,7 +312,7 @@ def prepare(
             learner_delta=learner_delta,
         )
     paying = len(found) + len(large) + (len(refined) if costs_bins else 0)
-    each = (settings.share - count) / max(paying, 1)
+    each = (settings.share - count - units) / max(paying, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
     ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
@@ -290,6 +321,7 @@ def prepare(
         settings=settings,
         bins=bins,
         count=count,
+        units=units,
         types=types,
         domains={n: rest * (1 - of_bins) if n in ordered else rest for n in found},
         refinements=dict.fromkeys(refined, 2 * of_bins * each) | dict.fromkeys(ordered, of_bins * rest),
@@ -317,6 +349,11 @@ def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
 def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
     needed = bins == "auto" or (settings.fitted is not None and settings.fitted.needs_count)
     return settings.share / 20 if needed else Fraction(0)
+
+
+def _units_share(settings: Preprocessing, schema: Schema | None) -> Fraction:
+    several = schema is not None and (schema.rows_per_unit or 1) > 1
+    return settings.share / 10 if several else Fraction(0)
 
 
 def _is_worth(column: Ordered, bins: BinCount) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning
+from syntabula.errors import CoercionWarning, PrivacyWarning
 from syntabula.marginals.counting import engine_for
+from syntabula.prepare.persons import limited, unit_of
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -33,6 +34,7 @@ from syntabula.synthesizers.plan import (
 )
 from syntabula.synthesizers.release import Release
 from syntabula.table.coding.code_texts import code_texts
+from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.columns import Identifier
@@ -97,6 +99,7 @@ def fit_table(
         keys_read: Whether the column names were read off the records.
     """
     types_found = not isinstance(source, RawTable)
+    source, units = limited(source, schema)
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(
         schema=schema,
@@ -108,6 +111,8 @@ def fit_table(
     report = method.progress or (lambda step, done: None)
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     found = _to_find(source, schema)
+    if units is None and not is_exact and (keys := keys_of_persons(found)):
+        warn_caller(PrivacyWarning(warning_of_keys(keys)))
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, schema, journal)
 
@@ -120,7 +125,7 @@ def fit_table(
         table = prepared.typed(source, schema, ledger, noise, progress=preparing)
         found = _to_find(table, schema)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
+    codec = prepared.codec(table, schema, ledger, noise, progress=preparing, units=units)
     if not is_whole(schema):
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
@@ -128,7 +133,8 @@ def fit_table(
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     engine = engine_for(encoded, limit_mb=method.memory_mb)
-    doors = Doors(Curator(engine, ledger, noise), partial(code_texts, codec))
+    encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
+    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(code_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = method.learner.learn(
         doors.recoded(recoding) if recoding else doors,
@@ -202,7 +208,7 @@ def _ledger(
     """Return the ledger of this run, begun or resumed."""
     budget = prepared.budget(budget_of(method))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
-    return open_ledger(budget, journal, facts, resume=method.resume)
+    return open_ledger(budget, journal, facts, resume=method.resume, unit=unit_of(schema))
 
 
 def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
@@ -242,7 +248,8 @@ def _schema_facts(schema: Schema | None) -> dict[str, str]:
     declared = schema.to_json()["columns"]
     columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
     found = {} if schema.others is None else {"domain of other columns": "to be found"}
-    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found
+    unit = {} if schema.unit is None else {"unit": f"{schema.unit}, at most {schema.rows_per_unit} rows"}
+    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | unit
 
 
 def _facts(name: str, value: object) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
+from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
@@ -34,6 +35,7 @@ class Codec:
         schema: Declared columns.
         bins: Bins of every numeric, date and datetime column, in grid points if the column has a grid.
         spreads: How the values of some of these columns lie within their bins; evenly by default.
+        unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
 
     Raises:
         SchemaError: If nothing is left to learn, or bins are missing, superfluous or do not span the domain.
@@ -42,6 +44,7 @@ class Codec:
     schema: Schema
     bins: Mapping[str, Bins] = field(repr=False)
     spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
+    unit_sizes: UnitSizes | None = None
     domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +75,7 @@ class Codec:
         bins: int = 100,
         fitted: Mapping[str, Bins] | None = None,
         spreads: Mapping[str, Spread] | None = None,
+        unit_sizes: UnitSizes | None = None,
     ) -> Self:
         """Make a codec with uniform bins, before any data is read.
 
@@ -81,6 +85,7 @@ class Codec:
                 that many values keeps one code per value.
             fitted: Bins of some columns from another discretizer, used instead.
             spreads: How the values of some columns lie within their bins.
+            unit_sizes: How many rows synthetic units have.
 
         Returns:
             The codec.
@@ -96,7 +101,7 @@ class Codec:
                 lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
                 chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
-        return cls(schema, chosen, spreads or {})
+        return cls(schema, chosen, spreads or {}, unit_sizes)
 
     def encode(
         self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
@@ -144,6 +149,7 @@ class Codec:
             records_left_out=int(kept.size - kept.sum()),
             outcomes={name: _outcome(column) for name, column in self._learned().items()},
             none_fit=tuple(none_fit),
+            kept=kept,
         )
         if strict and coercions:
             raise DataError(
@@ -167,7 +173,7 @@ class Codec:
 
         Returns:
             One column per column of the schema, in its order; identifiers are running numbers, from 1 for the first row
-            of the whole table. Encoding the values again gives the same codes.
+            of the whole table, and rows of one unit share its number. Encoding the values again gives the same codes.
 
         Raises:
             DataError: If the table has another domain.
@@ -182,18 +188,34 @@ class Codec:
                 missing = np.zeros(table.n_rows, np.bool_)
                 if column.is_learned:
                     missing = table.column(name) == column.n_codes() - 1
-                decoded[name] = surrogates(column, missing, first_row)
+                is_unit = name == self.schema.unit and self.unit_sizes is not None
+                decoded[name] = (
+                    self._keys(column, first_row, table.n_rows)
+                    if is_unit
+                    else surrogates(column, missing, first_row)
+                )
             else:
                 bins, spread = self.bins.get(name), self.spreads.get(name)
                 decoded[name] = decode_column(column, table.column(name), bins, spread, rng)
         return decoded
+
+    def _keys(self, column: Identifier, first_row: int, n_rows: int) -> RawColumn:
+        """Return the made-up keys of the units of some rows."""
+        assert self.unit_sizes is not None
+        numbers = self.unit_sizes.numbers(first_row, n_rows)
+        first, last = (int(numbers[0]), int(numbers[-1])) if n_rows else (0, -1)
+        keys = surrogates(column, np.zeros(last - first + 1, np.bool_), first)
+        return keys.take((numbers - first).astype(np.intp))
 
     def to_json(self) -> dict[str, Any]:
         """Return the codec as a dictionary of JSON values, from which `from_json` rebuilds it."""
         # The outer edges follow from the schema, and one of them may exceed 64 bits.
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
-        return {"schema": self.schema.to_json(), "cuts": cuts} | ({"spreads": spreads} if spreads else {})
+        sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
+        optional = {"spreads": spreads, "unit_sizes": sizes}
+        stated = {name: entry for name, entry in optional.items() if entry}
+        return {"schema": self.schema.to_json(), "cuts": cuts} | stated
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, learned: Collection[str] | None = None) -> Self:
@@ -207,9 +229,10 @@ class Codec:
         Raises:
             SchemaError: On anything else.
         """
-        if not isinstance(document, Mapping) or set(document) - {"spreads"} != {"schema", "cuts"}:
+        optional = {"spreads", "unit_sizes"}
+        if not isinstance(document, Mapping) or set(document) - optional != {"schema", "cuts"}:
             raise SchemaError(
-                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads'"
+                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads' and 'unit_sizes'"
             )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
@@ -219,13 +242,15 @@ class Codec:
         try:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
+            shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except msgspec.ValidationError as error:
-            raise SchemaError(f"the cuts or spreads of a codec cannot be read: {error}") from None
+            raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
         bins = {}
         for name, inner in cuts.items():
             lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
-        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()})
+        sizes = None if shares is None else UnitSizes(shares)
+        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}, sizes)
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
@@ -275,6 +300,7 @@ class Coercions:
         records_left_out: Number of records that could not be encoded.
         outcomes: Per column, what happens to unknown and unreadable cells.
         none_fit: Columns in which all present cells are unknown or unreadable.
+        kept: Which records of the table could be encoded [records].
     """
 
     clipped: Mapping[str, int] = field(default_factory=dict)
@@ -285,6 +311,7 @@ class Coercions:
     records_left_out: int = 0
     outcomes: Mapping[str, str] = field(default_factory=dict)
     none_fit: tuple[str, ...] = ()
+    kept: NDArray[np.bool_] | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:

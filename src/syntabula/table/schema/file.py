@@ -6,6 +6,8 @@ columns:
   age: {kind: numeric, lower: 17, upper: 90, integer: true}
   work: {kind: categorical, categories: [Private, State-gov], nullable: true}
 others: find   # only if the table has more columns, whose domains will be found privately
+unit: person   # only if persons have several rows; an identifier column, and at most so many rows of each are kept
+rows_per_unit: 5
 """
 
 from __future__ import annotations
@@ -94,11 +96,17 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         temporary.write_bytes(raw)
 
 
-def document_of(columns: Mapping[str, Column], label: str | None, others: str | None) -> dict[str, Any]:
+OF_TABLE = ("others", "unit", "rows_per_unit")
+"""Entries of the whole table, after its columns."""
+
+
+def document_of(
+    columns: Mapping[str, Column], label: str | None, of_table: Mapping[str, str | int | None]
+) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
     stated = {name: _column_document(column) for name, column in columns.items()}
     named = {} if label is None else {"label": label}
-    further = {} if others is None else {"others": others}
+    further = {name: entry for name, entry in of_table.items() if entry is not None}
     return {"version": VERSION, **named, "columns": stated, **further}
 
 
@@ -116,7 +124,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
-    _refuse_unknown("the schema", document, ["version", "label", "columns", "others"])
+    _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
     version = document["version"]
@@ -129,7 +137,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    return {"columns": made, "label": document.get("label"), "others": document.get("others")}
+    return {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
 
 
 def _column_document(column: Column) -> dict[str, Any]:
