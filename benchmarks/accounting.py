@@ -31,8 +31,8 @@ from syntabula.privacy.conversion import epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.parameters import training_noise
-from syntabula.privacy.sampled import training_mu
+from syntabula.privacy.training.prices import training_noise
+from syntabula.privacy.training.sampled import training_mu
 
 ACCOUNTINGS = ("zcdp", "gdp")
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import syntabula as st
 from syntabula import _files
 from syntabula._files import check_is_file, whole_file
 from syntabula.errors import SyntabulaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.metrics import Comparison, compare
 from syntabula.report.marginal_picture import draw_marginals
 from syntabula.synthesizers.release_file import write_release
 
@@ -197,12 +197,13 @@ class TestWhatIsNoFile:
                         check_is_file(f"{folder}/{file.fileno()}")
 
 
-def _table() -> EncodedTable:
-    return EncodedTable(Domain(("a", "b"), (2, 2)), (np.array([0, 1]), np.array([1, 1])))
+def _tables() -> Comparison:
+    frame = pd.DataFrame({"a": ["x", "y"], "b": ["u", "u"]})
+    return compare(frame, frame)
 
 
 def _picture(path: Path) -> None:
-    draw_marginals(path, _table(), _table(), title="x")
+    draw_marginals(path, _tables(), title="x")
 
 
 def _schema(path: Path) -> None:

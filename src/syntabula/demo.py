@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from syntabula.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -103,8 +105,9 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
         OSError: If the folder cannot be written to.
     """
     import syntabula
-    from syntabula.report.marginal_picture import draw_marginals, mean_untied_distance, require_matplotlib
-    from syntabula.table.read import read
+    from syntabula.metrics.reading import compare
+    from syntabula.metrics.total_variation import TotalVariation
+    from syntabula.report.marginal_picture import draw_marginals, require_matplotlib
 
     require_matplotlib()
     report = progress or (lambda step, done: None)
@@ -125,20 +128,22 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
     n_drawn = release.sample_to(csv, seed=SAMPLE_SEED)
 
     report("compare with the real table (not private)", 0.85)
-    real = release.codec.encode(read(frame))[0]
-    synthetic = release.codec.encode(read(release.sample(n_drawn, seed=SAMPLE_SEED)))[0]
+    tables = compare(frame, release.sample(n_drawn, seed=SAMPLE_SEED), schema=schema)
     title = f"MST at epsilon = {EPSILON:g}: {name}"
-    distances = draw_marginals(picture, real, synthetic, title=title, labels=_labels(schema, release))
+    times = [column for column, kind in schema.columns.items() if kind.kind in ("date", "datetime")]
+    distances = draw_marginals(picture, tables, title=title, times=times)
+    rng = np.random.default_rng(SAMPLE_SEED)
+    untied = TotalVariation()(tables.histogram(rng), rng).value
     report("done", 1.0)
     return Demo(
         table=name,
-        n_rows=real.n_rows,
+        n_rows=tables.real.n_rows,
         n_drawn=n_drawn,
         fit_seconds=fit_seconds,
         seconds=time.perf_counter() - started,
         one_way=distances.mean_one_way,
         two_way=distances.mean_two_way,
-        two_way_untied=mean_untied_distance(real, synthetic),
+        two_way_untied=untied,
         statement=_summary(release),
         paths={"synthetic table": str(csv), "release": str(saved), "picture": str(picture)},
     )
@@ -154,26 +159,6 @@ def _table() -> tuple[str, Any, Schema]:
             # The folder lacks this table: fall back to the simulated one.
             pass
     return "a simulated census", datasets.census(), datasets.schema_of("census")
-
-
-def _labels(schema: Schema, release: Release) -> dict[str, list[str]]:
-    """Return the label of each code: categories, or the first value of each bin; then other, then missing."""
-    from syntabula import Categorical
-
-    labels: dict[str, list[str]] = {}
-    for name, column in schema.columns.items():
-        if name in release.codec.bins:
-            edges = release.codec.bins[name].edges[:-1]
-            texts = [f"{edge:.3g}" if isinstance(edge, float) else str(edge) for edge in edges]
-        elif isinstance(column, Categorical):
-            texts = [str(category) for category in column.categories]
-            texts += [str(column.other_label)] if column.open else []
-        elif column.kind == "boolean":
-            texts = ["false", "true"]
-        else:
-            continue
-        labels[name] = [*texts, "missing"] if column.nullable else texts
-    return labels
 
 
 def _summary(release: Release) -> str:

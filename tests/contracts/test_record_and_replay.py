@@ -23,9 +23,9 @@ from small_tables import neighbours, retyped, table
 import syntabula as st
 from syntabula.errors import CoercionWarning, SyntabulaError
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, TrainingEvent
-from syntabula.privacy.grid import noise_scale
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.training.grid import noise_scale
 
 METHODS = [
     "auto",

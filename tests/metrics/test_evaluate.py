@@ -290,7 +290,7 @@ class TestMetricsOfOthers:
         odd = type("Odd", (), {"key": "odd", "group": "beauty", "direction": "lower"})
         syntabula.register("metric")(odd)
 
-        with pytest.raises(ArgumentError, match=r"the metric 'odd' .*: group must be one of 'fidelity'"):
+        with pytest.raises(ArgumentError, match=r"the metric 'odd' .*: group must be one of 'rows'"):
             syntabula.list_metrics()
 
     def test_an_entry_point_may_name_an_object_that_says_it_for_one_of_several_metrics(self, monkeypatch):

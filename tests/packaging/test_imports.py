@@ -92,7 +92,7 @@ def imports(node: ast.AST, *, into_functions: bool) -> Iterator[str]:
             yield from imports(child, into_functions=into_functions)
 
 
-WITH_TORCH = {"privacy/gradient_parts.py": {"torch"}, "privacy/watched.py": {"torch"}}
+WITH_TORCH = {"privacy/training/gradient_parts.py": {"torch"}, "privacy/training/watched.py": {"torch"}}
 """A class of torch is the base of one there."""
 
 

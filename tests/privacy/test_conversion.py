@@ -31,8 +31,8 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
+from syntabula.privacy.gdp import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import epsilon_of
 from syntabula.privacy.rules import smallest_threshold as threshold_event

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +26,12 @@ from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
-from syntabula.privacy.doors.cells import CellCurator
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.doors.teachers import TeacherCurator
-from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,

@@ -24,9 +24,9 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     ThresholdEvent,
 )
+from syntabula.privacy.gdp import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.parameters import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.rules import cost_of, rho_of
 from syntabula.privacy.spends import MemoryJournal
 

@@ -17,7 +17,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.rules import cost_of, epsilon_of, failure_of, in_words, parameters_in_words, rho_of
-from syntabula.privacy.sampled import training_mu
+from syntabula.privacy.training.sampled import training_mu
 
 TRAINING = TrainingEvent(1.0, 0.01, 2000, 0.5, 1000, 1e-6)
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from syntabula.privacy.events import ExactEvent, TreeEvent
-from syntabula.privacy.mechanisms import split_tree
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions
+from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions, split_tree
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from syntabula.privacy.per_record import clipped_sum, require_separate
+from syntabula.privacy.training.per_record import clipped_sum, require_separate
 from syntabula.record_models.denoiser import (
     DenoisingNetwork,
     SeparateDenoising,

@@ -3,100 +3,112 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from syntabula.errors import DataError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.metrics import compare
 from syntabula.report import marginal_picture
-from syntabula.report.marginal_picture import draw_marginals, mean_untied_distance, measure_distances
-
-DOMAIN = Domain(("a", "b", "many"), (2, 3, 120))
+from syntabula.report.marginal_picture import draw_marginals, measure_distances
 
 
-def random_table(n_rows: int, seed: int) -> EncodedTable:
+def table(n_rows: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return EncodedTable(DOMAIN, tuple(rng.integers(0, size, n_rows) for size in DOMAIN.sizes))
+    return pd.DataFrame(
+        {
+            "a": rng.choice(["x", "y"], n_rows),
+            "b": rng.choice(["u", "v", "w"], n_rows),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n_rows), unit="D"),
+            "pay": np.where(rng.random(n_rows) < 0.8, 0.0, rng.normal(30_000, 9_000, n_rows).round(2)),
+        }
+    )
 
 
 class TestMeasureDistances:
     def test_a_table_has_no_distance_to_itself(self):
-        table = random_table(50, 0)
-
-        distances = measure_distances(table, table)
+        distances = measure_distances(compare(table(50, 0), table(50, 0)))
 
         assert distances.mean_one_way == distances.mean_two_way == 0
 
-    def test_disjoint_tables_have_distance_one(self):
-        left = EncodedTable(DOMAIN, tuple(np.zeros(5, dtype=int) for _ in DOMAIN))
-        right = EncodedTable(DOMAIN, tuple(np.ones(9, dtype=int) for _ in DOMAIN))
-
-        distances = measure_distances(left, right)
-
-        assert distances.mean_one_way == distances.mean_two_way == 1
-
     def test_equals_counting_by_hand(self):
-        left, right = random_table(40, 1), random_table(25, 2)
+        left, right = (table(n, n)[["a", "b"]].assign(c=list("pq") * (n // 2)) for n in (40, 26))
 
-        distances = measure_distances(left, right)
+        distances = measure_distances(compare(left, right))
 
         for i, j in itertools.combinations(range(3), 2):
-            pairs = [list(zip(t.codes[i].tolist(), t.codes[j].tolist(), strict=True)) for t in (left, right)]
+            pairs = [list(zip(t.iloc[:, i], t.iloc[:, j], strict=True)) for t in (left, right)]
             cells = set(pairs[0]) | set(pairs[1])
-            expected = sum(abs(pairs[0].count(c) / 40 - pairs[1].count(c) / 25) for c in cells) / 2
+            expected = sum(abs(pairs[0].count(c) / 40 - pairs[1].count(c) / 26) for c in cells) / 2
             assert distances.two_way[i, j] == pytest.approx(expected, abs=1e-12)
             assert distances.two_way[j, i] == distances.two_way[i, j]
 
-    def test_other_domains_and_empty_tables_are_refused(self):
-        table = random_table(5, 0)
-
-        with pytest.raises(DataError, match="different domains"):
-            measure_distances(table, table.project(("a", "b")))
-        with pytest.raises(DataError, match="without rows"):
-            measure_distances(table, random_table(0, 0))
-
-
-class TestMeanUntiedDistance:
-    def test_tied_columns_are_far_from_their_own_product(self):
-        codes = np.array([0, 1] * 10)
-        tied = EncodedTable(Domain(("a", "b"), (2, 2)), (codes, codes))
-
-        assert mean_untied_distance(tied, tied) == pytest.approx(0.5)
-
 
 class TestDrawMarginals:
-    @pytest.mark.parametrize("columns", [("a",), ("a", "b", "many")])
+    @pytest.mark.parametrize("columns", [["a"], ["pay"], ["a", "b", "day", "pay"]])
     def test_writes_a_picture_for_few_columns(self, tmp_path, columns):
-        left, right = (random_table(30, seed).project(columns) for seed in (0, 1))
+        tables = compare(table(30, 0)[columns], table(40, 1)[columns])
 
-        distances = draw_marginals(tmp_path / "p.png", left, right, title="MST at epsilon = 1")
+        distances = draw_marginals(tmp_path / "p.png", tables, title="MST at epsilon = 1", times=["day"])
 
         assert (tmp_path / "p.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-        assert distances.columns == columns
+        assert distances.columns == tuple(columns)
 
     def test_each_column_is_drawn_with_its_own_shares_and_distance(self, tmp_path, monkeypatch):
-        left, right = random_table(40, 1), random_table(25, 2)
+        left, right = table(400, 1), table(250, 2)
         drawn = {}
 
-        def watched(axes, column, distance, real, synthetic, labels):
-            drawn[column] = distance, real, synthetic
+        def watched(axes, groups, distance, *, is_time):
+            drawn[groups.name] = groups, distance, is_time
 
         monkeypatch.setattr(marginal_picture, "_draw_column", watched)
 
-        draw_marginals(tmp_path / "x.png", left, right, title="x")
+        draw_marginals(tmp_path / "x.png", compare(left, right), title="x", times=["day"])
 
-        assert list(drawn) == ["a", "b", "many"]
-        for position, (distance, real, synthetic) in enumerate(drawn.values()):
-            size = DOMAIN.sizes[position]
-            np.testing.assert_allclose(real, np.bincount(left.codes[position], minlength=size) / 40)
-            np.testing.assert_allclose(synthetic, np.bincount(right.codes[position], minlength=size) / 25)
-            assert distance == pytest.approx(np.abs(real - synthetic).sum() / 2)
+        assert [(name, is_time) for name, (_, _, is_time) in drawn.items()] == [
+            ("a", False), ("b", False), ("day", True), ("pay", False),
+        ]  # fmt: skip
+        groups, distance, _ = drawn["a"]
+        real, synthetic = groups.shares()
+        for label, p, q in zip(groups.labels, real, synthetic, strict=True):
+            assert (p, q) == ((left["a"] == label).mean(), (right["a"] == label).mean())
+        assert distance == pytest.approx(np.abs(real - synthetic).sum() / 2)
+
+    def test_numbers_are_drawn_in_intervals_of_equal_width_and_days_with_their_year(
+        self, tmp_path, monkeypatch
+    ):
+        axes_drawn = {}
+        draw = marginal_picture._draw_column
+
+        def watched(axes, groups, distance, *, is_time):
+            draw(axes, groups, distance, is_time=is_time)
+            axes_drawn[groups.name] = axes, groups
+
+        monkeypatch.setattr(marginal_picture, "_draw_column", watched)
+        draw_marginals(tmp_path / "x.png", compare(table(400, 1), table(400, 2)), title="x", times=["day"])
+
+        np.testing.assert_allclose(np.diff(axes_drawn["pay"][1].edges, n=2), 0, atol=1e-6)
+        ticks = [label.get_text() for label in axes_drawn["day"][0].get_xticklabels()]
+        assert "2024" in ticks
+        assert not any(text.isdigit() and int(text) > 10_000 for text in ticks)
+
+    def test_a_spike_does_not_flatten_the_other_values(self, tmp_path, monkeypatch):
+        tops = {}
+        draw = marginal_picture._draw_column
+
+        def watched(axes, groups, distance, *, is_time):
+            draw(axes, groups, distance, is_time=is_time)
+            tops[groups.name] = axes.get_ylim()[1]
+
+        monkeypatch.setattr(marginal_picture, "_draw_column", watched)
+        draw_marginals(tmp_path / "x.png", compare(table(4000, 1), table(4000, 2)), title="x", times=["day"])
+
+        assert tops["pay"] < 40
 
     @pytest.mark.thorough
     def test_more_columns_than_fit_are_still_measured(self, tmp_path):
-        domain = Domain.from_sizes({f"column {i}": 4 for i in range(15)})
-        table = EncodedTable(domain, tuple(np.arange(8) % 4 for _ in range(15)))
+        frame = pd.DataFrame({f"column {i}": np.arange(8) % 4 for i in range(15)})
 
-        distances = draw_marginals(tmp_path / "p.png", table, table, title="$ all _ kinds ^ of {signs}")
+        distances = draw_marginals(
+            tmp_path / "p.png", compare(frame, frame), title="$ all _ kinds ^ of {signs}"
+        )
 
         assert len(distances.columns) == 15

@@ -16,8 +16,8 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.doors.queries import ThresholdCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select import rounds

@@ -30,7 +30,7 @@ _NEEDED: Mapping[Need, str] = {
     "holdout": "real records that the synthesizer has not seen",
 }
 
-_SPLIT_ANEW: tuple[Group, ...] = ("fidelity", "queries")
+_SPLIT_ANEW: tuple[Group, ...] = ("rows", "fidelity", "queries")
 """Groups whose metrics also compare the synthetic table with the holdout; other metrics use the holdout
 themselves."""
 
@@ -56,13 +56,13 @@ def evaluate(
     Args:
         real: The table that the synthetic one was made from: path, data frame, Arrow table or relation.
         synthetic: The table to score.
-        holdout: Real records that the synthesizer has not seen. Metrics of fidelity and queries are then also
+        holdout: Real records that the synthesizer has not seen. Metrics of rows, fidelity and queries are then also
             computed against them, with SELF (the real table) as their baseline: a synthetic table much nearer
             to the real one than to the holdout repeats its records.
         target: Column to predict, for utility metrics.
         schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given.
-        metrics: Keys, groups ("fidelity", "queries", "utility", "privacy"; each stands for its quick
-            metrics), or metrics with options of their own. By default all quick ones whose needs are met.
+        metrics: Keys, groups ("rows", "fidelity", "queries", "utility", "privacy"; each stands for its
+            quick metrics), or metrics with options of their own. By default all quick ones whose needs are met.
         baselines: Tables of known quality that are scored too.
         seed: Makes samples, splits and queries repeatable; each metric has its own random stream, so that
             its value does not depend on the other metrics.

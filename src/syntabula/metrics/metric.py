@@ -14,7 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Direction, Score
 
-Group = Literal["fidelity", "queries", "utility", "privacy"]
+Group = Literal["rows", "fidelity", "queries", "utility", "privacy"]
 Need = Literal["target", "holdout"]
 
 _SAID = ("group", "direction", "best", "needs", "quick", "baselines")

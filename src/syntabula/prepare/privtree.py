@@ -20,7 +20,7 @@ class PrivTreeBins(FittedDiscretizer):
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
     dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 per level, at any depth.
-    The proof is with the mechanism, `syntabula.privacy.mechanisms.split_tree`; it holds for any threshold of at least 0
+    The proof is with the mechanism, `syntabula.privacy.split_tree.split_tree`; it holds for any threshold of at least 0
     that depends only on public or released numbers.
 
     The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the records,

@@ -134,7 +134,7 @@ class TreeEvent(Event):
     """All decisions of one PrivTree with binary splits (Zhang, Xiao and Xie, 2016).
 
     All of its decisions together cost a pure epsilon of `rows` times `sensitivity` / scale: for each row of a unit in
-    turn, as much as for one; `privacy.mechanisms.split_tree` proves it.
+    turn, as much as for one; `privacy.split_tree.split_tree` proves it.
 
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
@@ -213,7 +213,7 @@ class TrainingEvent(Event):
 
     Each step takes each record with probability `rate`, independently. A record that is taken adds its gradient, cut
     to an L2 length of at most `clip`, and Gaussian noise of `noise_multiplier` times `clip` or more is added to the sum
-    (`privacy.grid` for the noise, `privacy.sampled` for the cost).
+    (`privacy.training.grid` for the noise, `privacy.training.sampled` for the cost).
 
     Attributes:
         noise_multiplier: Standard deviation of the noise over the L2 sensitivity of the sum, above 0.

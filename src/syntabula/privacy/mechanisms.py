@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,13 +21,10 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     ThresholdEvent,
     TrainingEvent,
-    TreeEvent,
 )
-from syntabula.privacy.grid import Grid, noise_scale
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.noise import NoiseSource, TrainingNoise
 from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.split_tree import STEPS, Node, grow
 
 
 def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -148,7 +144,10 @@ class NoisySums:
             )
         self._event = event
         self._noise = noise
-        self._grid = Grid(event.clip, event.cells)
+        # Marginals are released without it.
+        from syntabula.privacy.training.grid import Grid, noise_scale
+
+        self._grid, self._scale = Grid(event.clip, event.cells), noise_scale(event)
         self._done = done
         self._lock = threading.Lock()
 
@@ -178,69 +177,9 @@ class NoisySums:
                     "when training begins"
                 )
             self._done += 1
-        noisy = self._noise.gaussian_vector(self._grid.rounded(exact), noise_scale(self._event))
+        noisy = self._noise.gaussian_vector(self._grid.rounded(exact), self._scale)
         released: NDArray[np.float64] = noisy.astype(np.float64) * self._grid.unit
         return released
-
-
-def split_tree(
-    token: Token,
-    noise: NoiseSource,
-    root: Node,
-    counts_of: Callable[[Sequence[Node]], Sensitive[NDArray[np.int64]]],
-    *,
-    threshold: float,
-    most_leaves: int,
-) -> NDArray[np.int64]:
-    """Release the splits of a PrivTree (Zhang, Xiao and Xie, 2016, Algorithm 2).
-
-    A node with count c and depth k splits if max(c - k delta, theta - delta) + Laplace(lambda) > theta, with
-    lambda = 3 / epsilon and delta = lambda ln 2. No count is released.
-
-    Proof sketch, one record added. Only the nodes on the record's path change, each count by one. A node whose biased
-    count is at the floor theta - delta in both tables decides alike. For the others, the probability to split grows
-    by a factor of at most exp(1 / lambda), and of at most exp(exp((theta + 1 - b) / lambda) / lambda) if b >= theta +
-    1, because splitting was nearly certain already. Up the path, biased counts grow by at least delta per level, so
-    their logarithms sum to at most 1 + (1 + 1/2 + 1/4 + ...) = 3 over lambda. A decision not to split occurs once on
-    the path, and its probability falls by a factor of at most exp(1 / lambda), in the other direction. Depth does not
-    matter. Here counts and noise are whole multiples of 1 / 1024 record and delta is rounded up, which only speeds
-    the decay; a test sums the exact probabilities of the discrete noise over all alignments and finds the sum below 3
-    / lambda.
-
-    Nodes are visited level by level, and one vectorised draw decides a whole level. The nodes of a level depend only on
-    released decisions and public widths (`leaves_of`).
-
-    Args:
-        token: Pays for the whole tree: a tree event or, without privacy, an exact one.
-        noise: Draws the noise.
-        root: The interval to divide; public or released.
-        counts_of: Returns the exact number of values in each of some nodes.
-        threshold: Theta, in records, at least 0.
-        most_leaves: At least 1.
-
-    Returns:
-        All decisions by level, 1 to split and 0 not to; `leaves_of` turns them into leaves.
-    """
-    event = token.consume()
-    if not isinstance(event, TreeEvent | ExactEvent):
-        raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a tree")
-    if most_leaves < 1 or not (math.isfinite(threshold) and threshold >= 0):
-        raise ArgumentError("a tree needs a finite threshold of at least 0 and at least one leaf")
-    theta = round(threshold * STEPS)
-    delta = math.ceil(event.decay * STEPS) if isinstance(event, TreeEvent) else 0
-    decisions: list[NDArray[np.int64]] = []
-
-    def decide(nodes: Sequence[Node]) -> NDArray[np.bool_]:
-        counts = counts_of(nodes).reveal_inside_privacy()
-        biased = np.maximum(counts * STEPS - nodes[0].depth * delta, theta - delta)
-        if isinstance(event, TreeEvent):
-            biased = noise.discrete_laplace(biased.astype(np.int64), event.scale * STEPS)
-        splits: NDArray[np.bool_] = biased > theta
-        decisions.append(splits.astype(np.int64))
-        return splits
-
-    grow(root, decide, most_leaves)
-    return np.concatenate(decisions) if decisions else np.zeros(0, dtype=np.int64)
 
 
 def _choice_scale(score_sensitivity: float, epsilon: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
-from syntabula.privacy import exact_samplers, vector_samplers
+from syntabula.privacy import exact_samplers
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -117,7 +118,7 @@ class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
     They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
-    `privacy.vector_samplers`. The duration of a draw is not hidden.
+    `privacy.training.vector_samplers`. The duration of a draw is not hidden.
     """
 
     name = (
@@ -156,7 +157,7 @@ class SecureNoise:
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
         """Return the records that are taken; see `TrainingNoise.sampled_records`."""
-        return vector_samplers.sampled_records(n_records, rate, os.urandom)
+        return _sampled_records(n_records, rate, os.urandom)
 
     def begin_step(self, step: int) -> None:
         """Do nothing: no draw depends on another."""
@@ -231,7 +232,7 @@ class SeededNoise:
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
         """Return the records that are taken; see `TrainingNoise.sampled_records`."""
-        return vector_samplers.sampled_records(n_records, rate, self._generator.bytes)
+        return _sampled_records(n_records, rate, self._generator.bytes)
 
     def begin_step(self, step: int) -> None:
         """Turn to the stream of a step of this spend; see `TrainingNoise.begin_step`."""
@@ -267,15 +268,24 @@ class SeededNoise:
         return "SeededNoise(not private)"
 
 
-def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: vector_samplers.RandomBytes) -> Counts:
+def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: Callable[[int], bytes]) -> Counts:
+    # Marginals are released without it.
+    from syntabula.privacy.training.vector_samplers import gaussian_draws
+
     _require_counts(steps)
     scale = _counting_scale("sigma", sigma)
     if scale == 0:
         return steps.copy()
     if scale < 1:
         raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
-    draws = vector_samplers.gaussian_draws(steps.size, scale, random_bytes)
+    draws = gaussian_draws(steps.size, scale, random_bytes)
     return _saturating_sum(steps, draws.reshape(steps.shape))
+
+
+def _sampled_records(n_records: int, rate: float, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
+    from syntabula.privacy.training.vector_samplers import sampled_records
+
+    return sampled_records(n_records, rate, random_bytes)
 
 
 def _saturating_sum(counts: Counts, noise: Counts) -> Counts:

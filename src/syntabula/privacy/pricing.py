@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, ExactEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.gdp import laplace_epsilon
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.parameters import laplace_epsilon
 from syntabula.privacy.rules import RULES, Price
 from syntabula.privacy.units import Unit
 

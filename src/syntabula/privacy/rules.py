@@ -29,28 +29,19 @@ from syntabula.privacy.events import (
     TrainingEvent,
     TreeEvent,
 )
-from syntabula.privacy.gdp import gaussian_cost, ranged_cost, ranged_cost_before
-from syntabula.privacy.grid import Grid, noise_scale
-from syntabula.privacy.parameters import (
+from syntabula.privacy.gdp import (
     exponential_epsilon,
+    gaussian_cost,
     gaussian_sigma,
     laplace_epsilon,
     laplace_scale,
-    training_noise,
+    ranged_cost,
+    ranged_cost_before,
 )
 from syntabula.privacy.rounding import float_above, float_below, nonzero, shown_above, shown_below
-from syntabula.privacy.sampled import training_mu
-from syntabula.privacy.vector_samplers import MISSING
 
 _DIGITS = 4
 _ROUNDING = 1e-9
-_NO_TRAINING = {
-    "rho": "a sampled record has no cost in zero-concentrated differential privacy that is worth having: its loss has a "
-    "long tail, and no rho below that of all records in each step bounds it; keep the budget in Gaussian privacy, "
-    "Budget(epsilon, delta)",
-    "epsilon": "training on records adds Gaussian noise to gradients, which has no cost in pure differential privacy; "
-    "use a budget with a delta, Budget(epsilon, delta)",
-}
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
 
 
@@ -167,38 +158,36 @@ def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -
     return event
 
 
-def _training(
-    price: Price, *, rate: float, steps: int, clip: float, cells: int, failure: Fraction | float
-) -> TrainingEvent:
-    require_training(price.currency)
-    # A step takes one row of a unit alone (`TrainingSession`), so a unit is in as many steps as all of its rows.
-    rate = rate * price.rows
-    part = Fraction(failure) - _missing(steps, cells)
-    if not 0 < part < 1:
-        raise BudgetError(
-            "training on records needs a part of delta, as what a threshold does; set one aside by "
-            "Budget.with_failure_delta, and leave some of it by the step that trains"
-        )
-    delta = float_below(part)
-    # Read once with any noise, so that a rate or a number of steps outside its range is named as such.
-    asked = TrainingEvent(1.0, rate, steps, clip, cells, delta)
-    multiplier = training_noise(price.cost, asked.rate, asked.steps, delta)
-    return TrainingEvent(multiplier, rate, steps, clip, cells, delta)
+# A release of marginals loads no file of `privacy.training`.
+def _training(price: Price, *, rate: float, **query: Any) -> Event:
+    from syntabula.privacy.training.prices import training_event
 
-
-def _missing(steps: int, cells: int) -> Fraction:
-    """Return what draws of noise on gradients add to delta, as the farthest are never drawn."""
-    return steps * cells * Fraction(MISSING)
-
-
-def require_training(currency: Currency) -> None:
-    """Raise BudgetError, with the reason, if training on records has no cost in a currency."""
-    if currency in _NO_TRAINING:
-        raise BudgetError(_NO_TRAINING[currency])
+    # A step takes one row of a unit alone (`doors.records`), and a unit is in as many steps as all of its rows.
+    return training_event(price.cost, price.currency, rate=rate * price.rows, **query)
 
 
 def _no_training(currency: Currency) -> NoReturn:
-    raise BudgetError(_NO_TRAINING[currency])
+    from syntabula.privacy.training.prices import refuse_training
+
+    refuse_training(currency)
+
+
+def _training_cost(event: TrainingEvent) -> Fraction:
+    from syntabula.privacy.training.prices import training_cost
+
+    return training_cost(event)
+
+
+def _training_failure(event: TrainingEvent) -> Fraction:
+    from syntabula.privacy.training.prices import training_failure
+
+    return training_failure(event)
+
+
+def _training_covers(event: TrainingEvent, moved: NDArray[np.float64], scale: float) -> bool:
+    from syntabula.privacy.training.prices import training_covers
+
+    return training_covers(event, moved, scale)
 
 
 def _no_price(price: Price) -> Event:
@@ -276,7 +265,7 @@ RULES: dict[type[Event], Rule] = {
         is_answer=lambda event, values: values.dtype == np.uint8 and values.ndim == 1,
         covers=lambda event, moved, scale: np.square(moved).sum() <= event.rows**2 and scale == event.sigma,
     ),
-    # Abadi et al. (2016), for the mechanism; `privacy.sampled` for its cost.
+    # Abadi et al. (2016), for the mechanism; `privacy.training` for its cost.
     TrainingEvent: Rule(
         words=lambda event: (
             f"{event.steps} steps on records sampled at rate {event.rate:.{_DIGITS}g}, the gradient of each clipped to "
@@ -286,16 +275,11 @@ RULES: dict[type[Event], Rule] = {
         parameter="deviation",
         rho=lambda event: _no_training("rho"),
         epsilon=lambda event: _no_training("epsilon"),
-        mu_squared=lambda event: (
-            Fraction(training_mu(event.noise_multiplier, event.rate, event.steps, event.delta)) ** 2
-        ),
-        failure=lambda event: Fraction(event.delta) + _missing(event.steps, event.cells),
+        mu_squared=_training_cost,
+        failure=_training_failure,
         bought=_training,
         is_answer=lambda event, values: values.dtype == np.float64 and values.ndim == 1,
-        covers=lambda event, moved, scale: (
-            np.square(moved.astype(np.float64)).sum() <= Grid(event.clip, event.cells).sensitivity_squared
-            and scale == noise_scale(event)
-        ),
+        covers=_training_covers,
     ),
     ExactEvent: Rule(
         words=lambda event: f"exact {event.what}, no noise",

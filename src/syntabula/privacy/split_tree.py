@@ -1,7 +1,8 @@
-"""Binary trees from decisions to split, which `privacy.mechanisms.split_tree` draws; nothing here sees data."""
+"""PrivTree: the mechanism that draws decisions to split, and the tree that follows from them without the data."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.ledger import Token
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.sensitive import Sensitive
 
 STEPS = 1 << 10
 """Noise is a whole number of steps of this fraction of a record, so that it is drawn exactly."""
@@ -34,6 +39,66 @@ class Node:
         if not self.low < middle < self.high:
             return None
         return Node(self.low, middle, self.depth + 1), Node(middle, self.high, self.depth + 1)
+
+
+def split_tree(
+    token: Token,
+    noise: NoiseSource,
+    root: Node,
+    counts_of: Callable[[Sequence[Node]], Sensitive[NDArray[np.int64]]],
+    *,
+    threshold: float,
+    most_leaves: int,
+) -> NDArray[np.int64]:
+    """Release the splits of a PrivTree (Zhang, Xiao and Xie, 2016, Algorithm 2).
+
+    A node with count c and depth k splits if max(c - k delta, theta - delta) + Laplace(lambda) > theta, with
+    lambda = 3 / epsilon and delta = lambda ln 2. No count is released.
+
+    Proof sketch, one record added. Only the nodes on the record's path change, each count by one. A node whose biased
+    count is at the floor theta - delta in both tables decides alike. For the others, the probability to split grows
+    by a factor of at most exp(1 / lambda), and of at most exp(exp((theta + 1 - b) / lambda) / lambda) if b >= theta +
+    1, because splitting was nearly certain already. Up the path, biased counts grow by at least delta per level, so
+    their logarithms sum to at most 1 + (1 + 1/2 + 1/4 + ...) = 3 over lambda. A decision not to split occurs once on
+    the path, and its probability falls by a factor of at most exp(1 / lambda), in the other direction. Depth does not
+    matter. Here counts and noise are whole multiples of 1 / 1024 record and delta is rounded up, which only speeds
+    the decay; a test sums the exact probabilities of the discrete noise over all alignments and finds the sum below 3
+    / lambda.
+
+    Nodes are visited level by level, and one vectorised draw decides a whole level. The nodes of a level depend only on
+    released decisions and public widths (`leaves_of`).
+
+    Args:
+        token: Pays for the whole tree: a tree event or, without privacy, an exact one.
+        noise: Draws the noise.
+        root: The interval to divide; public or released.
+        counts_of: Returns the exact number of values in each of some nodes.
+        threshold: Theta, in records, at least 0.
+        most_leaves: At least 1.
+
+    Returns:
+        All decisions by level, 1 to split and 0 not to; `leaves_of` turns them into leaves.
+    """
+    event = token.consume()
+    if not isinstance(event, TreeEvent | ExactEvent):
+        raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a tree")
+    if most_leaves < 1 or not (math.isfinite(threshold) and threshold >= 0):
+        raise ArgumentError("a tree needs a finite threshold of at least 0 and at least one leaf")
+    theta = round(threshold * STEPS)
+    delta = math.ceil(event.decay * STEPS) if isinstance(event, TreeEvent) else 0
+    decisions: list[NDArray[np.int64]] = []
+
+    def decide(nodes: Sequence[Node]) -> NDArray[np.bool_]:
+        counts = counts_of(nodes).reveal_inside_privacy()
+        biased = np.maximum(counts * STEPS - nodes[0].depth * delta, theta - delta)
+        if isinstance(event, TreeEvent):
+            biased = noise.discrete_laplace(biased.astype(np.int64), event.scale * STEPS)
+        splits: NDArray[np.bool_] = biased > theta
+        decisions.append(splits.astype(np.int64))
+        return splits
+
+    grow(root, decide, most_leaves)
+    return np.concatenate(decisions) if decisions else np.zeros(0, dtype=np.int64)
 
 
 def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> list[Node]:

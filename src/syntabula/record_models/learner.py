@@ -15,8 +15,8 @@ from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.rules import require_training
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.privacy.training.prices import require_training
 from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining

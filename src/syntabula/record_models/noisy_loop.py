@@ -19,8 +19,8 @@ from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device, training_threads
 from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.per_record import clipped_sum
 from syntabula.privacy.spends import Checkpoint
+from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.record_models.loop import (
     TRAIN,
     WEIGHT_DECAY,

@@ -5,28 +5,26 @@ It is computed from the real table: it is for those who may see that table, not 
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula._files import whole_file
-from syntabula.errors import DataError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.metrics.comparison import Comparison, Floats
+from syntabula.metrics.total_variation import TotalVariation
+from syntabula.report.groups import Groups, equal_widths, shown
+from syntabula.report.plots import cut_top, short_number
 
-FloatArray = NDArray[np.float64]
+MOST_BARS = 12
+"""A column of more categories shows the most frequent ones, and all others together."""
 
-MOST_BARS = 16
-"""A column with more codes than this is drawn as two outlines of grouped codes instead of pairs of bars."""
+MOST_INTERVALS = 40
 
-MOST_GROUPS = 50
-
+_PER_DAY = 86_400e6  # microseconds, the unit of times in a comparison
 _REAL = "#9aa5b1"
 _SYNTHETIC = "#c2410c"
 _TEXT = "#1f2933"
@@ -34,7 +32,7 @@ _TEXT = "#1f2933"
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Total variation distances between two tables over one domain: 0 where alike, 1 where disjoint.
+    """Total variation distances between two tables, with numbers in 100 levels: 0 where alike, 1 where disjoint.
 
     Attributes:
         columns: Column names.
@@ -43,8 +41,8 @@ class Distances:
     """
 
     columns: tuple[str, ...]
-    one_way: FloatArray
-    two_way: FloatArray
+    one_way: Floats
+    two_way: Floats
 
     @property
     def mean_one_way(self) -> float:
@@ -58,92 +56,63 @@ class Distances:
         return float(pairs.mean()) if pairs.size else 0.0
 
 
-def measure_distances(real: EncodedTable, synthetic: EncodedTable) -> Distances:
-    """Compare all one-way and two-way marginals of two tables.
-
-    Args:
-        real: One table.
-        synthetic: Another table over the same domain.
-
-    Returns:
-        Half the sum over cells of absolute differences in the fraction of rows, per column and per pair.
-
-    Raises:
-        DataError: If the domains differ, or a table has no columns or no rows.
-    """
-    _check_alike(real, synthetic)
-    columns = real.domain.columns
-    one_way = np.array([_distance(real, synthetic, (c,)) for c in columns])
+def measure_distances(tables: Comparison) -> Distances:
+    """Return half the sum over cells of absolute differences in the fraction of rows, per column and per pair."""
+    columns = tables.columns
+    place = {name: i for i, name in enumerate(columns)}
+    rng = np.random.default_rng(0)
+    one_way = np.array([*TotalVariation(way=1)(tables, rng).details.values()])
     two_way = np.full((len(columns), len(columns)), np.nan)
-    for i, j in itertools.combinations(range(len(columns)), 2):
-        two_way[i, j] = two_way[j, i] = _distance(real, synthetic, (columns[i], columns[j]))
+    for part, distance in TotalVariation()(tables, rng).details.items():
+        if len(part) == 2:
+            i, j = (place[name] for name in part)
+            two_way[i, j] = two_way[j, i] = distance
     return Distances(columns, one_way, two_way)
-
-
-def mean_untied_distance(real: EncodedTable, synthetic: EncodedTable) -> float:
-    """Return the mean two-way distance if the synthetic columns were independent of each other.
-
-    It is the reference for `Distances.mean_two_way`: the gap shows the value of the dependences between columns.
-
-    Raises:
-        DataError: If the domains differ, or a table has no columns or no rows.
-    """
-    _check_alike(real, synthetic)
-    distances = [
-        np.abs(
-            _shares(real, (a, b)) - np.outer(_shares(synthetic, (a,)), _shares(synthetic, (b,))).ravel()
-        ).sum()
-        / 2
-        for a, b in itertools.combinations(real.domain.columns, 2)
-    ]
-    return float(np.mean(distances)) if distances else 0.0
 
 
 def draw_marginals(
     path: str | os.PathLike[str],
-    real: EncodedTable,
-    synthetic: EncodedTable,
+    tables: Comparison,
     *,
     title: str,
-    labels: Mapping[str, Sequence[str]] | None = None,
+    times: Collection[str] = (),
     most_columns: int = 12,
 ) -> Distances:
     """Draw one-way marginals side by side and a heat map of two-way distances, as a PNG.
 
+    Numbers are drawn in intervals of equal width, whatever bins a method used, and without the outermost 0.5 % at
+    either end, which the outermost intervals hold.
+
     Args:
         path: File to write.
-        real: The real table.
-        synthetic: A synthetic table over the same domain.
+        tables: The real and the synthetic table.
         title: Title, such as "MST at epsilon = 1"; the mean distances are written below it.
-        labels: For each column, the labels of its codes, in order; codes without a label are numbered.
+        times: Numeric columns that are microseconds since 1970-01-01.
         most_columns: Most columns shown; the first ones.
 
     Returns:
         The distances over all columns, including those not shown.
 
     Raises:
-        DataError: If the domains differ, or a table has no columns or no rows.
         MissingExtraError: If matplotlib is not installed.
     """
-    distances = measure_distances(real, synthetic)
     figure_class, canvas_class = _matplotlib()
-    shown = real.domain.columns[:most_columns]
+    distances = measure_distances(tables)
+    names = tables.columns[:most_columns]
     across = 3
-    down = -(-len(shown) // across)
+    down = -(-len(names) // across)
     figure = figure_class(figsize=(16, max(5.5, 2.3 * down + 1.6)), dpi=110)
     canvas_class(figure)
     left, right = figure.add_gridspec(
         1, 2, width_ratios=(1.35, 1), left=0.05, right=0.95, top=0.86, bottom=0.12, wspace=0.24
     )
     grid = left.subgridspec(down, across, hspace=0.75, wspace=0.28)
-    for position, column in enumerate(shown):
+    for position, name in enumerate(names):
         axes = figure.add_subplot(grid[position // across, position % across])
-        distance = distances.one_way[distances.columns.index(column)]
-        _draw_column(
-            axes, column, distance, _shares(real, (column,)), _shares(synthetic, (column,)), labels or {}
-        )
-    _draw_heat_map(figure, figure.add_subplot(right), distances, len(shown))
-    _draw_heading(figure, title, distances, len(shown))
+        groups = equal_widths(tables, name, MOST_BARS if name in tables.categories else MOST_INTERVALS)
+        _draw_column(axes, groups, float(distances.one_way[position]), is_time=name in times)
+    _draw_heat_map(figure, figure.add_subplot(right), distances, len(names))
+    _draw_heading(figure, title, distances, len(names))
     with whole_file(path) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None}, facecolor="white")
     return distances
@@ -160,60 +129,51 @@ def _matplotlib() -> tuple[Any, Any]:
     return figure.Figure, canvas.FigureCanvasAgg
 
 
-def _check_alike(real: EncodedTable, synthetic: EncodedTable) -> None:
-    if real.domain != synthetic.domain:
-        raise DataError("the two tables have different domains; encode both with the same codec")
-    if not len(real.domain):
-        raise DataError("the tables have no columns to compare")
-    if not real.n_rows or not synthetic.n_rows:
-        raise DataError("a table without rows cannot be compared; draw at least one row")
-
-
-def _shares(table: EncodedTable, clique: tuple[str, ...]) -> FloatArray:
-    """Return the fraction of rows in each cell of a clique, flat [cells]."""
-    domain: Domain = table.domain
-    cells = np.zeros(table.n_rows, dtype=np.int64)
-    for column in clique:
-        cells = cells * domain.size(column) + table.column(column)
-    return np.bincount(cells, minlength=domain.cells(clique)) / table.n_rows
-
-
-def _distance(real: EncodedTable, synthetic: EncodedTable, clique: tuple[str, ...]) -> float:
-    return float(np.abs(_shares(real, clique) - _shares(synthetic, clique)).sum() / 2)
-
-
-def _draw_column(
-    axes: Any,
-    column: str,
-    distance: float,
-    real: FloatArray,
-    synthetic: FloatArray,
-    labels: Mapping[str, Sequence[str]],
-) -> None:
-    names = [_short(text) for text in labels.get(column, ())]
-    if real.size <= MOST_BARS:
-        position = np.arange(real.size)
-        axes.bar(position - 0.2, real, width=0.4, color=_REAL)
-        axes.bar(position + 0.2, synthetic, width=0.4, color=_SYNTHETIC)
-        ticks = position[:: -(-real.size // 8)]
+def _draw_column(axes: Any, groups: Groups, distance: float, *, is_time: bool) -> None:
+    shares = groups.shares()
+    real, synthetic = (100 * share for share in shares)
+    n = groups.n_intervals
+    axes.tick_params(labelsize=6.5, length=2)
+    if groups.edges is not None:
+        edges = groups.edges / _PER_DAY if is_time else groups.edges
+        axes.stairs(real[:n], edges, fill=True, color=_REAL)
+        axes.stairs(synthetic[:n], edges, color=_SYNTHETIC, linewidth=1.4)
+        axes.set_ylim(0, cut_top(axes, edges, shares, n))
+        for text in axes.texts:
+            text.set_fontsize(6.5)
+        _mark_numbers(axes, edges, is_time=is_time)
+        # Missing cells stand apart, to the right.
+        step = 0.06 * (edges[-1] - edges[0])
+        places = edges[-1] + step * (1.0 + np.arange(len(groups.labels)))
+        width = 0.4 * step
     else:
-        # Neighbouring codes are merged: a hundred steps on a small panel are unreadable.
-        width = -(-real.size // MOST_GROUPS)
-        starts = np.arange(0, real.size, width)
-        edges = np.append(starts, real.size) - 0.5
-        axes.stairs(np.add.reduceat(real, starts), edges, fill=True, color=_REAL)
-        axes.stairs(np.add.reduceat(synthetic, starts), edges, color=_SYNTHETIC, linewidth=1.4)
-        ticks = np.unique(np.linspace(0, real.size - 1, 4).astype(int))
-    axes.set_xticks(ticks, [names[t] if t < len(names) else str(t) for t in ticks])
-    crowded = sum(len(names[t]) if t < len(names) else 2 for t in ticks) > 30
-    axes.tick_params(axis="x", labelsize=6.5, rotation=30 if crowded else 0, length=2)
-    if crowded:
-        for text in axes.get_xticklabels():
-            text.set_horizontalalignment("right")
-    axes.tick_params(axis="y", labelsize=6.5, length=2)
-    axes.set_title(f"{_short(column, 22)}   TVD {distance:.3f}", fontsize=8.5, color=_TEXT, loc="left")
-    axes.locator_params(axis="y", nbins=4)
+        places, width = np.arange(len(groups.labels), dtype=np.float64), 0.4
+        names = [_short(label) for label in groups.labels]
+        crowded = sum(map(len, names)) > 30
+        axes.set_xticks(places, names, rotation=35 if crowded else 0, ha="right" if crowded else "center")
+        axes.tick_params(axis="x", labelsize=6.5 if len(names) < 9 else 5.5, pad=1)
+    axes.bar(places - width / 2, real[n:], width=width, color=_REAL)
+    axes.bar(places + width / 2, synthetic[n:], width=width, color=_SYNTHETIC)
+    if groups.edges is not None and groups.labels:
+        axes.text(places[0], axes.get_ylim()[1], "missing", fontsize=6, ha="right", va="top", color=_TEXT)
+    ticker = require("matplotlib.ticker", "report")
+    axes.yaxis.set_major_locator(ticker.MaxNLocator(4))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g} %"))
+    axes.set_title(f"{_short(groups.name, 22)}   TVD {distance:.3f}", fontsize=8.5, color=_TEXT, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _mark_numbers(axes: Any, edges: Floats, *, is_time: bool) -> None:
+    if is_time:
+        dates = require("matplotlib.dates", "report")
+        locator = dates.AutoDateLocator(minticks=2, maxticks=5)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
+        return
+    ticker = require("matplotlib.ticker", "report")
+    # Intervals of whole numbers begin and end between two of them.
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=bool((edges % 1 == 0.5).all())))
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: short_number(x)))
 
 
 def _draw_heat_map(figure: Any, axes: Any, distances: Distances, n_shown: int) -> None:
@@ -262,5 +222,4 @@ def _draw_heading(figure: Any, title: str, distances: Distances, n_shown: int) -
 
 def _short(text: str, most: int = 12) -> str:
     # A dollar sign would start a formula in matplotlib.
-    plain = str(text).replace("$", "＄")
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+    return shown(text, most).replace("$", "＄")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from syntabula.table.schema.schema import SchemaSource
 
 
-_QUICK = ("tvd-1", "tvd-2", "ks", "association", "query-error-3")
+_QUICK = ("rows", "tvd-1", "tvd-2", "ks", "association", "query-error-3")
 _UTILITY = ("predictive-utility",)
 _DISTANCES = {"tvd-1": 1, "tvd-2": 2}
 _TIES = "association"

@@ -152,7 +152,7 @@ def _outlines(figure: Any, groups: Groups, shares: tuple[Floats, Floats], is_tim
     axes.stairs(100 * shares[0][:n], edges, fill=True, color=REAL, alpha=0.75, linewidth=0)
     axes.stairs(100 * shares[1][:n], edges, color=SYNTHETIC, linewidth=1.8)
     axes.set_xlim(edges[0], edges[-1])
-    axes.set_ylim(0, _top(axes, edges, shares, n))
+    axes.set_ylim(0, cut_top(axes, edges, shares, n))
     _percent(axes.yaxis, 4)
     if is_time:
         dates = require("matplotlib.dates", "report")
@@ -175,9 +175,15 @@ def _outlines(figure: Any, groups: Groups, shares: tuple[Floats, Floats], is_tim
         missing.spines["left"].set_visible(False)
 
 
-def _top(axes: Any, edges: Floats, shares: tuple[Floats, Floats], n: int) -> float:
-    """Return the upper end of the axis in percent; a spike that would flatten everything else is cut off and
-    labelled."""
+def cut_top(axes: Any, edges: Floats, shares: tuple[Floats, Floats], n: int) -> float:
+    """Return the upper end of the axis in percent; a spike that would flatten everything else is cut off and labelled.
+
+    Args:
+        axes: Where the label is written.
+        edges: Edges of the intervals [intervals + 1].
+        shares: Fraction of rows in each group [groups] of the real and the synthetic table; intervals come first.
+        n: Number of intervals.
+    """
     heights = 100 * np.maximum(*shares)
     spike, second = np.sort([0.0, *heights[:n]])[:-3:-1]
     second = max(second, *heights[n:], 0.0)

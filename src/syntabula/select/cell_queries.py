@@ -11,7 +11,7 @@ from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.doors.cells import Cell, CellCurator
+from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds

@@ -14,7 +14,7 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
-from syntabula.privacy.doors.cells import Cell, CellCurator
+from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs

@@ -17,8 +17,8 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
 from syntabula.models.base import MarginalModel
+from syntabula.privacy.doors.queries import ThresholdCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.thresholds import ThresholdCurator
 from syntabula.select.base import Selector
 from syntabula.select.rounds import affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 

@@ -42,8 +42,8 @@ class GReaT(RecordTrained):
     key: ClassVar[str] = "great"
     paper: ClassVar[str] = "Borisov et al. 2023, GReaT"
     why_not_private: ClassVar[str] = (
-        "great trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) is "
-        "missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
+        "great trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) "
+        "is missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
     )
 
     model: LanguageModel = field(default_factory=LanguageModel)

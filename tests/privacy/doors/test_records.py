@@ -23,12 +23,12 @@ from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
-from syntabula.privacy.grid import Grid, noise_scale
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
 from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.training.grid import Grid, noise_scale
 
 torch = pytest.importorskip("torch", reason="the neural extra is not installed")
 

@@ -41,7 +41,7 @@ def evaluate(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric, or the quick ones of a group: fidelity, queries, utility, privacy; repeatable. "
+            help="A metric, or the quick ones of a group: rows, fidelity, queries, utility, privacy; repeatable. "
             "Default: all quick ones. `syntabula metrics` lists them.",
         ),
     ] = None,

@@ -16,7 +16,7 @@ from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import choose, noisy_counts, split_tree
+from syntabula.privacy.mechanisms import choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
@@ -27,7 +27,7 @@ from syntabula.privacy.pricing import (
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
-from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions
+from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions, split_tree
 
 
 class ColumnCurator:
@@ -310,7 +310,7 @@ class ColumnCurator:
         return leaves_of(root, decisions, most_leaves=most_leaves)
 
     def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
-        """Return exact cuts between the values, `statistics.fine_cuts`; only where privacy is switched off.
+        """Return exact cuts between the values, by `SortedPoints.fine_cuts`; only where privacy is switched off.
 
         Args:
             most: Largest number of bins.
@@ -321,10 +321,8 @@ class ColumnCurator:
         """
 
         def draw(token: Token) -> NoisyArray:
-            from syntabula.privacy.doors.fine_cuts import fine_cuts
-
             token.consume()
-            return fine_cuts(self._sorted(), most).view(np.int64)
+            return self._sorted().fine_cuts(most).view(np.int64)
 
         # Exact answers are recorded as whole numbers.
         cuts = answer(

@@ -18,17 +18,17 @@ from syntabula.privacy.events import ExactEvent, TrainingEvent
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import NoisySums
 from syntabula.privacy.noise import TrainingNoise
-from syntabula.privacy.per_record import Losses, clipped_sum, require_separate
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import Checkpoint
+from syntabula.privacy.training.per_record import Losses, clipped_sum, require_separate
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 MOST_RECORDS = 65_536
-"""Records that a step may take on average: so many are covered by what `privacy.grid` counts for arithmetic."""
+"""Records that a step may take on average: so many are covered by what `privacy.training.grid` counts for arithmetic."""
 
 _RECORDS_AT_ONCE = 4096
 _MADE_UP = 8

@@ -1,4 +1,4 @@
-"""The sorted values of one column, and their exact ranks, counts and sums; only for use inside `privacy`."""
+"""The sorted values of one column, and their exact ranks, counts, sums and cuts; only for use inside `privacy`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from syntabula.errors import ArgumentError
 
 FRACTION_STEPS = 1 << 20
 """Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
+
+LEAST_RECORDS = 8
+"""Records that a bin of several values holds, at least, but for what frequent values take out of it."""
 
 _VALUES_PER_PASS = 1 << 20
 """Number of values processed at a time, which bounds the memory beyond the sorted column."""
@@ -92,6 +95,37 @@ class SortedPoints:
             # Below 2^53, so that the sum of a pass is exact in float64.
             exact += np.bincount(which, np.rint(places * FRACTION_STEPS), low.size).astype(np.int64)
         return exact
+
+    def fine_cuts(self, most: int) -> NDArray[Any]:
+        """Return cuts that leave frequent values alone and put about as many records into each bin between them.
+
+        A value that holds as many records as a bin should gets one of its own, from itself to the next number that there
+        is; so do all values where they are few. At both ends bins hold ever fewer records, as values lie apart there.
+
+        Args:
+            most: Largest number of bins, at least 6.
+
+        Returns:
+            Ascending inner edges, in the type of the values; none for no values.
+        """
+        values, counts = np.unique(self.values, return_counts=True)
+        if not values.size:
+            return values
+        n, parts = self.size, most // 4
+        each = max(n / parts, LEAST_RECORDS)
+        frequent = (counts >= each) | (values.size <= parts)
+        doublings = min(int(np.log2(each / LEAST_RECORDS)), parts // 4)
+        ends = LEAST_RECORDS * (2.0 ** np.arange(1, doublings + 1) - 1)
+        steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))
+        part = np.searchsorted(steps, np.cumsum(counts) - counts, side="right")
+        begins = np.append(True, np.diff(part) > 0) | frequent
+        alone = values[frequent]
+        if self.integer:
+            after = alone[alone < np.iinfo(values.dtype).max] + values.dtype.type(1)
+        else:
+            after = np.nextafter(alone, np.inf)
+        cuts: NDArray[Any] = np.unique(np.concatenate([values[begins], after]))
+        return cuts
 
     def _offsets(self, points: NDArray[Any], edges: Sequence[float], unit: float) -> NDArray[np.float64]:
         """Return the distances of values from the first edge; values outside are clipped to the outer edges.

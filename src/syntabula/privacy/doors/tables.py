@@ -194,11 +194,6 @@ class Curator(CountedTable):
 
         return int(self._answer(self._choice(len(families), share), step, families, draw)[0])
 
-    def _records(self) -> EncodedTable:
-        """Return all records, for `RecordCurator`, which knows when that is allowed."""
-        records = self._engine.records()
-        return self._recoding.encode(records) if self._recoding else records
-
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
             raise ArgumentError("families must hold at least one family, each with at least one column")

@@ -17,8 +17,9 @@ used in a way that is not known here, this is an error and never a part that is 
   rounding errors are independent (Higham and Mary, 2019), and by less where they do not.
 - The parts of a record come from products of whole batches, which may take another order of sums for another number
   of records. Each part then moves by some 2^-22 of itself, and all by some B^(1/2) 2^-22 of the clip.
-- A 512th of the clip is counted for both (`privacy.grid`), several times as much as this for the 65,536 records that a
-  step may take on average. If all these errors had one sign, which nothing makes them, it would cover 256 records.
+- A 512th of the clip is counted for both (`privacy.training.grid`), several times as much as this for the 65,536
+  records that a step may take on average. If all these errors had one sign, which nothing makes them, it would cover
+  256 records.
 - A loss of a record must not depend on others. No function can tell, so `require_separate` tries it on records that
   are made up: it changes one, and no other record's loss or length may change. Normalising over a batch fails there.
 - A gradient that is no number adds nothing.
@@ -36,7 +37,7 @@ from syntabula.errors import ArgumentError
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from syntabula.privacy.gradient_parts import Part
+    from syntabula.privacy.training.gradient_parts import Part
 
 Losses = Callable[["Tensor", "Generator"], "Tensor"]
 """Takes codes [batch, columns] and what random draws come from; returns the loss of each record [batch]."""
@@ -160,7 +161,7 @@ def _gradients(
 ) -> dict[str, list[Part]]:
     """Return the parts of each parameter's gradients."""
     # Needs torch, which is imported by the time that there are parameters.
-    from syntabula.privacy.watched import watched_parts
+    from syntabula.privacy.training.watched import watched_parts
 
     return watched_parts(lambda: losses(records, random), parameters, len(records))
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors
+from syntabula.privacy.training.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors
 
 _Found = Callable[[Tensor], Part]
 """Takes the derivatives by an output, and returns what they say of a parameter."""

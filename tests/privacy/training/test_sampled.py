@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from syntabula.errors import BudgetError
-from syntabula.privacy import sampled
 from syntabula.privacy.conversion import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
-from syntabula.privacy.parameters import training_noise
-from syntabula.privacy.sampled import training_mu
+from syntabula.privacy.training import sampled
+from syntabula.privacy.training.prices import training_noise
+from syntabula.privacy.training.sampled import training_mu
 
 DELTA = 1e-5
 ASIDE = 0.1

@@ -7,7 +7,7 @@ import pytest
 
 from syntabula.privacy.events import TrainingEvent
 from syntabula.privacy.gdp import gaussian_cost
-from syntabula.privacy.grid import Grid, noise_scale
+from syntabula.privacy.training.grid import Grid, noise_scale
 
 
 def event(noise_multiplier: float = 1.3, clip: float = 0.7, cells: int = 50) -> TrainingEvent:

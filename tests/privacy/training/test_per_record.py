@@ -13,8 +13,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from syntabula.errors import ArgumentError  # noqa: E402
-from syntabula.privacy import per_record  # noqa: E402
-from syntabula.privacy.per_record import clipped_sum, require_separate  # noqa: E402
+from syntabula.privacy.training import per_record  # noqa: E402
+from syntabula.privacy.training.per_record import clipped_sum, require_separate  # noqa: E402
 
 N, WIDTH, CODES = 13, 6, 9
 
@@ -236,7 +236,7 @@ class TestPlanted:
                 "_squares_of_sums",
                 lambda parts, n: sum(p.each(slice(None)).square().flatten(1).sum(1) for p in parts),
             )
-            monkeypatch.setattr("syntabula.privacy.watched._joined", lambda parts: parts)
+            monkeypatch.setattr("syntabula.privacy.training.watched._joined", lambda parts: parts)
         elif error == "one parameter left out":
             real = per_record._lengths
             monkeypatch.setattr(

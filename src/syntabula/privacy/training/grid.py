@@ -5,7 +5,7 @@ of a grid, and noise is drawn in whole steps. With K steps in the clip and d par
 
 - by K steps in L2, as its gradient is cut to that;
 - by what arithmetic adds. The gradients of the other records may differ in their last bits where a batch has another
-  shape, and the sum of all is rounded: together at most K / 512 (`privacy.per_record` says why);
+  shape, and the sum of all is rounded: together at most K / 512 (`privacy.training.per_record` says why);
 - by sqrt(d) steps, as each cell of either sum is rounded by at most half a step.
 
 K is 4096 sqrt(d), so that the last is K / 4096: noise grows by 0.22 % in all.
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.privacy.events import TrainingEvent
-from syntabula.privacy.parameters import gaussian_sigma
+from syntabula.privacy.gdp import gaussian_sigma
 
 _STEPS_PER_ROOT = 4096
 ARITHMETIC = Fraction(1, 512)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.privacy.doors.fine_cuts import LEAST_RECORDS, fine_cuts
-from syntabula.privacy.doors.sorted_points import SortedPoints
+from syntabula.privacy.doors.sorted_points import LEAST_RECORDS, SortedPoints
 
 
 def counted(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
@@ -17,31 +16,31 @@ class TestFewValues:
     def test_each_has_a_bin_of_its_own(self) -> None:
         values = np.repeat([0.5, 2.0, 7.25], [3, 1, 40])
 
-        cuts = fine_cuts(SortedPoints(values), 100)
+        cuts = SortedPoints(values).fine_cuts(100)
 
         assert set(cuts) == {0.5, 2.0, 7.25, *np.nextafter([0.5, 2.0, 7.25], np.inf)}
 
     def test_whole_numbers_side_by_side_share_a_cut(self) -> None:
-        cuts = fine_cuts(SortedPoints(np.array([4, 5, 5, 9])), 100)
+        cuts = SortedPoints(np.array([4, 5, 5, 9])).fine_cuts(100)
 
         assert cuts.tolist() == [4, 5, 6, 9, 10]
 
     def test_the_largest_number_that_there_is_needs_none_above_it(self) -> None:
         largest = np.iinfo(np.uint64).max
 
-        cuts = fine_cuts(SortedPoints(np.array([largest] * 3, dtype=np.uint64)), 100)
+        cuts = SortedPoints(np.array([largest] * 3, dtype=np.uint64)).fine_cuts(100)
 
         assert cuts.tolist() == [largest]
 
     def test_no_values_have_no_cuts(self) -> None:
-        assert fine_cuts(SortedPoints(np.zeros(0)), 100).size == 0
+        assert SortedPoints(np.zeros(0)).fine_cuts(100).size == 0
 
 
 class TestManyValues:
     def test_bins_hold_about_as_many_records_and_fewer_at_the_ends(self) -> None:
         values = np.random.default_rng(0).normal(size=20_000)
 
-        held = counted(values, fine_cuts(SortedPoints(values), 400))
+        held = counted(values, SortedPoints(values).fine_cuts(400))
 
         assert held[0] == 0  # below the least value
         assert held.max() <= 201
@@ -53,7 +52,7 @@ class TestManyValues:
         rng = np.random.default_rng(0)
         values = np.concatenate([rng.normal(size=5_000), np.zeros(500)])
 
-        cuts = fine_cuts(SortedPoints(values), 400)
+        cuts = SortedPoints(values).fine_cuts(400)
 
         assert {0.0, float(np.nextafter(0.0, 1.0))} <= set(cuts)
 
@@ -66,7 +65,7 @@ class TestManyValues:
             rng.integers(0, most // 4, 1_000).astype(float),
             np.concatenate([rng.random(3_000), np.repeat(rng.random(most), 40)]),
         ):
-            cuts = fine_cuts(SortedPoints(values), most)
+            cuts = SortedPoints(values).fine_cuts(most)
 
             assert len(cuts) + 1 <= most
             assert (np.diff(cuts) > 0).all()
