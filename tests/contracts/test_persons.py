@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from small_settings import takes
 from small_tables import neighbours_by_person, persons, with_another_person
+from test_preprocessing_replay import DISCRETIZERS, LOOSE, PURE, ReplayingPersons, settings
+from test_preprocessing_replay import compare_with as compare_preparing
 from test_record_and_replay import BUDGETS, METHODS, compare_with
 
+import syntabula as st
 from syntabula.privacy import pricing
+from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.units import Units
 
 
@@ -30,6 +34,55 @@ class TestRecordAndReplay:
     )
     def test_neighbours_differ_only_within_the_sensitivity_to_a_person(self, method, budget, seed, tmp_path):
         assert compare(method, budget, seed, tmp_path) >= 5
+
+
+def declared_as_person(schema: st.Schema) -> st.Schema:
+    """Return a schema that declares the key alone."""
+    return replace(schema, columns={"who": schema["who"]}, others="find")
+
+
+class TestPreprocessing:
+    @pytest.mark.parametrize("budget", [LOOSE, PURE], ids=["zcdp", "pure"])
+    @pytest.mark.parametrize("discretizer", DISCRETIZERS)
+    def test_declared_domains(self, discretizer, budget, tmp_path):
+        frame, schema = persons(1)
+        pairs, run = compare_preparing(
+            1,
+            tmp_path,
+            frame,
+            schema,
+            neighbours_by_person(frame),
+            budget=budget,
+            **settings(discretizer, "normal"),
+        )
+
+        assert pairs >= 5
+        assert run.released is not None
+
+    @pytest.mark.parametrize("discretizer", ["privtree", pytest.param("kmeans", marks=pytest.mark.thorough)])
+    @pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.thorough)])
+    def test_domains_found_privately(self, discretizer, seed, tmp_path):
+        frame, schema = persons(seed)
+        options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings(discretizer, "even")}
+        pairs, run = compare_preparing(
+            seed, tmp_path, frame, declared_as_person(schema), neighbours_by_person(frame), **options
+        )
+
+        assert pairs >= 5
+        assert {ThresholdEvent} <= {type(spent.event) for spent in run.spends}
+
+    def test_a_text_file_whose_types_are_found(self, tmp_path):
+        frame, schema = persons(2)
+        paths = []
+        for number, (_, table) in enumerate([("", frame), *neighbours_by_person(frame)]):
+            paths.append(tmp_path / f"{number}.csv")
+            table.to_csv(paths[-1], index=False)
+        others = [(path.name, path) for path in paths[1:]]
+        options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings("privtree", "even")}
+        pairs, run = compare_preparing(2, tmp_path, paths[0], declared_as_person(schema), others, **options)
+
+        assert pairs >= 5
+        assert run.spends[0].step.startswith("find the type")
 
 
 def skip_truncation(patch: pytest.MonkeyPatch) -> None:
