@@ -19,8 +19,9 @@ from syntabula.privacy.units import RECORD, Unit
 if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
 
-STATEMENT_VERSION = 2
-"""Version of the JSON. Version 1, which did not state its version, had no events and no composition."""
+STATEMENT_VERSION = 3
+"""Version of the JSON. Version 1, which did not state its version, had no events and no composition; 2 had no unit but
+records, and statements without one are still written as 2."""
 
 _MOST_NAMED = 10
 """Largest number of columns that a warning names; all are listed below it."""
@@ -209,7 +210,7 @@ class StatementFacts:
     def to_json(self) -> dict[str, Any]:
         """Return the facts as values that JSON can hold; `from_json` reads them back."""
         return {
-            "statement_version": STATEMENT_VERSION,
+            "statement_version": STATEMENT_VERSION if self.unit.column is not None else 2,
             "method": self.method,
             "budget": self.budget.to_json(),
             "epsilon_spent": self.epsilon_spent,
