@@ -207,6 +207,9 @@ def show(runs: Sequence[dict[str, Any]]) -> None:
         for name in SHOWN:
             values = [s[name] for s in done if s.get(name) is not None]
             cells.append(f"{np.mean(values):.3g}" if values else "-")
+            if name == "spread":
+                worst = [run["worst"][name][1] for run in groups[key] if name in run.get("worst", {})]
+                cells[-1] += f" (worst {max(worst):.3g})" if worst else ""
         seconds = np.mean([run["processor_seconds"] for run in groups[key]])
         print("| " + " | ".join(map(str, key)) + " | " + " | ".join(cells) + f" | {seconds:.0f} |")
 

@@ -17,6 +17,7 @@ from syntabula._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from syntabula import attacks as attacks
+    from syntabula import bench as bench
     from syntabula import datasets as datasets
     from syntabula import errors as errors
     from syntabula import metrics as metrics
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
     from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
+    from syntabula.table.rules.rules import Rules as Rules
     from syntabula.table.schema.columns import Boolean as Boolean
     from syntabula.table.schema.columns import Categorical as Categorical
     from syntabula.table.schema.columns import Date as Date
@@ -77,6 +79,10 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Identifier as Identifier
     from syntabula.table.schema.columns import Numeric as Numeric
     from syntabula.table.schema.schema import Schema as Schema
+    from syntabula.tuning.objective import Objective as Objective
+    from syntabula.tuning.search import tune as tune
+    from syntabula.tuning.space import Choice as Choice
+    from syntabula.tuning.space import Range as Range
 
 # The module of each public name, imported when the name is first used. Methods are in the register.
 _HOMES = {
@@ -84,6 +90,7 @@ _HOMES = {
     "Boolean": "table.schema.columns",
     "Budget": "privacy.budget",
     "Categorical": "table.schema.columns",
+    "Choice": "tuning.space",
     "Date": "table.schema.columns",
     "Datetime": "table.schema.columns",
     "draft_schema": "table.draft",
@@ -102,19 +109,23 @@ _HOMES = {
     "method_options": "synthesizers.options",
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.schema.columns",
+    "Objective": "tuning.objective",
     "option_notes": "synthesizers.options",
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
+    "Range": "tuning.space",
     "RareCategories": "prepare.preprocessing",
     "register": "_register",
     "Release": "synthesizers.release",
     "Report": "report.page",
+    "Rules": "table.rules.rules",
     "Schema": "table.schema.schema",
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
+    "tune": "tuning.search",
 }
-_MODULES = ("attacks", "datasets", "errors", "metrics")
+_MODULES = ("attacks", "bench", "datasets", "errors", "metrics")
 
 
 def _home(name: str) -> str | None:

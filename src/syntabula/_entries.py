@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-Kind = Literal["synthesizer", "selector", "model", "record_model", "discretizer", "metric", "attack"]
+Kind = Literal[
+    "synthesizer", "selector", "model", "record_model", "discretizer", "metric", "attack", "study_collection"
+]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -449,6 +451,12 @@ BUILT_IN: tuple[Entry, ...] = (
         summary="Exact values and bins of equal counts, up to 1,000: without privacy, for models of records.",
     ),
     Entry(
+        kind="discretizer",
+        key="usual",
+        home="syntabula.prepare.fine:UsualBins",
+        summary="The default: privtree under a budget, and without privacy exact values and bins as in fine, up to 250.",
+    ),
+    Entry(
         kind="attack",
         key="groundhog",
         home="syntabula.attacks.groundhog:GroundHog",
@@ -465,5 +473,33 @@ BUILT_IN: tuple[Entry, ...] = (
         key="range",
         home="syntabula.attacks.value_range:ValueRange",
         summary="Membership of a record outside the range of all others, from the least and largest synthetic values.",
+    ),
+    Entry(
+        kind="study_collection",
+        key="tab_bench",
+        home="syntabula.bench.papers.tab_bench:TabBench",
+        summary="Tables and figures of a benchmark of private methods and of their modules.",
+        paper="Chen, Li, Gong, McKenna, Wang, tab_bench",
+    ),
+    Entry(
+        kind="study_collection",
+        key="margnet",
+        home="syntabula.bench.papers.margnet:MargNetStudies",
+        summary="Tables and figures of MargNet.",
+        paper="Chen, Gong, Wang, MargNet",
+    ),
+    Entry(
+        kind="study_collection",
+        key="synmeter",
+        home="syntabula.bench.papers.synmeter:SynMeterStudies",
+        summary="Tables and figures of SynMeter: fidelity, queries, utility and disclosure.",
+        paper="Du and Li, SynMeter",
+    ),
+    Entry(
+        kind="study_collection",
+        key="discretization",
+        home="syntabula.bench.papers.discretization:DiscretizationStudies",
+        summary="Figures of a study of bins: columns, tables, rules, domains and attacks.",
+        paper='Ganev et al., "The Importance of Being Discrete"',
     ),
 )

@@ -25,12 +25,22 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        library = module.partition(".")[0]
-        raise MissingExtraError(
-            f'this needs {library}, which is not installed; run: pip install "syntabula[{extra}]"'
-        ) from None
+        raise _missing(module, extra) from None
+
+
+def require_installed(module: str, extra: str) -> None:
+    """Raise MissingExtraError if an optional library is not installed, without importing it."""
+    if not is_installed(module):
+        raise _missing(module, extra)
 
 
 def is_installed(module: str) -> bool:
     """Return whether an optional library is installed, without importing it."""
     return find_spec(module) is not None
+
+
+def _missing(module: str, extra: str) -> MissingExtraError:
+    library = module.partition(".")[0]
+    return MissingExtraError(
+        f'this needs {library}, which is not installed; run: pip install "syntabula[{extra}]"'
+    )

@@ -19,7 +19,9 @@ from syntabula._arguments import near, shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
 from syntabula.errors import ArgumentError, MissingExtraError
 
-_WORDS: dict[str, str] = {"synthesizer": "method", "record_model": "model of records"}
+_WORDS: dict[str, str] = {
+    "synthesizer": "method", "record_model": "model of records", "study_collection": "collection of studies"
+}  # fmt: skip
 """The word for a kind in messages, if it is not the kind's own name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
@@ -32,6 +34,7 @@ _METHODS: dict[Kind, tuple[str, ...]] = {
     "record_model": ("training_cost", "trained", "sample", "state", "from_state", "restricted"),
     "discretizer": ("fit", "auto_count"),
     "attack": ("features",),
+    "study_collection": ("studies",),
 }  # fmt: skip
 """The methods that a class of each kind must have."""
 _ATTRIBUTES: dict[Kind, tuple[str, ...]] = {
@@ -120,8 +123,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
     """Register a class under a name for this session, as a plug-in's entry point does for every session.
 
     Args:
-        kind: What sort of part it is: "synthesizer", "selector", "model", "record_model", "discretizer", "metric" or
-            "attack".
+        kind: What sort of part it is: "synthesizer", "selector", "model", "record_model", "discretizer", "metric",
+            "attack" or "study_collection".
             `syntabula.plugins` holds the base class of each kind.
         key: Its name; by default the class attribute `kind` (of a model) or `key`.
 

@@ -11,6 +11,7 @@ SyntabulaError
 ├── PrivateDomainError             noise hides a column's domain at this budget; the budget is spent
 ├── ResourceError(MemoryError)     the plan does not fit the stated memory
 ├── TrainingError                  a network's training came to no numbers
+├── StudyError                      the results of a study belong to another run or version
 ├── MissingExtraError(ImportError) an optional library is needed
 ├── ReleaseFileError(ValueError)   a release file or a journal is truncated, altered, foreign or newer
 └── DatasetError(LookupError)      a named dataset is unknown or not available
@@ -63,6 +64,10 @@ class TrainingError(SyntabulaError):
     """The loss of a network that is trained on records is no number any more; nothing was released."""
 
 
+class StudyError(SyntabulaError):
+    """The results of a study cannot be used: another run, another version or something else wrote them."""
+
+
 class MissingExtraError(SyntabulaError, ImportError):
     """An optional library is missing; the message gives the install line."""
 
@@ -93,3 +98,7 @@ class DomainWarning(SyntabulaWarning):
 
 class ConditionWarning(SyntabulaWarning):
     """Rows were drawn under conditions that the model gives almost no probability; it shows the conditions, no cell."""
+
+
+class RuleWarning(SyntabulaWarning):
+    """Rows break rules of the schema: many of those drawn, which are discarded, or some of the table that is fitted."""

@@ -37,15 +37,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "synthesizers": {*_LEARNING, "prepare"},
     "metrics": _ENCODED,
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
-    "tune": {*_LEARNING, "synthesizers", "metrics"},
-    "bench": {*_LEARNING, "synthesizers", "metrics", "datasets"},
+    "tuning": {*_LEARNING, "table", "synthesizers", "metrics"},
+    "bench": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "plugins": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks"},
     "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},
-    "demo": {"", "report", "table", "marginals"},
+    "demo": {"", "report", "metrics"},
     # table: only to refuse an unknown format of the output before any budget is spent.
     # privacy: only to find in a journal which files a run wrote itself.
-    "cli": {"", "report", "demo", "table", "privacy"},
+    # bench: its room is public by itself, as that of datasets is.
+    "cli": {"", "report", "demo", "table", "privacy", "bench", "tuning"},
     "__main__": {"cli"},
     "_register": {"_entries"},
     "_entries": set(),

@@ -31,6 +31,7 @@ EXTRAS = {
     "neural": ["torch"],
     "evaluate": ["scipy", "sklearn", "ot", "xgboost"],
     "catboost": ["catboost", "sklearn"],
+    "tune": ["optuna", "sklearn"],
 }
 # What shows that an extra without tables of its own does its job, on a table's path.
 JOBS = {
@@ -64,6 +65,18 @@ JOBS = {
         "job",
         "-m",
         "efficacy",
+    ],
+    "tune": [
+        "-m",
+        "syntabula",
+        "tune",
+        "{table}",
+        "--trials",
+        "1",
+        "--space",
+        "usual",
+        "-e",
+        "8",
     ],
 }
 # What comes with every virtual environment, or is its own.

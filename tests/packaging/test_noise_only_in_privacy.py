@@ -12,12 +12,15 @@ import syntabula
 SOURCE = Path(syntabula.__file__).parent
 
 MAY_DRAW = {
+    # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
+    "bench": "numpy.random.default_rng",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
+    "synthesizers/ruled_conditions": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.

@@ -15,7 +15,7 @@ from syntabula.errors import ResumeError
 from syntabula.record_models.loop import Training
 from syntabula.select.automatic import Automatic
 from syntabula.synthesizers import without_privacy
-from syntabula.synthesizers.plan import TableFacts
+from syntabula.synthesizers.settings import TableFacts
 
 COLUMNS = ["age", "region", "income"]
 MANY, FEW = without_privacy.SMALL_ROWS, 90

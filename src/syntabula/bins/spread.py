@@ -163,10 +163,20 @@ def _floats_within(bins: Bins, index: NDArray[np.intp], rng: np.random.Generator
     return _floats_at(bins, index, rng.random(index.size))
 
 
+def lower_ends(bins: Bins) -> NDArray[Any]:
+    """Return the least value of each bin; the upper bound for a last bin that holds only one float beside it.
+
+    That bin stands for the bound alone, as the last bin is closed.
+    """
+    ends = np.array(bins.edges[:-1], dtype=np.int64 if bins.integer else np.float64)
+    if not bins.integer and np.nextafter(ends[-1], np.inf) == bins.edges[-1]:
+        ends[-1] = bins.edges[-1]
+    return ends
+
+
 def _floats_at(bins: Bins, index: NDArray[np.intp], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    edges = np.array(bins.edges, dtype=np.float64)
-    low = edges[:-1]
-    high = edges[1:].copy()
+    low = lower_ends(bins)
+    high = np.array(bins.edges[1:], dtype=np.float64)
     # All bins but the last are open on the right.
     high[:-1] = np.nextafter(high[:-1], -np.inf)
     drawn = low[index] * (1 - share) + high[index] * share

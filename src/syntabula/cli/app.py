@@ -19,9 +19,10 @@ _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Every command also takes --quiet, --json and --debug. Exit codes: see `syntabula --help`."
 
 _COMMANDS = (
-    "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack", "demo",
+    "synth", "plan", "sample", "evaluate", "report", "info", "methods", "metrics", "schema", "attack",
+    "tune", "bench", "demo",
 )  # fmt: skip
-"""In the order of the help; each names a module of `commands` and the function in it."""
+"""In the order of the help; each names a module of `commands` and the function in it, or the group of commands."""
 
 
 class OnceCommand(TyperCommand):
@@ -85,8 +86,25 @@ def _application(words: Sequence[str]) -> typer.Typer:
     first = next((word for word in words if word not in _ANYWHERE), None)
     for name in (first,) if first in _COMMANDS else _COMMANDS:
         command = getattr(import_module(f"syntabula.cli.commands.{name}"), name)
-        app.command(cls=OnceCommand, epilog=_EPILOG)(command)
+        if isinstance(command, dict):
+            app.add_typer(_group(name, command), name=name)
+        else:
+            app.command(cls=OnceCommand, epilog=_EPILOG)(command)
     return app
+
+
+def _group(name: str, commands: dict[str, Any]) -> typer.Typer:
+    """Return the commands of a group, such as `syntabula bench list`."""
+    group = typer.Typer(
+        help=import_module(f"syntabula.cli.commands.{name}").HELP,
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+    )
+    for word, command in commands.items():
+        group.command(word, cls=OnceCommand, epilog=_EPILOG)(command)
+    return group
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -45,6 +45,7 @@ EXIT_HELP = (
 _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.MissingExtraError, Exit.EXTRA),
     (errors.ReleaseFileError, Exit.FILE),
+    (errors.StudyError, Exit.FILE),
     (errors.ResourceError, Exit.RESOURCES),
     (errors.BudgetExceededError, Exit.PRIVACY),
     (errors.ResumeError, Exit.PRIVACY),

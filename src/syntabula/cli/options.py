@@ -103,8 +103,8 @@ Discretizer = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="How numbers are binned: privtree (default), quantile, kmeans, uniform (free), or a plug-in's; "
-        "see `syntabula methods`.",
+        help="How numbers are binned: usual (default: privtree, or fine without privacy), privtree, quantile, "
+        "kmeans, uniform (free), or a plug-in's; see `syntabula methods`.",
     ),
 ]
 Within = Annotated[
@@ -125,6 +125,14 @@ MethodOption = Annotated[
         help="An option of the method's selector or model, such as max_rounds=20; repeatable. "
         "`syntabula methods METHOD` lists them.",
         metavar="NAME=VALUE",
+    ),
+]
+OptionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--options",
+        help="YAML file with a method and its options, as `syntabula tune --out` writes it.",
+        metavar="FILE",
     ),
 ]
 Memory = Annotated[

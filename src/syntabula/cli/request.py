@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
@@ -57,6 +57,7 @@ class Request:
         within: Distribution of values within a bin, or None for the default.
         preprocessing_share: Fraction of the budget for domains and bins, or None for the default.
         method_options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
+        options_file: YAML file with the method and its options, as `tune` writes it, or None.
         memory_mb: Memory limit in megabytes, or None for the method's default.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written before its noise is drawn, or None.
@@ -78,6 +79,7 @@ class Request:
     within: options.Within = None
     preprocessing_share: options.PreprocessingShare = None
     method_options: options.MethodOption = None
+    options_file: options.OptionsFile = None
     memory_mb: options.Memory = None
     seed: int | None = None
     journal: Path | None = None
@@ -133,35 +135,21 @@ class Request:
             "progress": progress,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
+        filed = {} if self.options_file is None else _filed(self.options_file, self.method)
         pair = selector_and_model(self.method, self.selector, self.model)
         if pair is None:
-            kind = synthesizer(self.method or DEFAULT_METHOD)
+            kind = synthesizer(filed.get("method") or self.method or DEFAULT_METHOD)
         else:
             kind, given["selector"], given["model"] = Marginal, *pair
         method = kind(budget=self.budget(), allow_observed=self.observed, **given)
-        options = self._options()
-        return method.with_options(**options) if options else method
+        if filed.get("options"):
+            from syntabula.tuning.space import with_values
 
-    def _options(self) -> dict[str, Any]:
-        from syntabula.table.schema.plain_yaml import read_yaml
-
-        found: dict[str, Any] = {}
-        for text in self.method_options or ():
-            name, equals, value = text.partition("=")
-            if not equals or not name:
-                raise CommandError(
-                    f"--option must be NAME=VALUE, such as --option max_rounds=20; got {text!r}",
-                    Exit.ARGUMENTS,
-                )
-            option = name.strip().replace("-", "_")
-            if option in found:
-                raise CommandError(f"--option {option} is given twice; keep one of them", Exit.ARGUMENTS)
-            try:
-                found[option] = read_yaml(value)
-            except SchemaError as error:
-                problem = str(error).removeprefix("line 1: the value ")
-                raise CommandError(f"the value of --option {option} {problem}", Exit.ARGUMENTS) from None
-        return found
+            # What the command line says itself comes last, and wins.
+            method = with_values(method, {n: v for n, v in filed["options"].items() if n not in given}, 0)
+        options = named_values(self.method_options or (), "--option", "max_rounds=20")
+        plain = {name.replace("-", "_"): value for name, value in options.items()}
+        return method.with_options(**plain) if plain else method
 
     def _bin_count(self) -> int | str | None:
         if self.bins is None or self.bins == "auto":
@@ -184,6 +172,62 @@ class Request:
         from syntabula import Preprocessing
 
         return Preprocessing(**given)
+
+
+def named_values(given: Sequence[str], option: str, example: str) -> dict[str, Any]:
+    """Return the values of a repeatable option of the form NAME=VALUE, each a YAML value, by name."""
+    from syntabula.table.schema.plain_yaml import read_yaml
+
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise CommandError(
+                f"{option} must be NAME=VALUE, such as {option} {example}; got {text!r}", Exit.ARGUMENTS
+            )
+        name = name.strip()
+        if name in found:
+            raise CommandError(f"{option} {name} is given twice; keep one of them", Exit.ARGUMENTS)
+        try:
+            found[name] = read_yaml(value)
+        except SchemaError as error:
+            problem = str(error).removeprefix("line 1: the value ")
+            raise CommandError(f"the value of {option} {name} {problem}", Exit.ARGUMENTS) from None
+    return found
+
+
+def read_options(path: Path, option: str) -> dict[str, Any]:
+    """Read a YAML file that holds a mapping."""
+    from syntabula.table.schema.plain_yaml import read_yaml
+
+    try:
+        found = read_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise CommandError(f"{option} {str(path)!r} cannot be read: {why}", Exit.DATA) from None
+    except SchemaError as error:
+        raise CommandError(f"{option} {str(path)!r}: {error}", Exit.ARGUMENTS) from None
+    if not isinstance(found, dict):
+        raise CommandError(f"{option} {str(path)!r} must hold a mapping", Exit.ARGUMENTS)
+    return found
+
+
+def _filed(path: Path, method: str | None) -> dict[str, Any]:
+    """Read a file of options, as `tune` writes it; refuse one of another method than the command line names."""
+    found = read_options(path, "--options")
+    wrong = [key for key in found if key not in ("method", "options")]
+    options_given = found.get("options", {})
+    if wrong or not isinstance(found.get("method", ""), str) or not isinstance(options_given, dict):
+        raise CommandError(
+            f"--options {str(path)!r} must hold `method` and a mapping `options`, as `syntabula tune --out` writes them",
+            Exit.ARGUMENTS,
+        )
+    if method is not None and found.get("method", method) != method:
+        raise CommandError(
+            f"--options {str(path)!r} is for the method {found['method']!r}; leave out --method, or name the same",
+            Exit.ARGUMENTS,
+        )
+    return found
 
 
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:

@@ -29,7 +29,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
     MetricInfo(
         key="spread",
         group="rows",
-        summary="Factor by which standard deviations of numeric columns differ",
+        summary="Factor by which standard deviations of numeric columns differ, in the median",
         direction="lower",
         best=1.0,
         paper="",

@@ -17,9 +17,10 @@ _TAILS = (0.001, 0.999)
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Factor by which the standard deviation of a synthetic column is too large or too small; the mean over columns.
+    """Factor by which the standard deviation of a synthetic column is too large or too small; the median over columns.
 
-    1 is best; 2 means twice or half the real one. A factor above 100 counts as 100.
+    1 is best; 2 means twice or half the real one. A factor above 100 counts as 100. One absurd tail would hide all
+    other columns in a mean; the parts show it.
     """
 
     @property
@@ -35,7 +36,10 @@ class Spread:
             real, synthetic = (_present(view.numbers[name]) for view in (tables.real, tables.synthetic))
             if real.size and synthetic.size:
                 parts[name,] = _factor(float(real.std()), float(synthetic.std()))
-        return Score.mean(self.key, parts, direction="lower", needed="there is no numeric column")
+        if not parts:
+            return Score.mean(self.key, parts, direction="lower", needed="there is no numeric column")
+        middle = float(np.median([*parts.values()]))
+        return Score(metric=self.key, value=middle, direction="lower", details=parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula._arguments import count
 from syntabula._planning import FitCost, PlannedFit
@@ -18,6 +19,8 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 if TYPE_CHECKING:
     from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
     from syntabula.models.restricted import Restricted, Weights
+
+BoolArray = NDArray[np.bool_]
 
 _ROWS_BEYOND_ANY_MACHINE = 10**10
 _BEYOND_ANY_MB = 1e12
@@ -101,6 +104,19 @@ class MarginalModel(Model, Protocol):
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, which gives combinations of codes that are not possible no records if it can.
+
+        Args:
+            cells: Which cells of tables over some columns are possible, one axis per column. Tables that do not fit the
+                domain that the model is later bound to are ignored.
+
+        Returns:
+            By default the model itself, which ignores them: rows are checked when they are drawn.
+        """
+        del cells
+        return self
 
     def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Self:
         """Return the same model, able to fit marginals that involve linear thresholds of ordered columns.

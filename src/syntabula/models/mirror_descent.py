@@ -18,6 +18,8 @@ _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
 _SINGLE = 1e-5
+IMPOSSIBLE = 1e5
+"""How far below all others the stored log-potential of an impossible cell lies: its exponential is exactly 0."""
 
 
 def working_precision(targets: Sequence[Target], total: float) -> np.dtype[Any]:
@@ -67,7 +69,7 @@ def estimate(
     """
     precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
     objective = _Objective(domain, order, targets, total, precision)
-    theta = objective.joined([start.get(t.clique, np.zeros(t.mean.shape)) for t in targets])
+    theta = objective.joined([_begun(t, start) for t in targets])
     try:
         losses, gradient = objective(theta)
     except ImpossibleError:  # the start is too extreme: its product underflows
@@ -105,8 +107,19 @@ def estimate(
             before, momentum = theta, 0
             if step < _LEAST_STEP:
                 break
-    potentials = {t.clique: p for t, p in zip(targets, objective.split(theta), strict=True)}
+    potentials = {
+        t.clique: p if t.possible is None else np.where(t.possible, p, p[t.possible].min() - IMPOSSIBLE)
+        for t, p in zip(targets, objective.split(theta), strict=True)
+    }
     return potentials, objective.precision
+
+
+def _begun(target: Target, start: Mapping[Clique, FloatArray]) -> FloatArray:
+    """Return the initial potentials of a target; those of impossible cells do not count, and are 0."""
+    potentials = start.get(target.clique)
+    if potentials is None:
+        return np.zeros(target.mean.shape)
+    return potentials if target.possible is None else np.where(target.possible, potentials, 0.0)
 
 
 class _Objective:
@@ -131,6 +144,7 @@ class _Objective:
         self._mean = self.joined([t.mean for t in targets])
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
+        self._possible = [t.possible for t in targets]
         self.precision = precision
 
     def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
@@ -155,8 +169,13 @@ class _Objective:
 
     def _probabilities(self, theta: FloatArray) -> FloatArray:
         """Return the model's probabilities of all cells, in the precision that the noise requires."""
-        tables = [np.subtract(t, t.max(), dtype=self.precision) for t in self.split(theta)]
-        for table in tables:
+        tables = []
+        for table, possible in zip(self.split(theta), self._possible, strict=True):
+            highest = table.max() if possible is None else table[possible].max()
+            tables.append(np.subtract(table, highest, dtype=self.precision))
+        for table, possible in zip(tables, self._possible, strict=True):
+            if possible is not None:
+                table[~possible] = -np.inf
             np.exp(table, out=table)
         try:
             marginals = self._graph.marginals(tables)

@@ -16,7 +16,7 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import MarginalModel, bound, check_sample
+from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import (
@@ -73,6 +73,7 @@ class PGM(MarginalModel):
     _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
     _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
     _held: JunctionTree | None = field(default=None, repr=False)
+    _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
@@ -114,13 +115,30 @@ class PGM(MarginalModel):
             self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64), _held=None
         )
 
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, which gives cells that are not possible probability 0 (structural zeros)."""
+        return replace(self, _possible=dict(cells))
+
+    @cached_property
+    def _zeros(self) -> dict[Clique, BoolArray]:
+        """Which cells are possible, for the tables that fit the domain, in the order of internal tables."""
+        fitting = {
+            clique: cells
+            for clique, cells in self._possible.items()
+            if all(c in self.domain for c in clique) and self.domain.shape(clique) == cells.shape
+        }
+        turned = {c: self._layout.canonical(c) for c in fitting}
+        return {
+            turned[c]: arranged(cells.astype(np.float64), c, turned[c]) > 0 for c, cells in fitting.items()
+        }
+
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Return the size of the junction tree that contains some cliques, at 8 bytes a cell."""
-        return junction_tree_memory_mb(self.domain, cliques)
+        return junction_tree_memory_mb(self.domain, [*cliques, *self._zeros])
 
     def memory_with_each_mb(self, cliques: Sequence[Clique], candidates: Sequence[Clique]) -> list[float]:
         """Return `memory_mb([*cliques, candidate])` for each candidate, all at once."""
-        return memory_with_each_mb(self.domain, cliques, candidates)
+        return memory_with_each_mb(self.domain, [*cliques, *self._zeros], candidates)
 
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, starting from this one's potentials.
@@ -134,11 +152,11 @@ class PGM(MarginalModel):
             ResourceError: If the junction tree would be too large; nothing was allocated.
         """
         check_measurements(self.domain, measurements)
-        order = elimination_order(self._layout, [m.clique for m in measurements])
+        order = elimination_order(self._layout, [*(m.clique for m in measurements), *self._zeros])
         tree = tree_of(self._layout, order)
         check_memory(tree, self.max_memory_mb)
         total = consistent_total(measurements)
-        targets = joined_targets(self._layout, measurements)
+        targets = joined_targets(self._layout, measurements, self._zeros)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # computed again on demand; estimation needs the memory
         potentials, precision = estimate(

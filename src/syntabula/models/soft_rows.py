@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive, words
+from syntabula._extras import require_installed
 from syntabula._memory import above_limit
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
@@ -31,6 +32,9 @@ _USUAL_PART = 0.3
 """Fraction of the steps that a fit usually takes before noise explains the remaining error."""
 _SECONDS_PER_OPERATION = 6e-12
 _SECONDS_PER_STEP = 2e-3
+
+_ALWAYS_THERE = ("auto", "cpu")
+"""Names of devices that every machine with torch has."""
 
 Arrays = Mapping[str, np.ndarray]
 """Parameters of soft rows by name, as stored."""
@@ -144,7 +148,11 @@ class SoftRowsModel(MarginalModel, ABC):
             ArgumentError: If there is no such device.
             MissingExtraError: If torch is not installed; raised here, before anything is spent.
         """
-        pick_device(self.device)
+        if self.device in _ALWAYS_THERE:
+            # Plans bind models that may never be fitted, and torch takes seconds to import.
+            require_installed("torch", "neural")
+        else:
+            pick_device(self.device)
         return replace(self, _domain=domain, _total=1.0, _rows=None, _arrays={}, _fitted={})
 
     def memory_mb(self, cliques: Sequence[Clique]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,10 @@ _UNKNOWN = 1e-6
 """Cells whose precision is below this fraction of their table's largest count as not measured."""
 _UNKNOWN_WEIGHT = 1e-12
 """The same for the square of the precision."""
+_PART_OF_SAMPLING = 0.1
+"""Error of a fit without noise that is near enough, as a part of the error of a sample of as many records."""
+_LEAST_ERROR = 0.1
+"""The same for a table without sampling error, in records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +39,14 @@ class Target:
         mean: Weighted mean of the measured counts.
         weight: Inverse variance of the mean, for each cell; 0 where nothing was measured.
         noise: Expected loss of the true table here: half for each cell with noise.
+        possible: False for cells that have no records, by what is known beside the measurements; None if all may.
     """
 
     clique: Clique
     mean: FloatArray
     weight: FloatArray
     noise: float
+    possible: NDArray[np.bool_] | None = None
 
     @property
     def explained(self) -> float:
@@ -49,8 +55,17 @@ class Target:
         Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
         loss has a long tail: one true table with two cells in twenty would exceed 3, and trying to fit it
         wastes hundreds of steps.
+
+        Exact counts have no noise to explain. There a tenth of the error that a sample of as many records would have
+        is near enough: steps towards the exact counts would have no end, and no sample would show them.
         """
-        return self.noise + 2 * math.sqrt(self.noise) + 4 if self.noise else 0.0
+        if self.noise:
+            return self.noise + 2 * math.sqrt(self.noise) + 4
+        records = float(self.mean.sum())
+        if not self.weight.any() or records <= 0:
+            return 0.0
+        spread = max(records - float(np.square(self.mean).sum()) / records, 0.0)  # sum of n p (1 - p)
+        return (_PART_OF_SAMPLING**2 * spread + _LEAST_ERROR**2) * float(self.weight.max()) / 2
 
     def curvature(self, total: float) -> float:
         """Return a bound on the change of a cell's gradient with its log-potential: its weight times its count.
@@ -71,7 +86,8 @@ class Target:
         """Return the log-ratio of measured counts to the model's, 0 where noise explains the difference."""
         if not self.weight.any():
             return np.zeros(self.weight.shape)
-        sigma = np.where(self.noise > 0, 1.0 / np.sqrt(self.weight), 0.0)
+        inverse = np.divide(1.0, np.sqrt(self.weight), out=np.zeros_like(self.weight), where=self.weight > 0)
+        sigma = np.where(self.noise > 0, inverse, 0.0)
         least = np.minimum(believed, sigma / 2) + _LEAST_PROBABILITY * believed.sum()
         known = np.where(
             np.abs(self.mean - believed) > _SIGNIFICANT * sigma, np.maximum(self.mean, least), believed
@@ -80,10 +96,20 @@ class Target:
         return ratio
 
 
-def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[Target]:
+def joined_targets(
+    domain: Domain,
+    measurements: Sequence[Measurement],
+    possible: Mapping[Clique, NDArray[np.bool_]] | None = None,
+) -> list[Target]:
     """Join measurements of the same columns, so that each clique is used once per step.
 
-    Columns in several cliques that were not measured alone get a target of weight 0.
+    Columns in several cliques that were not measured alone get a target of weight 0; so do tables with impossible cells
+    that were not measured. Counts measured in impossible cells are noise, and have no weight.
+
+    Args:
+        domain: The columns.
+        measurements: At least one.
+        possible: Which cells of tables are possible, by clique in the order of the domain.
     """
     sums: dict[Clique, list[FloatArray]] = {}
     noisy: dict[Clique, bool] = {}
@@ -101,13 +127,36 @@ def joined_targets(domain: Domain, measurements: Sequence[Measurement]) -> list[
         # A cell that was not measured has a standard deviation larger than any count, and no noise to explain.
         cells = np.count_nonzero(weight > _UNKNOWN_WEIGHT * weight.max()) if noisy[clique] else 0
         targets.append(Target(clique, weighted / weight, weight, cells / 2))
+    targets = _with_possible(domain, targets, possible or {})
     # Columns that several cliques share need a table of their own, see _settled.
     shared = Counter(c for t in targets for c in t.clique)
+    alone = {t.clique for t in targets}
     for column, n in shared.items():
-        if n > 1 and (column,) not in sums:
+        if n > 1 and (column,) not in alone:
             zeros = np.zeros(domain.size(column))
             targets.append(Target((column,), zeros, zeros, 0.0))
     return targets
+
+
+def _with_possible(
+    domain: Domain, targets: Sequence[Target], possible: Mapping[Clique, NDArray[np.bool_]]
+) -> list[Target]:
+    """Return targets that know which of their cells are possible, and one for each table with zeros that has none."""
+    found = []
+    for target in targets:
+        cells = possible.get(target.clique)
+        if cells is None:
+            found.append(target)
+            continue
+        kept = float(cells.mean())
+        mean, weight = np.where(cells, target.mean, 0.0), np.where(cells, target.weight, 0.0)
+        found.append(Target(target.clique, mean, weight, target.noise * kept, cells))
+    measured = {target.clique for target in targets}
+    for clique, cells in possible.items():
+        if clique not in measured:
+            nothing = np.zeros(domain.shape(clique))
+            found.append(Target(clique, nothing, nothing, 0.0, cells))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

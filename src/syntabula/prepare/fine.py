@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
+from syntabula.bins.bin_count import MOST_BINS, rice
 from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.prepare.privtree import PrivTreeBins
@@ -29,6 +31,8 @@ class FineBins(FittedDiscretizer):
 
     key: str = "fine"
     needs_count: bool = True
+    sees_values: ClassVar[bool] = True
+    """Whether frequent values need no search of their own, where privacy is off."""
 
     def auto_count(self, budget: Budget, n_rows: float) -> int:
         """Return 1,000 where privacy is switched off, and else the usual number."""
@@ -56,3 +60,16 @@ class FineBins(FittedDiscretizer):
         # The last bin is closed: a frequent value at the upper bound needs one just below it.
         held = np.where(cuts == upper, np.nextafter(upper, -np.inf), cuts)
         return bins_through(held.tolist(), lower, upper, integer=False)
+
+
+@dataclass(frozen=True)
+class UsualBins(FineBins):
+    """The bins of PrivTree under a budget, and fine ones, as many as pairs of columns bear, where privacy is off."""
+
+    key: str = "usual"
+
+    def auto_count(self, budget: Budget, n_rows: float) -> int:
+        """Return four times Rice's number, at most 250, where privacy is switched off, and else the usual number."""
+        if budget.currency != "none":
+            return super().auto_count(budget, n_rows)
+        return min(4 * rice(n_rows), MOST_BINS)

@@ -11,22 +11,30 @@ import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
-from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
-from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
-from syntabula.prepare.preprocessing import TYPE_SHARE, BinCount, Preprocessing, RareCategories, type_step
+from syntabula.prepare.atoms import needs_delta
+from syntabula.prepare.discretizer import is_worth_fitting
+from syntabula.prepare.preprocessing import (
+    TYPE_SHARE,
+    BinCount,
+    Part,
+    Preprocessing,
+    RareCategories,
+    divided,
+    type_step,
+)
+from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
+from syntabula.prepare.rounding import steps_of
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 if TYPE_CHECKING:
-    from syntabula.bins.spread import Spread
     from syntabula.marginals.recoding import Recoding
     from syntabula.privacy.doors.tables import Curator
     from syntabula.privacy.ledger import Ledger
@@ -51,10 +59,13 @@ class Preparation:
         units: Share for counting units by their number of rows; 0 where each has one.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
-        refinements: Share of each ordered column for its bins and the distribution within them; 0 if they are free.
+        refinements: Share of each ordered column for its frequent values, its bins and the distribution within them; 0 if
+            they are free.
         large: Declared columns whose rare categories are merged.
         merging: How they are merged, and with which share; None if there is no large column.
-        finds_labels: Whether categories must be found.
+        n_labels: Number of columns whose categories must be found.
+        parts: What is found of each refined column.
+        failing: Number of columns whose frequent values may need a part of delta.
         learner_delta: Fraction of delta that is reserved for the learner.
     """
 
@@ -67,7 +78,9 @@ class Preparation:
     refinements: Mapping[str, Fraction]
     large: tuple[str, ...] = ()
     merging: RareCategories | None = None
-    finds_labels: bool = False
+    n_labels: int = 0
+    parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    failing: int = 0
     learner_delta: Fraction = Fraction(0)
 
     @property
@@ -80,10 +93,31 @@ class Preparation:
         )
 
     def budget(self, budget: Budget) -> Budget:
-        """Return the budget, with part of its delta reserved if categories must be found, or for the learner."""
-        if not self._reserved_delta:
-            return budget
-        return budget.with_failure_delta(self._reserved_delta * Fraction(budget.delta))
+        """Return the budget, with part of its delta reserved for what must be found, or for the learner."""
+        reserved = self._found_delta(budget) + self.learner_delta
+        return budget.with_failure_delta(reserved * Fraction(budget.delta)) if reserved else budget
+
+    def _found_delta(self, budget: Budget) -> Fraction:
+        """Return the fraction of delta for finding categories and frequent values.
+
+        Frequent values alone take none from a guarantee that is stated without it: then public candidates are counted.
+        """
+        needed = self.n_labels or (self.failing and budget.kind == "approximate")
+        return self.settings.delta_share if needed else Fraction(0)
+
+    def _delta_of_each(self, ledger: Ledger) -> Fraction:
+        """Return the part of delta for the categories or the frequent values of one column."""
+        found = self._found_delta(ledger.budget)
+        if not found:
+            return Fraction(0)
+        return (
+            ledger.failure_allowance * found / (found + self.learner_delta) / (self.n_labels + self.failing)
+        )
+
+    @property
+    def finds_atoms(self) -> bool:
+        """Whether the frequent values of some column are found."""
+        return any("atoms" in asked for asked in self.parts.values())
 
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain after rare codes are merged.
@@ -106,21 +140,13 @@ class Preparation:
         """Merge the rare categories of the large columns; None if there is none."""
         return None if self.merging is None else self.merging.fit(curator, self.large)
 
-    @property
-    def _labels_delta(self) -> Fraction:
-        return self.settings.delta_share if self.finds_labels else Fraction(0)
-
-    @property
-    def _reserved_delta(self) -> Fraction:
-        return self._labels_delta + self.learner_delta
-
     def _column_steps(self) -> list[PlannedStep]:
         steps = [(type_step(name), share) for name, share in self.types.items()]
         steps += [(_COUNT_STEP, self.count)] if self.count else []
         steps += [(_UNITS_STEP, self.units)] if self.units else []
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
         for name, share in self.refinements.items():
-            steps += zip((_bins_step(name), _spread_step(name)), self.settings.divided(share), strict=True)
+            steps += [(step_of(part, name), paid) for part, paid in divided(share, self.parts[name]).items()]
         # Counting one column is a small part of a pass over the table, which is charged to the first step.
         return [
             PlannedStep(
@@ -185,24 +211,37 @@ class Preparation:
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
 
-            part = self._labels_delta / self._reserved_delta if self.finds_labels else Fraction(0)
-            delta = ledger.failure_allowance * part
+            delta = self._delta_of_each(ledger) * self.n_labels
             found = find_columns(
                 table, self.domains, delta=delta, ledger=ledger, noise=noise, progress=progress
             )
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
-        bins: dict[str, Bins] = {}
-        spreads: dict[str, Spread] = {}
+        delta = self._delta_of_each(ledger)
+        codes: dict[str, OrderedCodes] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]
-            if not isinstance(column, Ordered):
-                continue
-            refined = self._refine(name, column, table, most_bins, n_estimated, share, ledger, noise)
-            bins[name] = refined[0]
-            if refined[1] is not None:
-                spreads[name] = refined[1]
-        return Codec.plan(schema, bins=most_bins, fitted=bins, spreads=spreads, unit_sizes=unit_sizes)
+            if isinstance(column, Ordered):
+                refinement = Refinement(
+                    name=name,
+                    column=column,
+                    settings=self.settings,
+                    shares=divided(share, self.parts[name]),
+                    count=most_bins if column.bins is None else column.bins,
+                    n_estimated=n_estimated,
+                    delta=delta,
+                    ledger=ledger,
+                    noise=noise,
+                )
+                codes[name] = refinement.codes(table.columns[name])
+        return Codec.plan(
+            schema,
+            bins=most_bins,
+            fitted={name: found.bins for name, found in codes.items()},
+            spreads={name: found.spread for name, found in codes.items() if found.spread is not None},
+            roundness={name: found.roundness for name, found in codes.items() if found.roundness is not None},
+            unit_sizes=unit_sizes,
+        )
 
     def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
         """Count the units by their number of rows, so that synthetic ones have as many."""
@@ -213,42 +252,6 @@ class Preparation:
         answer = every.histogram(range(1, most + 2), share=self.units, step=_UNITS_STEP)
         total = max(float(answer.values.sum()), 1.0)
         return UnitSizes.of(project_simplex(answer.values, total).tolist())
-
-    def _refine(
-        self,
-        name: str,
-        column: Ordered,
-        table: RawTable,
-        most_bins: int,
-        n_estimated: float,
-        share: Fraction,
-        ledger: Ledger,
-        noise: NoiseSource,
-    ) -> tuple[Bins, Spread | None]:
-        lower, upper, integer = column.span()
-        count = most_bins if column.bins is None else column.bins
-        worth = is_worth_fitting(lower, upper, integer=integer, count=count)
-        discretizer = self.settings.fitted
-        if not worth:
-            return UniformBins(count).bins(lower, upper, integer=integer), None
-        points, _ = ordered_points(column, table.columns[name])
-        curator = ColumnCurator(points, ledger, noise)
-        of_bins, of_spread = self.settings.divided(share)
-        if discretizer is None:
-            bins = UniformBins(count).bins(lower, upper, integer=integer)
-        else:
-            bins = discretizer.fit(
-                curator,
-                lower,
-                upper,
-                count=count,
-                n_estimated=n_estimated,
-                share=of_bins,
-                step=_bins_step(name),
-            )
-        if self.settings.within == "even":
-            return bins, None
-        return bins, fit_spread(curator, bins, share=of_spread, step=_spread_step(name))
 
 
 def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
@@ -291,45 +294,52 @@ def prepare(
         stored.require_domain(name)
     declared = {} if schema is None else schema.columns
     large = () if rare is None or schema is None else _large_columns(rare, schema)
-    finds_labels = any(stored.is_labels for stored in found.values())
-    wide = [
-        name for name, column in declared.items() if isinstance(column, Ordered) and _is_worth(column, bins)
-    ]
-    refined = wide if settings.fits_bins else []
+    wide = {n: c for n, c in declared.items() if isinstance(c, Ordered) and _is_worth(c, bins)}
+    refined = wide if settings.fits_bins else {}
+    ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
+    parts = {
+        name: settings.parts(asks_atoms=column.atoms is None, asks_roundness=bool(steps_of(column)))
+        for name, column in refined.items()
+    }
+    costly = [name for name, asked in parts.items() if asked]
     count = _count_share(settings, bins)
     units = _units_share(settings, schema)
-    costs_bins = any(settings.divided(Fraction(1)))
-    if not found and not (wide and (costs_bins or count)):
-        return Preparation(
-            settings=settings,
-            bins=bins,
-            count=Fraction(0),
-            units=units,
-            domains={},
-            refinements=dict.fromkeys(refined, Fraction(0)),
-            large=large,
-            merging=rare if large else None,
-            learner_delta=learner_delta,
-        )
-    paying = len(found) + len(large) + (len(refined) if costs_bins else 0)
+    preparation = Preparation(
+        settings=settings,
+        bins=bins,
+        count=Fraction(0),
+        units=units,
+        domains={},
+        refinements=dict.fromkeys(refined, Fraction(0)),
+        large=large,
+        merging=rare if large else None,
+        learner_delta=learner_delta,
+        parts=parts,
+    )
+    if not found and not (costly or (wide and count)):
+        return preparation
+    parts |= {name: settings.parts(asks_roundness=found[name].kind != "date") for name in ordered}
+    paying = len(found) + len(large) + len(costly)
     each = (settings.share - count - units) / max(paying, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
-    ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
-    of_bins = Fraction(1, 2) if costs_bins else Fraction(0)
-    return Preparation(
-        settings=settings,
-        bins=bins,
+    of_codes = {name: rest / 2 if parts[name] else Fraction(0) for name in ordered}
+    return replace(
+        preparation,
         count=count,
-        units=units,
         types=types,
-        domains={n: rest * (1 - of_bins) if n in ordered else rest for n in found},
-        refinements=dict.fromkeys(refined, 2 * of_bins * each) | dict.fromkeys(ordered, of_bins * rest),
-        large=large,
+        domains={name: rest - of_codes.get(name, Fraction(0)) for name in found},
+        refinements={n: each if n in costly else Fraction(0) for n in refined} | of_codes,
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
-        finds_labels=finds_labels,
-        learner_delta=learner_delta,
+        n_labels=sum(stored.is_labels for stored in found.values()),
+        parts=parts,
+        failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
     )
+
+
+def _may_fail(declared: Ordered | None) -> bool:
+    """Return whether a search for frequent values may need a part of delta; a column without a declaration may."""
+    return declared is None or needs_delta(*declared.span())
 
 
 def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
@@ -362,11 +372,3 @@ def _is_worth(column: Ordered, bins: BinCount) -> bool:
     # The rule's number is not known yet, but its minimum is.
     count = LEAST_BINS if stated == "auto" else stated
     return is_worth_fitting(lower, upper, integer=integer, count=count)
-
-
-def _bins_step(name: str) -> str:
-    return f"fit the bins of {name!r}"
-
-
-def _spread_step(name: str) -> str:
-    return f"spread within the bins of {name!r}"

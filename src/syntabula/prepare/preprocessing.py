@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -19,6 +19,8 @@ EVEN = "uniform"
 BinCount = int | Literal["auto"]
 TYPE_SHARE = Fraction(1, 8)
 """Fraction of a column's preprocessing budget that finds its type, if none is stored."""
+Part = Literal["roundness", "atoms", "bins", "spread"]
+_WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "spread": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +33,21 @@ class Preprocessing:
     uniform; before that it spends an eighth on its type, if it comes from a text file, which stores none. If no
     column needs any, the model gets the whole budget.
 
+    The values of a column that many records share, its atoms, get codes of their own, and bins are fitted to the others.
+    They are declared, or found for half of the column's part; half of the rest is for bins. Within a bin values lie at
+    round numbers, in the proportions in which the column has them, which takes an eighth.
+
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
             uniform bins are), "quantile" and "kmeans" depend privately on the column; "uniform" costs nothing. "fine"
-            takes the values as they are where privacy is off, and is "privtree" under a budget. Or the name of a
-            plug-in's discretizer, or your own object; see `FittedDiscretizer`.
-        within: How values lie within a bin: "even", or "normal" for a truncated normal distribution, which takes
-            half of the budget for the bins.
+            takes the values as they are where privacy is off, up to 1,000 codes, and is "privtree" under a budget;
+            "usual" is the same with as many codes as pairs of columns bear, at most 250. Or the name of a plug-in's
+            discretizer, or your own object; see `FittedDiscretizer`.
+        within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
+            all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
+            bins cost anything, and "even" otherwise.
+        atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
+            find them if bins cost anything.
         share: Fraction of the whole budget, if any is needed.
         delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
@@ -45,8 +55,9 @@ class Preprocessing:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: str | FittedDiscretizer = "privtree"
-    within: Literal["even", "normal"] = "even"
+    discretizer: str | FittedDiscretizer = "usual"
+    within: Literal["auto", "round", "even", "normal"] = "auto"
+    atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)
     delta_share: Fraction = Fraction(1, 10)
 
@@ -54,7 +65,13 @@ class Preprocessing:
         if not isinstance(self.discretizer, FittedDiscretizer):
             known = one_of(EVEN, *(e.key for e in entries("discretizer")))
             normalise(self, discretizer=Rule(f"{known.allowed}, or a FittedDiscretizer", known.read))
-        normalise(self, within=one_of("even", "normal"), share=share, delta_share=share)
+        normalise(
+            self,
+            within=one_of("auto", "round", "even", "normal"),
+            atoms=one_of("auto", "found", "declared"),
+            share=share,
+            delta_share=share,
+        )
 
     @property
     def fitted(self) -> FittedDiscretizer | None:
@@ -69,15 +86,44 @@ class Preprocessing:
     @property
     def fits_bins(self) -> bool:
         """Whether bins, or the distribution within them, depend on the column."""
-        return self.fitted is not None or self.within == "normal"
+        return self.fitted is not None or self.within == "normal" or self.finds_atoms or self.finds_roundness
 
-    def divided(self, share: Fraction) -> tuple[Fraction, Fraction]:
-        """Return what a column's share pays: for its bins, and for the distribution within them."""
-        free = self.fitted is None or self.fitted.is_free
-        spread = share if free else share / 2
-        if self.within == "even":
-            spread = Fraction(0)
-        return Fraction(0) if free else share - spread, spread
+    @property
+    def finds_atoms(self) -> bool:
+        """Whether frequent values are found where none are declared."""
+        return self.atoms == "found" or (self.atoms == "auto" and not self._is_free)
+
+    @property
+    def finds_roundness(self) -> bool:
+        """Whether it is found how round values are."""
+        return self.within == "round" or (self.within == "auto" and not self._is_free)
+
+    @property
+    def _is_free(self) -> bool:
+        return self.fitted is None or self.fitted.is_free
+
+    def parts(self, *, asks_atoms: bool = True, asks_roundness: bool = True) -> tuple[Part, ...]:
+        """Return what is found of an ordered column, of all that costs anything.
+
+        Args:
+            asks_atoms: Whether its atoms are not declared.
+            asks_roundness: Whether some of its values are rounder than others.
+        """
+        asked: dict[Part, bool] = {
+            "roundness": self.finds_roundness and asks_roundness,
+            "atoms": self.finds_atoms and asks_atoms,
+            "bins": not self._is_free,
+            "spread": self.within == "normal",
+        }
+        return tuple(part for part, is_asked in asked.items() if is_asked)
+
+
+def divided(share: Fraction, parts: Sequence[Part]) -> dict[Part, Fraction]:
+    """Divide a column's share among its parts; parts that are not asked get 0."""
+    total = sum(_WEIGHTS[part] for part in parts)
+    return {
+        part: share * weight / total if part in parts else Fraction(0) for part, weight in _WEIGHTS.items()
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

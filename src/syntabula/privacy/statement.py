@@ -75,6 +75,7 @@ def statement_of(
     types_read: bool,
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
+    rules: Sequence[str] = (),
 ) -> PrivacyStatement:
     """Make the statement of a run; see the attributes of `StatementFacts`."""
     private = ledger.budget.kind != "none"
@@ -94,6 +95,7 @@ def statement_of(
         types_read=types_read,
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
+        rules=tuple(rules),
     )
 
 
@@ -183,6 +185,10 @@ def _public(statement: StatementFacts) -> list[str]:
     ):
         if names:
             lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
+    if rules := statement.rules:
+        lines += _wrapped(
+            f"Rules that every row of the release satisfies, and that cost nothing ({len(rules)}): {'; '.join(rules)}."
+        )
     anew = statement.made_anew
     if anew:
         lines += _wrapped(

@@ -147,6 +147,7 @@ class StatementFacts:
         types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
         stored_types: Undeclared columns whose stored types were used.
         made_anew: Columns of text in which noise hides every category: their values are running numbers.
+        rules: The schema's rules, which every row of the release satisfies.
     """
 
     method: str
@@ -164,6 +165,7 @@ class StatementFacts:
     types_read: bool = False
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
@@ -233,7 +235,7 @@ class StatementFacts:
             "types_read": self.types_read,
             "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
-        }
+        } | ({"rules": list(self.rules)} if self.rules else {})
 
     def _composition(self) -> dict[str, Any]:
         """Return the limit that was fixed before the first draw, and the total cost of all draws, rounded up."""
@@ -289,6 +291,7 @@ class StatementFacts:
             types_read=bool(facts.get("types_read", False)),
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
+            rules=tuple(str(rule) for rule in facts.get("rules", ())),
         )
 
     def _named(self, columns: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -24,6 +24,7 @@ from syntabula.marginals.workload import WorkloadOption, checked_workload, workl
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
@@ -49,6 +50,8 @@ class Adaptive(Selector):
     After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
     which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
     leaves all codes as they are, like the paper.
+    Where privacy is switched off, marginals are measured in a few rounds (`learn_exactly`), until the model differs from
+    the table by no more than a sample of it would.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
@@ -159,13 +162,29 @@ class Adaptive(Selector):
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
         )
+        if is_exact(curator):
+            model = learn_exactly(
+                curator,
+                model,
+                weights,
+                measured,
+                share=share - start.used,
+                measure_share=self.measure_share,
+                steps=(CHOOSE, MEASURE),
+                fitting=self._affordable,
+                progress=report,
+            )
+            return start.restored(model)
         pure = curator.ledger.budget.currency == "epsilon"
+        opened = 0.0  # part of the size limit that may be used before as much of the budget is spent
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
             # Choose the candidate with the largest weighted error beyond its noise.
             noise = mean_noise(curator, 1, measure_share)
-            candidates = self._affordable(model, weights, measured, rounds.done)
+            known = [m.clique for m in measured]
+            wanted = list(informative(weights, start.measured, noise, domain))
+            candidates = self._affordable(model, wanted, known, max(rounds.done, opened))
             estimates = model.marginals(candidates)
             position = curator.choose(
                 candidates,
@@ -176,8 +195,6 @@ class Adaptive(Selector):
                 penalties=[noise * domain.cells(c) for c in candidates],
             )
             chosen, believed = candidates[position], estimates[position]
-            if noise == 0 and any(m.clique == chosen for m in measured):
-                break  # without noise there is nothing left to learn
 
             # Measure it, and fit again from the current model.
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
@@ -186,7 +203,11 @@ class Adaptive(Selector):
             # If noise explains everything new, measure more precisely from now on: with half the noise.
             difference = float(np.abs(measured[-1].values - believed).sum())
             if difference <= _explained(noise, domain.cells(chosen), laplace=pure):
-                rounds.grow(2 if pure else 4)
+                if len(candidates) < len(wanted) and opened < 1:
+                    # It is the model's size that kept back what there is to learn.
+                    opened = min(1.0, 2 * max(rounds.done, opened))
+                else:
+                    rounds.grow(2 if pure else 4)
         report(MEASURE, 1.0)
         return start.restored(model)
 
@@ -235,15 +256,39 @@ class Adaptive(Selector):
         return part * round_share, (1 - part) * round_share
 
     def _affordable(
-        self, model: MarginalModel, weights: dict[Clique, float], measured: Sequence[Measurement], used: float
+        self, model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], used: float
     ) -> list[Clique]:
         """Return the candidates that keep the model within its current size limit, or do not make it larger."""
-        cliques = list(dict.fromkeys(m.clique for m in measured))
+        cliques = list(dict.fromkeys(measured))
         limit = max(self.max_model_mb * used, model.memory_mb(cliques))
         known = set(cliques)
-        new = [c for c in weights if c not in known]
+        new = [c for c in candidates if c not in known]
         sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
-        return [c for c in weights if sizes.get(c, 0.0) <= limit]
+        return [c for c in candidates if sizes.get(c, 0.0) <= limit]
+
+
+def informative(
+    candidates: Iterable[Clique], one_way: Sequence[Measurement], noise: float, domain: Domain
+) -> list[Clique]:
+    """Return the candidates that may differ from the model by more than their noise, judged by single columns alone.
+
+    If all but k records of a column have one code, its marginal with other columns differs from their marginal and its
+    own by at most 4 k records: k in other cells, which the model holds elsewhere, and as many in the cells of the one
+    code. Where k is within two standard deviations of its noise, the column counts as constant and is measured alone.
+    All of it is post-processing of released counts.
+    """
+    elsewhere = {}
+    for measurement in one_way:
+        counts = measurement.values
+        error = 2 * float(np.max(measurement.sigma)) * math.sqrt(counts.size - 1)
+        others = float(counts.sum() - counts.max())
+        elsewhere[measurement.clique] = others + error if others > error else 0.0
+    return [
+        clique
+        for clique in candidates
+        if len(clique) == 1
+        or 4 * min(elsewhere.get((c,), math.inf) for c in clique) > noise * domain.cells(clique)
+    ]
 
 
 def _explained(noise: float, cells: int, *, laplace: bool) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations
 from statistics import fmean, median
 from typing import ClassVar, NamedTuple, Self
 
@@ -26,6 +27,7 @@ from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.fixed_marginals import AllPairs, OneWay
+from syntabula.select.merged_codes import expected_sizes
 from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
@@ -76,7 +78,8 @@ class Automatic(Selector):
        margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
        would hide the density of any table.
     5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
-       records, single columns are learned.
+       records, single columns are learned. A pair has as many cells as AIM leaves it: it merges codes that noise
+       would drown.
     6. Otherwise AIM, or MST if AIM was left out.
 
     Any unused share goes to learning. The thresholds come from simulated and public tables:
@@ -230,11 +233,25 @@ class Automatic(Selector):
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        noise = mean_noise(curator, len(domain) - 1, share) * median(sizes) / (2 * n_records)
+        noise = mean_noise(curator, len(domain) - 1, share) * self._merged_cells(curator, share, n_records)
+        noise /= 2 * n_records
         moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
             return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
         return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
+
+    def _merged_cells(self, curator: Curator, share: Fraction, n_records: float) -> float:
+        """Return the cells of a median pair once AIM has merged the codes that noise would drown."""
+        domain = curator.domain
+        sizes: Sequence[int] = domain.sizes
+        if self.sparse.records_per_noise is not None:
+            sizes = expected_sizes(
+                sizes,
+                records=n_records,
+                pair_sigma=curator.noise_sigma(len(domain) - 1, share),
+                records_per_noise=self.sparse.records_per_noise,
+            )
+        return float(median(first * second for first, second in combinations(sizes, 2)))
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
         """Return the available methods, and why others are not, by declared facts alone."""

@@ -17,6 +17,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
@@ -39,7 +40,8 @@ class FirstTimeDoubling(Selector):
     a new measurement.
 
     Departures: the number of records is never taken as exact; a remainder that does not pay for two rounds
-    goes into one (the public code does not spend it). With cells as queries (the ablation MargNet-q) the
+    goes into one (the public code does not spend it). Where privacy is switched off, pairs are measured whole in a
+    few rounds (`learn_exactly`), whatever the queries. With cells as queries (the ablation MargNet-q) the
     one-way marginals are still measured whole: all their cells cost no more than one of them.
 
     Attributes:
@@ -92,6 +94,18 @@ class FirstTimeDoubling(Selector):
         if used == share:
             return model
         pairs = pairs_of(domain)
+        if is_exact(curator):
+            weights = dict.fromkeys(pairs, 1.0)
+            return learn_exactly(
+                curator,
+                model,
+                weights,
+                measured,
+                share=share - used,
+                measure_share=self.measure_share,
+                steps=(CHOOSE, MEASURE),
+                progress=report,
+            )
         ask = _Pairs(curator, pairs) if self.queries == "pairs" else _Cells(curator, pairs)
         asked: set[tuple[Clique, Cell | None]] = set()
         rounds = Rounds(share=share, used=used, round_share=round_share, measure_share=self.measure_share)
@@ -100,8 +114,6 @@ class FirstTimeDoubling(Selector):
             noise = mean_noise(curator, 1, measure_share)
             believed = model.marginals(pairs)
             query = clique, cell = ask.choose(believed, noise, choose_share)
-            if noise == 0 and query in asked:
-                break  # without noise there is nothing left to learn
 
             # Lines 6 to 8: measure it, and fit again from the current model.
             measured += ask.measure(clique, cell, measure_share)

@@ -18,6 +18,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.rounds import (
     Rounds,
     affordable,
@@ -42,7 +43,8 @@ class FixedRounds(Selector):
     the model's estimate less that of noise alone. What tab_bench calls RAP++ selection is `TopQ`.
 
     The q pairs of a round are chosen one after the other, each with its part of the budget, which is
-    equivalent to one draw of Gumbel noise for all of them as in RAP++.
+    equivalent to one draw of Gumbel noise for all of them as in RAP++. Where privacy is switched off, the rounds are
+    those of `learn_exactly`.
 
     Attributes:
         rounds_per_column: T / d.
@@ -105,6 +107,20 @@ class FixedRounds(Selector):
         model = model.over(domain).fit(measured)
 
         left = pairs_of(domain)
+        if is_exact(curator) and used < share:
+            return learn_exactly(
+                curator,
+                model,
+                dict.fromkeys(left, 1.0),
+                measured,
+                share=share - used,
+                measure_share=self.measure_share,
+                steps=(CHOOSE, MEASURE),
+                fitting=lambda m, cliques, known, done: affordable(
+                    m, cliques, known, self.max_model_mb * done
+                ),
+                progress=report,
+            )
         rounds = Rounds(
             share=share,
             used=used,
@@ -129,8 +145,6 @@ class FixedRounds(Selector):
             )
             if not self.again:
                 left = [c for c in left if c not in chosen]
-            elif noise == 0 and {m.clique for m in measured} >= set(chosen):
-                break  # without noise there is nothing left to learn
             measured += curator.measure(chosen, share=measure_share, step=MEASURE)
             model = model.fit(measured)
             report(CHOOSE, rounds.done)

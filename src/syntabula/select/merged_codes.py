@@ -78,6 +78,22 @@ def coarsen(
     return Recoding(domain, maps, shares)
 
 
+def expected_sizes(
+    sizes: Sequence[int], *, records: float, pair_sigma: float, records_per_noise: float
+) -> list[int]:
+    """Return about how many groups of codes `coarsen` will leave of each column, before anything is measured.
+
+    Args:
+        sizes: Number of codes of each column.
+        records: Public or released number of records.
+        pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
+        records_per_noise: As for `coarsen`.
+    """
+    cells = records / (records_per_noise * pair_sigma) if pair_sigma > 0 else math.inf
+    most = max(math.floor(_most_groups(sizes, cells)), 1)
+    return [min(size, most) for size in sizes]
+
+
 def _joined(values: FloatArray, least: float) -> NDArray[np.intp]:
     """Return the group of each code [size]: large codes alone, small ones in runs that are large together.
 

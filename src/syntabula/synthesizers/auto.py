@@ -13,8 +13,7 @@ from syntabula.synthesizers.marginal import Marginal
 from syntabula.synthesizers.plan import budget_of
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.plan import TableFacts
-    from syntabula.synthesizers.settings import Settings
+    from syntabula.synthesizers.settings import Settings, TableFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +71,4 @@ class Auto(Marginal):
             return super().chosen_for(table)
         from syntabula.synthesizers.without_privacy import chosen_without_privacy
 
-        return chosen_without_privacy(self, table)
+        return chosen_without_privacy(self, self.selector, table)

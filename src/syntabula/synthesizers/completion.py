@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.models.base import Model
@@ -15,7 +17,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column
 from syntabula.table.raw import RawColumn
 from syntabula.table.read import read
-from syntabula.table.schema.columns import Categorical, Column
+from syntabula.table.schema.columns import Categorical, Column, Ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +71,26 @@ class Completion:
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""
-        part = EncodedTable(self.codes.domain, tuple(c[start:stop] for c in self.codes.codes))
+        rows = self.draw_rows(np.arange(start, stop), rng, first_row=start)
+        return rows | {n: cells_in(c, slice(start, stop)) for n, c in self.columns.items()}
+
+    def draw_rows(
+        self, rows: NDArray[np.intp], rng: np.random.Generator, *, first_row: int = 0
+    ) -> dict[str, RawColumn]:
+        """Draw rows for some given ones, by position; given values are those that decoding draws."""
+        part = EncodedTable(self.codes.domain, tuple(c[rows] for c in self.codes.codes))
         # Identifiers alone tell nothing, and a table without rows nothing either.
-        given = part if len(part.domain) and stop > start else None
-        rows = self.codec.decode(self.model.sample(stop - start, rng, given), rng, first_row=start)
-        return rows | {n: _rows(c, start, stop) for n, c in self.columns.items()}
+        given = part if len(part.domain) and rows.size else None
+        return self.codec.decode(self.model.sample(rows.size, rng, given), rng, first_row=first_row)
+
+
+def objections(name: str, column: Column, raw: RawColumn) -> list[str]:
+    """Say which cells of a column no code of any codec stands for."""
+    bins = None
+    if isinstance(column, Ordered):
+        lower, upper, integer = column.span()
+        bins = UniformBins(1).bins(lower, upper, integer=integer)
+    return _objections(name, column, raw, encode_column(column, raw, bins).counts)
 
 
 def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, int]) -> list[str]:
@@ -93,7 +110,6 @@ def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, 
     ]
 
 
-def _rows(column: RawColumn, start: int, stop: int) -> RawColumn:
-    return replace(
-        column, values=column.values[start:stop], missing=column.missing[start:stop], unreadable=None
-    )
+def cells_in(column: RawColumn, rows: slice | NDArray[np.intp]) -> RawColumn:
+    """Return the cells of some rows."""
+    return replace(column, values=column.values[rows], missing=column.missing[rows], unreadable=None)

@@ -149,7 +149,9 @@ def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
     bins = codec.bins[name]
     first, last = bins.edges[0], bins.edges[-1]
     ends = [end for span in wanted.spans for end in span if first < end < last]
-    return cut(bins, codec.spreads.get(name), ends)
+    parts = cut(bins, codec.spreads.get(name), ends)
+    roundness = codec.roundness.get(name)
+    return parts if roundness is None else replace(parts, shares=roundness.shares_of(parts.bins, parts.whole))
 
 
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, PrivacyWarning
+from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
 from syntabula.marginals.counting import engine_for
 from syntabula.prepare.persons import limited, unit_of
 from syntabula.prepare.preparation import Preparation
@@ -24,25 +24,28 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
+from syntabula.synthesizers.learner import Learner
+from syntabula.synthesizers.marginal import MarginalLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
-    TableFacts,
     budget_of,
     check_declared_memory,
     planned_fit,
     preparation_of,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.code_texts import code_texts
+from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.row_rules import RowRules, learned_part, row_rules
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import Journal
-    from syntabula.synthesizers.settings import Settings
     from syntabula.table.files.delimited import DelimitedFile
 
 _READ, _ENCODE = "read the table", "encode"
@@ -54,9 +57,10 @@ def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -
     """Learn a sensitive table and return a release; see `Synthesizer.fit`."""
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
+        declared = learned_part(schema)
         # Declared columns need their memory whatever domains are found for the others.
-        if is_whole(schema) or any(c.is_learned for c in schema.columns.values()):
-            check_declared_memory(method, schema)
+        if is_whole(declared) or any(c.is_learned for c in declared.columns.values()):
+            check_declared_memory(method, declared)
     if method.progress is not None:
         method.progress(_READ, 0.0)
     with _opened(method, source, schema) as table:
@@ -72,7 +76,7 @@ def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -
             from syntabula.table.draft import whole_schema
 
             schema = whole_schema(table, schema)
-            check_declared_memory(method, schema)
+            check_declared_memory(method, learned_part(schema))
         elif schema is not None:
             schema.check_table(table)
         with _opened_journal(method) as journal:
@@ -100,6 +104,11 @@ def fit_table(
     """
     types_found = not isinstance(source, RawTable)
     source, units = limited(source, schema)
+    rules, declared = row_rules(schema), schema
+    if rules is not None:
+        # From here on, what is learned has the place of what is declared.
+        schema = rules.learned_schema
+        source = _learned(rules, source, strict=strict) if isinstance(source, RawTable) else source
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(
         schema=schema,
@@ -110,11 +119,12 @@ def fit_table(
     named, (method, chosen) = method.name, method.chosen_for(facts)
     report = method.progress or (lambda step, done: None)
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
-    found = _to_find(source, schema)
+    computed = () if rules is None else (*rules.compiled.derived,)
+    found = _to_find(source, schema, computed)
     if units is None and not is_exact and (keys := keys_of_persons(found)):
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
     prepared = preparation_of(method, schema, found, types_found=types_found)
-    ledger = _ledger(method, prepared, noise, schema, journal)
+    ledger = _ledger(method, prepared, noise, declared, journal)
 
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
@@ -122,11 +132,13 @@ def fit_table(
     if isinstance(source, RawTable):
         table = source
     else:
-        table = prepared.typed(source, schema, ledger, noise, progress=preparing)
-        found = _to_find(table, schema)
+        table = prepared.typed(source, declared, ledger, noise, progress=preparing)
+        table = table if rules is None else _learned(rules, table, strict=strict)
+        found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
     codec = prepared.codec(table, schema, ledger, noise, progress=preparing, units=units)
-    if not is_whole(schema):
+    if not is_whole(schema) or prepared.finds_atoms:
+        # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
     encoded, coercions = codec.encode(table, strict=strict, found=found)
@@ -136,7 +148,7 @@ def fit_table(
     encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
     doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(code_texts, codec))
     recoding = prepared.recoding(doors.tables)
-    model, choice = method.learner.learn(
+    model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
         # This includes what preprocessing did not need.
         share=ledger.remaining_share,
@@ -147,6 +159,8 @@ def fit_table(
 
         model = RecodedModel(model, recoding)
     ledger.require_all_replayed()
+    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema)
+    released = codec.schema if whole is None else whole.schema
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
         method=named,
@@ -156,15 +170,60 @@ def fit_table(
             ledger,
             noise,
             method=named,
-            provenance={name: column.provenance for name, column in codec.schema.columns.items()},
+            provenance={name: column.provenance for name, column in released.columns.items()},
             version=__version__,
             choice=chosen or choice,
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
+            rules=() if declared is None or declared.rules is None else tuple(declared.rules.described()),
         ),
         origin=table.origin,
+        rules=whole,
     )
+
+
+def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
+    """Return the method's learner, told what rules make impossible; if it cannot hold that, such rows are discarded."""
+    learner = method.learner
+    if rules is None or not isinstance(learner, MarginalLearner):
+        return learner
+    from syntabula.table.rules.impossible import possible_cells
+
+    return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
+
+
+def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
+    """Return what is learned of a table; warns of rules that some of its rows break.
+
+    Raises:
+        DataError: If strict, and a row breaks a rule or a value of a column in an order is out of bounds.
+    """
+    broken = [rule for rule, rows in rules.broken_by(table.columns, table.n_rows).items() if rows.any()]
+    learned, clipped = rules.learned_table(table)
+    outside = Coercions(clipped=clipped).describe()
+    if broken:
+        outside.append(
+            f"rules that some rows of the table break: {'; '.join(broken)}. Synthetic rows satisfy them all the same; "
+            "`syntabula evaluate --schema` gives the share of rows that break each"
+        )
+    if strict and outside:
+        raise DataError(
+            f"strict reading failed. {'; '.join(outside)}. Correct the table or the rules, or read without strict. This "
+            "failure depends on the data and is not covered by the privacy guarantee"
+        )
+    for sentence in outside:
+        warn_caller(CoercionWarning(sentence))
+    return learned
+
+
+def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
+    """Return the rules with a schema of whole rows, in which domains that were found have their place."""
+    if is_whole(declared):
+        return rules
+    names = dict.fromkeys([*learned, *declared])
+    columns = {name: declared[name] if name in declared else learned[name] for name in names}
+    return RowRules(replace(declared, columns=columns, others=None))
 
 
 def _opened(
@@ -186,10 +245,12 @@ def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
     return Journal(method.journal, must_exist=method.resume)
 
 
-def _to_find(source: RawTable | DelimitedFile, schema: Schema | None) -> dict[str, PhysicalType]:
-    """Return the stored types of the columns whose domains have to be found."""
+def _to_find(
+    source: RawTable | DelimitedFile, schema: Schema | None, computed: Sequence[str]
+) -> dict[str, PhysicalType]:
+    """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
     physical = _stored_types(source)
-    return {name: physical[name] for name in undeclared(physical, schema)}
+    return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
 
 
 def _stored_types(source: RawTable | DelimitedFile) -> Mapping[str, PhysicalType]:
@@ -248,8 +309,9 @@ def _schema_facts(schema: Schema | None) -> dict[str, str]:
     declared = schema.to_json()["columns"]
     columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
     found = {} if schema.others is None else {"domain of other columns": "to be found"}
+    rules = {} if schema.rules is None else {"rules of the schema": fingerprint(schema.rules.to_json())}
     unit = {} if schema.unit is None else {"unit": f"{schema.unit}, at most {schema.rows_per_unit} rows"}
-    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | unit
+    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | rules | unit
 
 
 def _facts(name: str, value: object) -> list[tuple[str, str]]:

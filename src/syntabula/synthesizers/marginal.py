@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from syntabula._arguments import refusal
 from syntabula._entries import Kind
 from syntabula._planning import PlannedStep, Progress
 from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.models.base import MarginalModel, Model
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import BoolArray, MarginalModel, Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
@@ -57,6 +57,10 @@ class MarginalLearner:
         """The keys of both parts, or the names of their classes if they have none."""
         selector, model = type(self.selector), type(self.model)
         return f"{getattr(selector, 'key', selector.__name__)}+{getattr(model, 'kind', model.__name__)}"
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same learner, whose model knows which combinations of codes are possible."""
+        return replace(self, model=self.model.with_possible(cells))
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""

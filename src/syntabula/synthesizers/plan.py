@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
@@ -17,13 +17,12 @@ from syntabula.privacy.pricing import standard_deviation, whole_count
 from syntabula.privacy.statement import folded
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
+from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
+from syntabula.table.rules.row_rules import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-
-if TYPE_CHECKING:
-    from syntabula.synthesizers.settings import Settings
 
 # Measured on one 2-core machine.
 _SECONDS_PER_READ_CELL = 2.3e-7
@@ -33,28 +32,6 @@ _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 _ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableFacts:
-    """What is known of a table before its values are read.
-
-    Attributes:
-        schema: The declared columns.
-        physical: Stored type of each column, if some are not declared.
-        n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
-        types_found: Whether the types of columns that are not declared will be found.
-    """
-
-    schema: Schema | None
-    physical: Mapping[str, PhysicalType]
-    n_rows: int
-    types_found: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.schema.columns) if is_whole(self.schema) else len(self.physical)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +66,7 @@ class Plan:
         choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
             by released values too.
         unit: Whom the guarantee protects.
+        computed: Columns that rules of the schema compute, which cost nothing.
     """
 
     method: str
@@ -98,6 +76,7 @@ class Plan:
     steps: tuple[PlanStep, ...]
     choice: MethodChoice | None = None
     unit: Unit = RECORD
+    computed: tuple[str, ...] = ()
 
     @property
     def memory_mb(self) -> float:
@@ -149,6 +128,8 @@ class Plan:
             share, seconds = sum(s.share for s in steps), sum(s.seconds for s in steps)
             memory_mb = max(s.memory_mb for s in steps)
             lines.append(f"  {share:6.1%}  {memory_mb:9,.1f}  {seconds:7,.2f}  {name}")
+        if self.computed:
+            lines += ["", f"Computed by rules, at no cost: {', '.join(self.computed)}"]
         return "\n".join(lines) + "\n"
 
     def _units(self) -> list[str]:
@@ -178,6 +159,7 @@ class Plan:
             "memory_mb": self.memory_mb,
             "seconds": self.seconds,
             "choice": None if self.choice is None else self.choice.to_json(),
+            "computed": list(self.computed),
             "steps": [
                 {
                     "name": s.name,
@@ -205,8 +187,13 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
         )
     if table.schema is not None and not is_whole(table.schema):
         table.schema.check_names(table.physical)
+    computed = () if table.schema is None or table.schema.rules is None else tuple(table.schema.rules.derive)
+    if table.schema is not None:
+        # What rules compute costs nothing.
+        physical = {name: stored for name, stored in table.physical.items() if name not in computed}
+        table = replace(table, schema=learned_part(table.schema), physical=physical)
     chosen, choice = method.chosen_for(table)
-    return replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice)
+    return replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice, computed=computed)
 
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:

@@ -21,10 +21,14 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
+from syntabula.table.rules.row_rules import RowRules, row_rules
 from syntabula.table.schema.schema import Schema
 
 ROWS_AT_ONCE = 250_000
 """Rows that are drawn and written at a time."""
+
+RULED = "ruled_schema"
+"""Entry of a file for the schema of whole rows, if it has rules."""
 
 _CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
@@ -42,6 +46,8 @@ class Release:
         privacy: The guarantee, what was spent and the assumptions.
         origin: The kind of table that was fitted, which samples have too, and the stored types of undeclared
             columns.
+        rules: What every row satisfies, with the schema of whole rows; the codec and the model then have the columns
+            that were learned. None if there are no rules.
     """
 
     method: str
@@ -49,11 +55,12 @@ class Release:
     model: Model
     privacy: PrivacyStatement
     origin: Origin
+    rules: RowRules | None = None
 
     @property
     def schema(self) -> Schema:
         """Columns and domains of the table."""
-        return self.codec.schema
+        return self.codec.schema if self.rules is None else self.rules.schema
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -84,6 +91,10 @@ class Release:
         too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
         ConditionWarning is issued.
 
+        If the schema has rules, every row satisfies them: rows that break one are discarded and drawn anew, and a
+        RuleWarning says how many if they are more than a tenth. Conditions on columns that rules compute also work in
+        this way.
+
         Args:
             n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy
                 `where`.
@@ -109,7 +120,8 @@ class Release:
                 match the declared one.
             DataError: If the given table cannot be read.
             ResourceError: If so many rows do not fit into memory, or the model is a network too wide for a junction
-                tree and either almost no row satisfies `where` or `given` is used.
+                tree and either almost no row satisfies `where` or `given` is used, or fewer than one row in a thousand
+                satisfies the rules.
 
         Examples:
             >>> import syntabula
@@ -180,23 +192,58 @@ class Release:
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
 
-        Multiplied by `n_estimated`, it is a noisy estimate of how many original records satisfy them.
+        Multiplied by `n_estimated`, it is a noisy estimate of how many original records satisfy them. If the schema has
+        rules, it is estimated from drawn rows.
         """
+        if self.rules is not None:
+            from syntabula.synthesizers.ruled_conditions import probability
+
+            return probability(self.rules, self.codec, self.model, where)
         from syntabula.synthesizers.conditions import SatisfyingRows
 
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
+
+    def rules_broken(self, tried: int = 10_000, *, seed: int = 0) -> dict[str, float]:
+        """Return the share of rows that break each rule of the schema before they are discarded; costs no privacy.
+
+        Args:
+            tried: Number of rows to draw.
+            seed: Makes the draw repeatable.
+
+        Returns:
+            Shares by rule, as `Rules.described` writes them; rules that no row broke are left out.
+        """
+        if self.rules is None:
+            return {}
+        from syntabula.synthesizers.ruled_rows import RuledRows
+
+        rows = RuledRows(self.rules, self._learned_rows)
+        rows.try_rows(count()("tried", tried), _generator(seed))
+        return rows.shares()
 
     def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
         """Return the number of rows, and a function that draws the rows from one position up to another."""
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given already defines the rows to draw; leave out n and where")
+            if self.rules is not None:
+                from syntabula.synthesizers.ruled_completion import RuledCompletion
+
+                ruled = RuledCompletion.of(self.rules, self.codec, self.model, given)
+                return ruled.n_rows, ruled.draw
             from syntabula.synthesizers.completion import Completion
 
             completion = Completion.of(self.codec, self.model, given)
             return completion.n_rows, completion.draw
         if where is None:
             return _checked_rows(self.n_estimated if n is None else n), self._draw
+        if self.rules is not None:
+            from syntabula.synthesizers.ruled_conditions import satisfying
+
+            expected, draw, check = satisfying(self.rules, self.codec, self.model, where)
+            n_rows = _checked_rows(expected() if n is None else n)
+            check(n_rows)
+            return n_rows, draw
         from syntabula.synthesizers.conditions import SatisfyingRows
 
         rows = SatisfyingRows.of(self.codec, self.model, where)
@@ -205,6 +252,13 @@ class Release:
         return n_rows, rows.draw
 
     def _draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        if self.rules is None:
+            return self._learned_rows(start, stop, rng)
+        from syntabula.synthesizers.ruled_rows import RuledRows
+
+        return RuledRows(self.rules, self._learned_rows).draw(start, stop, rng)
+
+    def _learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
@@ -238,7 +292,7 @@ class Release:
                 register it, then save again.
         """
         from syntabula.models.storage import model_state
-        from syntabula.synthesizers.release_file import write_release
+        from syntabula.synthesizers.release_file import FORMAT_VERSION_WITH_RULES, write_release
 
         file = file_path("path", path)
         facts, arrays = model_state(self.model)
@@ -249,7 +303,11 @@ class Release:
             "privacy": self.privacy.to_json(),
             "model": facts,
         }
-        write_release(file, content, arrays)
+        if self.rules is None:
+            write_release(file, content, arrays)
+        else:
+            content[RULED] = self.rules.schema.to_json()
+            write_release(file, content, arrays, version=FORMAT_VERSION_WITH_RULES)
 
     def _stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
@@ -285,12 +343,14 @@ def load(path: str | os.PathLike[str]) -> Release:
     try:
         model = model_from_state(content["model"], arrays)
         origin = Origin.from_json(content["origin"])
+        codec = Codec.from_json(content["codec"], learned=model.domain.columns)
         return Release(
             method=str(content["method"]),
-            codec=Codec.from_json(content["codec"], learned=model.domain.columns),
+            codec=codec,
             model=model,
             privacy=_stated(content["privacy"], origin),
             origin=origin,
+            rules=_rules(content, codec),
         )
     except (ReleaseFileError, ResourceError):
         raise
@@ -326,6 +386,16 @@ def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:
     if "stored_types" in facts or origin.is_text:
         return statement
     return replace(statement, stored_types=tuple(origin.physical))
+
+
+def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
+    """Return the rules of a release's rows; raises ReleaseFileError or SchemaError if they do not fit its codec."""
+    if RULED not in content:
+        return None
+    rules = row_rules(Schema.from_json(content[RULED]))
+    if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
+        raise ReleaseFileError("the rules of a release do not fit what it learned")
+    return rules
 
 
 def _generator(seed: int | None) -> np.random.Generator:

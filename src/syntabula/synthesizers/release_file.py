@@ -31,6 +31,8 @@ from syntabula.synthesizers.release_archive import (
 
 FORMAT = "syntabula release"
 FORMAT_VERSION = 1
+FORMAT_VERSION_WITH_RULES = 2
+"""Version of a release whose rows have rules: earlier versions of this library would not apply them, and refuse it."""
 _MANIFEST = "manifest.json"
 _CHECKSUM = "manifest.sha256"
 MAX_MANIFEST_BYTES = 64 * 2**20
@@ -43,13 +45,20 @@ MostBytes = Callable[[Facts], Mapping[str, int] | None]
 """Returns, from a release's facts, the most bytes of each of its arrays; None if that is not known."""
 
 
-def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[str, np.ndarray]) -> None:
+def write_release(
+    path: str | os.PathLike[str],
+    facts: Facts,
+    arrays: Mapping[str, np.ndarray],
+    *,
+    version: int | None = None,
+) -> None:
     """Write facts and arrays to a file, whole or not at all.
 
     Args:
         path: Where to write; an existing file is replaced at the very end.
         facts: JSON-able facts.
         arrays: Named numeric arrays.
+        version: Version of the format; None for the one that most releases have.
 
     Raises:
         ReleaseFileError: If the file cannot be written, or could not be read back; an existing file is left
@@ -62,7 +71,7 @@ def write_release(path: str | os.PathLike[str], facts: Facts, arrays: Mapping[st
         members[f"arrays/{position}.npy"] = buffer.getvalue()
     manifest = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if version is None else version,
         "library_version": __version__,
         "arrays": {
             name: {"member": member, "sha256": hashlib.sha256(content).hexdigest()}
@@ -197,9 +206,10 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
         raise ReleaseFileError(
             f"{name!r} has a format version of {shown(version)}, which is not valid; the file was altered"
         )
-    if version > FORMAT_VERSION:
+    newest = max(FORMAT_VERSION, FORMAT_VERSION_WITH_RULES)
+    if version > newest:
         raise ReleaseFileError(
-            f"{name!r} has format version {version}, newer than this library reads ({FORMAT_VERSION}); "
+            f"{name!r} has format version {version}, newer than this library reads ({newest}); "
             "upgrade syntabula"
         )
     return manifest

@@ -1,9 +1,10 @@
-"""The settings that every method has: its budget, its bins, its noise, where it writes what it spends."""
+"""The settings that every method has (budget, bins, noise, journal), and the facts by which it may choose another."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,10 +17,33 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.synthesizers.options import check_arguments
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
-    from syntabula.synthesizers.plan import TableFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFacts:
+    """What is known of a table before its values are read.
+
+    Attributes:
+        schema: The declared columns.
+        physical: Stored type of each column, if some are not declared.
+        n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
+        types_found: Whether the types of columns that are not declared will be found.
+    """
+
+    schema: Schema | None
+    physical: Mapping[str, PhysicalType]
+    n_rows: int
+    types_found: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.schema.columns) if is_whole(self.schema) else len(self.physical)
 
 
 @dataclass(frozen=True, kw_only=True)

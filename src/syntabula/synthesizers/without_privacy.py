@@ -10,11 +10,11 @@ from syntabula._extras import is_installed
 from syntabula._register import load
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.synthesizers.options import default_of
-from syntabula.synthesizers.plan import TableFacts, plan_of
-from syntabula.synthesizers.settings import Settings
+from syntabula.synthesizers.plan import plan_of
+from syntabula.synthesizers.settings import Settings, TableFacts
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.auto import Auto
+    from syntabula.select.automatic import Automatic
 
 _FEWEST_COLUMNS = 3
 """Private-GSD takes pairs, of which there is one at most in fewer columns."""
@@ -71,14 +71,16 @@ _TREE = Offer("mst", "privacy is switched off, and a tree of pairs is learned in
 _SINGLE = Offer("independent", "no other method is available")
 
 
-def chosen_without_privacy(auto: Auto, table: TableFacts) -> tuple[Settings, MethodChoice]:
+def chosen_without_privacy(
+    auto: Settings, selector: Automatic, table: TableFacts
+) -> tuple[Settings, MethodChoice]:
     """Return the method that learns a table exactly, with the settings of `auto`, and why.
 
     The first of the offers is taken that is installed, and whose plan is within the limits of memory and time.
     benchmarks/results/without_privacy.md has the figures that they are ordered by.
     """
     if table.n_columns == 1:
-        return _made(auto, "independent"), MethodChoice(
+        return _made(auto, selector, "independent"), MethodChoice(
             method="independent", reason="a single column has no correlations"
         )
     left_out: list[str] = []
@@ -88,10 +90,10 @@ def chosen_without_privacy(auto: Auto, table: TableFacts) -> tuple[Settings, Met
                 f"{offer.key} was left out, as the extra {offer.extra!r} ({offer.module}) is not installed"
             )
             continue
-        method = _made(auto, offer.key)
+        method = _made(auto, selector, offer.key)
         plan = plan_of(method, table)
         largest = max((step.memory_mb for step in plan.steps), default=0.0)
-        if offer is not _SINGLE and (limit := auto.selector.too_large(largest, plan.seconds)):
+        if offer is not _SINGLE and (limit := selector.too_large(largest, plan.seconds)):
             left_out.append(f"{offer.key} was left out, as it may take {limit}")
             continue
         break
@@ -109,12 +111,12 @@ def _offers(table: TableFacts) -> Iterator[Offer]:
     yield from (_CIRCUIT, _SYNTHPOP, _TREE, _SINGLE)
 
 
-def _made(auto: Auto, key: str) -> Settings:
+def _made(auto: Settings, selector: Automatic, key: str) -> Settings:
     """Return a method with the settings that were changed in `auto`; the others are its own."""
     given: dict[str, Any] = {
         f.name: getattr(auto, f.name) for f in fields(Settings) if getattr(auto, f.name) != default_of(f)
     }
     if key == _ALL_PAIRS.key:
-        given["model"] = auto.selector.evolved
+        given["model"] = selector.evolved
     method: Settings = load("synthesizer", key)(**given)
     return method

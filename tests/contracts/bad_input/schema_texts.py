@@ -179,6 +179,19 @@ refused_schema(
     "9.0",
 )
 refused_schema(
+    "whose step is misspelt",
+    f"{HEAD}  a: {{kind: numeric, lower: 0, upper: 9, steps: 3}}\n",
+    "'a'",
+    "'steps'",
+    "'step'",
+)
+refused_schema(
+    "whose atoms are days in another form",
+    f"{HEAD}  a: {{kind: date, lower: 2020-01-01, upper: 2024-12-31, atoms: [31.12.2024]}}\n",
+    "'a'",
+    "an atom must be a day such as",
+)
+refused_schema(
     "whose width is a code", f"{HEAD}  a: {{kind: identifier, width: 08}}\n", "line 3", "'width' of 'a'"
 )
 refused_schema(

@@ -28,6 +28,7 @@ ALL_KINDS = Schema(
         "signed": Numeric(-(2**63), 2**63 - 1, integer=True),
         "real": Numeric(-1e300, 1e300, nullable=True),
         "price": Numeric(-0.55, 99.95, decimals=2),
+        "amount": Numeric(-500, 50_000, step=100),
         "work": Categorical(("b", "a", ""), open=True, nullable=True),
         "level": Categorical((3, 2**64 - 1), open=True, other_label=0),
         "share": Categorical((1.0, 0.1)),

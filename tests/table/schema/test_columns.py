@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -74,6 +75,94 @@ class TestNumeric:
         assert Numeric(0.05, 0.35, decimals=1).grid() == (1, 3)
         assert Numeric(0.1, 0.3, decimals=1).grid() == (1, 3)
         assert Numeric(0.1, 0.3).grid() is None
+
+
+class TestSteps:
+    @pytest.mark.parametrize("step", [0.05, 0.25, 0.1, 2.5, 100, 7])
+    def test_each_multiple_comes_back_as_it_was_read_from_text(self, step):
+        column = Numeric(-35, 700, step=step)
+        multiples = np.array([float(str(Decimal(str(step)) * k)) for k in range(-5, 100)])
+        multiples = multiples[(multiples >= -35) & (multiples <= 700)]
+
+        points, clipped, rounded = column.points(multiples, "float")
+
+        assert (clipped, rounded) == (0, 0)
+        assert np.array_equal(column.values(points)[0], multiples)
+
+    def test_other_values_are_rounded_to_the_nearest_multiple_and_counted(self):
+        points, clipped, rounded = Numeric(0, 1, step=0.25).points(np.array([0.1, 0.25, 0.4, 3.0]), "float")
+
+        assert (points.tolist(), clipped, rounded) == ([0, 1, 2, 4], 1, 2)
+
+    def test_whole_numbers_of_64_bits_are_exact(self):
+        column = Numeric(0, 2**63 - 8, integer=True, step=8)
+
+        points, clipped, rounded = column.points(np.array([2**63 - 9, 11, 12, 16]), "integer")
+
+        assert (column.values(points)[0].tolist(), clipped, rounded) == ([2**63 - 8, 8, 16, 16], 0, 3)
+
+    def test_floats_of_32_bits_are_on_the_grid(self):
+        values = np.array([0.05, 0.15, 0.7], dtype=np.float32)
+        assert Numeric(0, 1, step=0.05).points(values, "float")[2] == 0
+
+    def test_the_grid_lies_within_the_bounds(self):
+        assert Numeric(50, 5050, step=100).grid() == (1, 50)
+        assert Numeric(-0.1, 0.3, step=0.05).grid() == (-2, 6)
+
+    def test_an_impossible_step_is_refused_with_the_remedy(self):
+        cases = [
+            ({"step": 0}, "above 0"),
+            ({"step": -5}, "above 0"),
+            ({"step": "100"}, "a number, not text"),
+            ({"step": True}, "a number"),
+            ({"step": NAN}, "finite"),
+            ({"step": 5, "decimals": 0}, "drop decimals"),
+            ({"step": 0.5, "integer": True}, "whole"),
+            ({"step": 100}, "smaller"),
+            ({"step": 1e-300}, "larger"),
+        ]
+        for arguments, words in cases:
+            with pytest.raises(SchemaError, match=words):
+                Numeric(1, 10, **arguments)
+
+
+class TestAtoms:
+    def test_points_of_atoms_ascend(self):
+        assert Numeric(0, 5, step=0.25, atoms=[5, 0.5]).declared_atoms == [2, 20]
+        assert Numeric(-1, 5, atoms=(2.5, 0)).declared_atoms == [0.0, 2.5]
+        assert Numeric(0, 5).declared_atoms == []
+        assert Date(dt.date(1970, 1, 1), dt.date(1970, 2, 1), atoms=[dt.date(1970, 1, 3)]).declared_atoms == [
+            2
+        ]
+        bounds = dt.datetime(1970, 1, 1), dt.datetime(1970, 1, 2)
+        assert Datetime(*bounds, resolution="hour", atoms=[dt.datetime(1970, 1, 1, 7)]).declared_atoms == [7]
+
+    def test_what_is_no_value_of_the_column_is_refused_with_the_remedy(self):
+        cases = [
+            ("abc", "a list"),
+            (5, "a list"),
+            ([-1], "outside the bounds"),
+            ([5.5], "whole"),
+            ([True], "a number"),
+            ([None], "a number"),
+            ([NAN], "finite"),
+            ([1, 1], "once"),
+            (range(251), "at most 250"),
+        ]
+        for atoms, words in cases:
+            with pytest.raises(SchemaError, match=words):
+                Numeric(0, 1000, integer=True, atoms=atoms)
+        with pytest.raises(SchemaError, match="in steps of 100"):
+            Numeric(0, 1000, step=100, atoms=[50])
+        with pytest.raises(SchemaError, match="with 2 decimals"):
+            Numeric(0, 1000, decimals=2, atoms=[0.001])
+        with pytest.raises(SchemaError, match="an atom must be a day"):
+            Date(dt.date(2020, 1, 1), dt.date(2021, 1, 1), atoms=["2020-05-05"])
+        noon = dt.datetime(2020, 5, 5, 12)
+        with pytest.raises(SchemaError, match="by the day"):
+            Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), resolution="day", atoms=[noon])
+        with pytest.raises(SchemaError, match="state timezone"):
+            Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), atoms=[noon.replace(tzinfo=dt.UTC)])
 
 
 class TestCategorical:

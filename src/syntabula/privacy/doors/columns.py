@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, TreeEvent
+from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.mechanisms import choose, frequent, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
@@ -308,6 +308,58 @@ class ColumnCurator:
             is_readable=lambda decisions: are_decisions(root, decisions, most_leaves=most_leaves),
         )
         return leaves_of(root, decisions, most_leaves=most_leaves)
+
+    def frequent(
+        self, most: int, *, share: Fraction | float, delta: Fraction | float, step: str
+    ) -> tuple[list[Any], NDArray[np.int64]]:
+        """Release the values whose noisy count reaches a threshold, with their noisy counts.
+
+        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`.
+
+        Args:
+            most: Largest number of values. If more reach the threshold, those with the largest noisy counts are taken,
+                which is post-processing.
+            share: Fraction of the whole budget; it must be a budget with a delta.
+            delta: Part of the budget's delta: an upper bound on the probability of releasing a value that only one
+                record has.
+            step: Name of this spend in the ledger.
+
+        Returns:
+            The values in ascending order, as int or float, and their noisy counts.
+
+        Raises:
+            BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
+        """
+        event = bought(
+            self._ledger,
+            share,
+            ThresholdEvent,
+            what="frequent values",
+            of_units=self._of_units,
+            failure=delta,
+        )
+        kind = self._sorted().values.dtype
+
+        def draw(token: Token) -> NoisyArray:
+            values, counts = np.unique(self._sorted().values, return_counts=True)
+            kept, noisy = frequent(token, self._source, Sensitive(counts.astype(np.int64)))
+            # Values, not their positions among those that occur, which would reveal how many occur.
+            largest = np.sort(np.argsort(-noisy, kind="stable")[:most])
+            parts = values[kept[largest]], noisy[largest]
+            return np.frombuffer(b"".join(part.tobytes() for part in parts), dtype=np.uint8)
+
+        packed = answer(
+            self._ledger,
+            self._source,
+            event,
+            step=step,
+            query=[most],
+            draw=draw,
+            longest=most * (kind.itemsize + 8),
+            is_readable=lambda packed: packed.size % (kind.itemsize + 8) == 0,
+        )
+        values, counts = np.split(packed, [packed.size * kind.itemsize // (kind.itemsize + 8)])
+        return values.view(kind).tolist(), counts.view(np.int64)
 
     def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
         """Return exact cuts between the values, by `SortedPoints.fine_cuts`; only where privacy is switched off.

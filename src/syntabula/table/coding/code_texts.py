@@ -18,6 +18,7 @@ from syntabula.table.schema.columns import (
     Date,
     Datetime,
     Identifier,
+    Numeric,
     Ordered,
 )
 
@@ -54,8 +55,8 @@ def _ordered_texts(column: Ordered, bins: Bins) -> list[str]:
     if isinstance(column, Datetime):
         unit = MICROSECONDS[column.resolution]
         return [str(np.datetime64(start * unit, "us")) for start in starts]
-    scale = 10 ** (getattr(column, "decimals", None) or 0)
-    return _aligned([_roundest(low / scale, high / scale) for low, high in _ends(bins)])
+    assert isinstance(column, Numeric)
+    return _aligned([_roundest(low * column.unit, high * column.unit) for low, high in _ends(bins)])
 
 
 def _ends(bins: Bins) -> list[tuple[Fraction, Fraction]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -11,6 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.atoms import with_atoms
+from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
@@ -35,6 +38,7 @@ class Codec:
         schema: Declared columns.
         bins: Bins of every numeric, date and datetime column, in grid points if the column has a grid.
         spreads: How the values of some of these columns lie within their bins; evenly by default.
+        roundness: Which round numbers the values of some other of these columns are multiples of.
         unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
 
     Raises:
@@ -44,6 +48,7 @@ class Codec:
     schema: Schema
     bins: Mapping[str, Bins] = field(repr=False)
     spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
+    roundness: Mapping[str, Roundness] = field(default_factory=dict, repr=False)
     unit_sizes: UnitSizes | None = None
     domain: Domain = field(init=False, repr=False, compare=False)
 
@@ -62,6 +67,11 @@ class Codec:
         for name, spread in self.spreads.items():
             if name not in self.bins or len(spread.means) != self.bins[name].size:
                 raise SchemaError(f"the spread of column {name!r} does not fit its bins")
+        object.__setattr__(self, "roundness", MappingProxyType(dict(self.roundness)))
+        for name, roundness in self.roundness.items():
+            if name not in self.bins or name in self.spreads:
+                raise SchemaError(f"the roundness of column {name!r} has no bins, or stands beside a spread")
+            roundness.check(self.bins[name])
         sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
@@ -75,6 +85,7 @@ class Codec:
         bins: int = 100,
         fitted: Mapping[str, Bins] | None = None,
         spreads: Mapping[str, Spread] | None = None,
+        roundness: Mapping[str, Roundness] | None = None,
         unit_sizes: UnitSizes | None = None,
     ) -> Self:
         """Make a codec with uniform bins, before any data is read.
@@ -85,10 +96,11 @@ class Codec:
                 that many values keeps one code per value.
             fitted: Bins of some columns from another discretizer, used instead.
             spreads: How the values of some columns lie within their bins.
+            roundness: Which round numbers the values of some columns are multiples of.
             unit_sizes: How many rows synthetic units have.
 
         Returns:
-            The codec.
+            The codec. Declared atoms have codes of their own.
 
         Raises:
             ArgumentError: If `bins` is not an integer from 1 to a million.
@@ -100,8 +112,9 @@ class Codec:
             if isinstance(column, Ordered) and name not in chosen:
                 lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
-                chosen[name] = UniformBins(count).bins(lower, upper, integer=integer)
-        return cls(schema, chosen, spreads or {}, unit_sizes)
+                uniform = UniformBins(count).bins(lower, upper, integer=integer)
+                chosen[name] = with_atoms(uniform, column.declared_atoms)
+        return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
 
     def encode(
         self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
@@ -195,8 +208,8 @@ class Codec:
                     else surrogates(column, missing, first_row)
                 )
             else:
-                bins, spread = self.bins.get(name), self.spreads.get(name)
-                decoded[name] = decode_column(column, table.column(name), bins, spread, rng)
+                within = self.spreads.get(name) or self.roundness.get(name)
+                decoded[name] = decode_column(column, table.column(name), self.bins.get(name), within, rng)
         return decoded
 
     def _keys(self, column: Identifier, first_row: int, n_rows: int) -> RawColumn:
@@ -212,10 +225,11 @@ class Codec:
         # The outer edges follow from the schema, and one of them may exceed 64 bits.
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
+        rounds = {n: [list(map(str, r.steps)), list(r.shares)] for n, r in self.roundness.items()}
         sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
-        optional = {"spreads": spreads, "unit_sizes": sizes}
-        stated = {name: entry for name, entry in optional.items() if entry}
-        return {"schema": self.schema.to_json(), "cuts": cuts} | stated
+        optional = {"spreads": spreads, "roundness": rounds, "unit_sizes": sizes}
+        stated = {key: value for key, value in optional.items() if value}
+        return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, learned: Collection[str] | None = None) -> Self:
@@ -229,10 +243,11 @@ class Codec:
         Raises:
             SchemaError: On anything else.
         """
-        optional = {"spreads", "unit_sizes"}
+        optional = {"spreads", "roundness", "unit_sizes"}
         if not isinstance(document, Mapping) or set(document) - optional != {"schema", "cuts"}:
             raise SchemaError(
-                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads' and 'unit_sizes'"
+                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads', 'roundness' and "
+                "'unit_sizes'"
             )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
@@ -242,15 +257,18 @@ class Codec:
         try:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
+            rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
+            roundness = {n: Roundness(tuple(map(Fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
         bins = {}
         for name, inner in cuts.items():
             lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
         sizes = None if shares is None else UnitSizes(shares)
-        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}, sizes)
+        spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
+        return cls(schema, bins, spreads, roundness, sizes)
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
@@ -258,7 +276,7 @@ class Codec:
 
 _COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
-    "rounded": "some values of an integer column are not whole and were rounded",
+    "rounded": "some values are not whole, or not multiples of the column's step, and were rounded",
     "unknown": "some values are not declared categories",
     "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
     "missing": "some cells are missing though the column is not nullable, and their records are left out",
@@ -293,7 +311,7 @@ class Coercions:
 
     Attributes:
         clipped: Per column, number of values outside the bounds.
-        rounded: Per column, number of values that are not whole although declared integer.
+        rounded: Per column, number of values that are not whole although declared integer, or off the grid of a step.
         unknown: Per column, number of values that are not declared categories.
         unreadable: Per column of a text file, number of cells that cannot be read as the declared kind.
         missing: Per column, number of missing cells of a column that is not nullable.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -34,7 +35,7 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         raw: The column as read [n].
         bins: Its bins if it is ordered, else None.
     """
-    present = _present(raw)
+    present = present_cells(raw)
     unreadable = np.zeros_like(present) if raw.unreadable is None else raw.unreadable
     if isinstance(column, Identifier):
         # Something is written there, so the cell is not missing.
@@ -86,12 +87,12 @@ def ordered_points(column: Ordered, raw: RawColumn) -> tuple[NDArray[Any], int]:
     Returns:
         [n] grid points as 64-bit integers, or float64 if the column has no grid; number of missing cells.
     """
-    present = _present(raw)
+    present = present_cells(raw)
     points, _, _ = column.points(raw.values[present], raw.physical.kind)
     return points, int(present.size - present.sum())
 
 
-def _present(raw: RawColumn) -> NDArray[np.bool_]:
+def present_cells(raw: RawColumn) -> NDArray[np.bool_]:
     """Return which cells hold a value; NaN is not a value."""
     present = ~raw.missing
     if raw.physical.kind == "float":
@@ -114,7 +115,7 @@ def decode_column(
     column: Column,
     codes: NDArray[Any],
     bins: Bins | None,
-    spread: Spread | None,
+    within: Spread | Roundness | None,
     rng: np.random.Generator,
 ) -> RawColumn:
     """Turn codes [n] into values of the declared kind.
@@ -123,23 +124,41 @@ def decode_column(
         column: Its declaration.
         codes: Codes as `encode_column` gives them.
         bins: Its bins if it is ordered, else None.
-        spread: How values lie within them; evenly if None.
+        within: How values lie within them; evenly if None.
         rng: Source of ordinary randomness for values within bins.
     """
+    if not isinstance(column, Ordered):
+        return decode_labels(column, codes)
+    index, missing = _index(column, codes, bins)
+    assert bins is not None
+    match within:
+        case None:
+            points = uniform_within(bins, index, rng)
+        case Roundness():
+            points = within.within(bins, index, rng)
+        case Spread():
+            points = normal_within(bins, within, index, rng)
+    values, physical = column.values(points)
+    return RawColumn(values, missing, physical)
+
+
+def decode_labels(column: Column, codes: NDArray[Any]) -> RawColumn:
+    """Turn codes [n] of a column of categories or flags into its values."""
+    index, missing = _index(column, codes, None)
+    if isinstance(column, Categorical):
+        return _labels(column, index, missing)
+    assert isinstance(column, Boolean)
+    return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", column.spelling))
+
+
+def _index(
+    column: Column, codes: NDArray[Any], bins: Bins | None
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the codes, and which are of missing cells; these get a valid one, so that every array has a plain type."""
     missing = np.zeros(codes.size, dtype=np.bool_)
     if column.nullable:
         missing = codes == column.n_codes(bins) - 1
-    # Missing cells get a valid value, so that every array has a plain type.
-    index = np.where(missing, 0, codes).astype(np.intp)
-    if isinstance(column, Categorical):
-        return _labels(column, index, missing)
-    if isinstance(column, Boolean):
-        return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", column.spelling))
-    assert isinstance(column, Ordered)
-    assert bins is not None
-    points = normal_within(bins, spread, index, rng) if spread else uniform_within(bins, index, rng)
-    values, physical = column.values(points)
-    return RawColumn(values, missing, physical)
+    return np.where(missing, 0, codes).astype(np.intp), missing
 
 
 def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:

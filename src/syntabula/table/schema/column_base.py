@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -87,11 +88,19 @@ class Ordered(ColumnBase):
         lower: Lower bound.
         upper: Upper bound; part of the domain.
         bins: Number of bins, to override the codec's default.
+        atoms: Values known to be frequent; None if they are not known.
     """
 
     lower: Any
     upper: Any
     bins: int | None
+    atoms: tuple[Any, ...] | None
+
+    @property
+    def declared_atoms(self) -> list[int | float]:
+        """Points of the declared atoms, in ascending order."""
+        given = [self.written(atom)[0] for atom in self.atoms or ()]
+        return sorted(float(point) if self.grid() is None else int(point) for point in given)
 
     def grid(self) -> tuple[int, int] | None:
         """First and last grid point; None if there is no grid."""
@@ -186,6 +195,27 @@ def require_order(ascending: bool) -> None:
         raise SchemaError("lower is above upper; swap the bounds")
 
 
+def checked_atoms(column: Ordered, given: object, plain: Callable[[object], Any]) -> tuple[Any, ...]:
+    """Return declared atoms as plain values; raises SchemaError if one is no value of the column, or is repeated."""
+    if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
+        raise SchemaError(f"atoms must be a list of values of the column, not {type_of(given)}")
+    atoms = tuple(map(plain, given))
+    if len(atoms) > MOST_ATOMS:
+        raise SchemaError(f"atoms must be at most {MOST_ATOMS} values; list the most frequent ones")
+    if len(set(atoms)) < len(atoms):
+        raise SchemaError("an atom is listed more than once; list each once")
+    first, last, _ = column.span()
+    for atom in atoms:
+        point = column.written(atom)[0]
+        if not first <= point <= last:
+            raise SchemaError("an atom lies outside the bounds; drop it or widen them")
+        if column.grid() is not None and point % 1 != 0:
+            raise SchemaError(
+                f"an atom is no value of the column, whose values lie{column.grain}; correct it"
+            )
+    return atoms
+
+
 def plain_bound(name: str, value: object, integer: bool) -> int | float:
     """Return a bound as int or float; raises SchemaError if it is not a number, or not whole although it must be."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
@@ -239,6 +269,9 @@ def _finite(name: str, value: numbers.Real | Decimal) -> float:
         raise SchemaError(f"{name} must be a finite number")
     return real
 
+
+MOST_ATOMS = 250
+"""Most atoms that a column may declare."""
 
 FLAG = Rule("true or false", flag.read)
 BIN_COUNT = left_out(count(1, MAX_BINS))

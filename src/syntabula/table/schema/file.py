@@ -6,6 +6,8 @@ columns:
   age: {kind: numeric, lower: 17, upper: 90, integer: true}
   work: {kind: categorical, categories: [Private, State-gov], nullable: true}
 others: find   # only if the table has more columns, whose domains will be found privately
+rules:         # only if something is known to hold within each row
+  derive: {total: part_a + part_b}
 unit: person   # only if persons have several rows; an identifier column, and at most so many rows of each are kept
 rows_per_unit: 5
 """
@@ -25,6 +27,7 @@ from syntabula._arguments import near, shown
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file, whole_file
 from syntabula.errors import SchemaError
+from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
 
@@ -45,7 +48,7 @@ def read_schema(path: str | Path, make: Callable[..., SchemaT]) -> SchemaT:
 
     Args:
         path: File that ends in .yaml, .yml or .json, of at most 10 MB.
-        make: Makes the schema from its columns, label and others.
+        make: Makes the schema from its columns, label, others and rules.
 
     Returns:
         The schema.
@@ -101,17 +104,21 @@ OF_TABLE = ("others", "unit", "rows_per_unit")
 
 
 def document_of(
-    columns: Mapping[str, Column], label: str | None, of_table: Mapping[str, str | int | None]
+    columns: Mapping[str, Column],
+    label: str | None,
+    of_table: Mapping[str, str | int | None],
+    rules: Rules | None = None,
 ) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
     stated = {name: _column_document(column) for name, column in columns.items()}
     named = {} if label is None else {"label": label}
     further = {name: entry for name, entry in of_table.items() if entry is not None}
-    return {"version": VERSION, **named, "columns": stated, **further}
+    stated_rules = {} if rules is None else {"rules": rules.to_json()}
+    return {"version": VERSION, **named, "columns": stated, **further, **stated_rules}
 
 
 def fields_of_document(document: object) -> dict[str, Any]:
-    """Read the columns, the label and the others of a schema.
+    """Read the columns, the label, the others and the rules of a schema.
 
     Args:
         document: Result of `document_of`, or the content of a schema file.
@@ -124,7 +131,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
-    _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE])
+    _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE, "rules"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
     version = document["version"]
@@ -137,7 +144,8 @@ def fields_of_document(document: object) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    return {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
+    found = {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
+    return found | ({"rules": Rules.from_json(document["rules"])} if "rules" in document else {})
 
 
 def _column_document(column: Column) -> dict[str, Any]:
@@ -148,10 +156,12 @@ def _column_document(column: Column) -> dict[str, Any]:
         value = getattr(column, field.name)
         if value == field.default:
             continue
-        if isinstance(value, dt.date):
-            value = value.isoformat()
-        document[field.name] = list(value) if isinstance(value, tuple) else value
+        document[field.name] = [*map(_stated, value)] if isinstance(value, tuple) else _stated(value)
     return document
+
+
+def _stated(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
 
 
 def _column_from_document(name: str, body: object) -> Column:
@@ -170,6 +180,8 @@ def _column_from_document(name: str, body: object) -> Column:
     try:
         if kind in ("date", "datetime"):
             values |= {side: _time(side, values[side], kind) for side in ("lower", "upper")}
+            if isinstance(values.get("atoms"), list):
+                values["atoms"] = [_time("an atom", atom, kind) for atom in values["atoms"]]
         return column_type(**values)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None

@@ -19,6 +19,7 @@ from syntabula.table.schema.column_base import (
     BIN_COUNT,
     FLAG,
     Ordered,
+    checked_atoms,
     clip_integers,
     declare,
     integers_to,
@@ -30,7 +31,7 @@ from syntabula.table.schema.column_base import (
 
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
-"""Largest grid point of a decimal column: up to it, x * 10**decimals rounds back to the same point in float64."""
+"""Largest grid point of a column of decimals or steps: up to it, a value rounds back to the same point in float64."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,15 @@ class Numeric(Ordered):
         upper: Upper bound; may equal the lower one (a constant).
         integer: Whether values are whole numbers.
         decimals: Number of decimal places of values that are not integers; None for any.
+        step: All values are multiples of this number, such as 100 or .25; others are rounded to the nearest one. None if
+            `integer` or `decimals` say how values lie.
         bins: Number of bins, to override the codec's default.
+        atoms: Values known to be frequent, such as 0 or a limit of 50000; each gets a code of its own. An empty list
+            if no value is; left out, they are found privately, for part of the budget.
 
     Raises:
-        SchemaError: If bounds are reversed, not finite or too large, or arguments contradict each other.
+        SchemaError: If bounds are reversed, not finite or too large, an atom is no value of the column, or arguments
+            contradict each other.
     """
 
     kind: ClassVar[str] = "numeric"
@@ -57,7 +63,9 @@ class Numeric(Ordered):
     _: KW_ONLY
     integer: bool = False
     decimals: int | None = None
+    step: int | float | None = None
     bins: int | None = None
+    atoms: tuple[int | float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,29 +76,63 @@ class Numeric(Ordered):
         if self.integer:
             # Each bound may fit a type that the other does not.
             integer_dtype(int(self.lower), int(self.upper))
-        if self.decimals is not None:
-            self._check_decimals(self.decimals)
+        if self.step is not None:
+            object.__setattr__(self, "step", self._checked_step(self.step))
+        if self._scale is not None:
+            self._check_grid()
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
 
-    def _check_decimals(self, decimals: int) -> None:
-        if self.integer:
+    def _checked_step(self, given: object) -> int | float:
+        step = plain_bound("step", given, self.integer)
+        if step <= 0:
+            raise SchemaError("step must be above 0")
+        if self.decimals is not None:
+            raise SchemaError("a step says how many decimals values have; drop decimals")
+        return int(step) if step == int(step) else step
+
+    def _check_grid(self) -> None:
+        if self.integer and self.decimals is not None:
             raise SchemaError("integer columns cannot have decimals; drop one of the two")
-        low, high = self._decimal_grid(decimals)
+        low, high = self._scaled_grid()
         if low > high:
-            raise SchemaError("no number with that many decimals lies within the bounds; allow more decimals")
-        if max(abs(low), abs(high)) > MAX_GRID:
+            raise SchemaError(
+                "no number with that many decimals lies within the bounds; allow more decimals"
+                if self.step is None
+                else "no multiple of step lies within the bounds; make step smaller"
+            )
+        if not self.integer and max(abs(low), abs(high)) * self.unit.numerator > MAX_GRID:
             raise SchemaError(
                 "bounds this large cannot keep that many decimals exactly; allow fewer decimals"
+                if self.step is None
+                else "bounds this large cannot keep multiples of step exactly; make step larger"
             )
 
-    def _decimal_grid(self, decimals: int) -> tuple[int, int]:
-        low, high = (Decimal(repr(b)).scaleb(decimals) for b in (self.lower, self.upper))
+    def _atom(self, value: object) -> int | float:
+        return plain_bound("an atom", value, self.integer)
+
+    @property
+    def unit(self) -> Fraction:
+        """Distance between points of the grid; 1 if there is none."""
+        if self.step is not None:
+            # The shortest text of a float is the number that the user meant.
+            return Fraction(Decimal(repr(self.step)))
+        return Fraction(1, 10 ** (self.decimals or 0))
+
+    @property
+    def _scale(self) -> Fraction | None:
+        """Distance between points if the column declares decimals or a step."""
+        return None if self.decimals is None and self.step is None else self.unit
+
+    def _scaled_grid(self) -> tuple[int, int]:
+        low, high = (Fraction(Decimal(repr(b))) / self.unit for b in (self.lower, self.upper))
         return math.ceil(low), math.floor(high)
 
     def grid(self) -> tuple[int, int] | None:
-        """First and last grid point, in units of 10**-decimals; None for numbers of any precision."""
-        if self.integer:
-            return int(self.lower), int(self.upper)
-        return None if self.decimals is None else self._decimal_grid(self.decimals)
+        """First and last grid point, in units of 10**-decimals or of the step; None for numbers of any precision."""
+        if self._scale is not None:
+            return self._scaled_grid()
+        return (int(self.lower), int(self.upper)) if self.integer else None
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as numbers; None if it can."""
@@ -104,12 +146,14 @@ class Numeric(Ordered):
     @property
     def stored(self) -> PhysicalType:
         """Stored type of numbers if the source has none."""
-        whole = self.integer or self.decimals == 0
+        whole = self.integer or (self._scale is not None and self.unit.denominator == 1)
         return integers_to(int(self.upper)) if whole else PhysicalType("float", "DOUBLE")
 
     @property
     def grain(self) -> str:
         """Distance between points, in words."""
+        if self.step is not None:
+            return f" in steps of {self.step}"
         if self.integer:
             return " in whole numbers"
         return "" if self.decimals is None else f" with {self.decimals} decimals"
@@ -117,30 +161,53 @@ class Numeric(Ordered):
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
         """Return the points of numbers, and how many were clipped and rounded; see `Ordered.points`."""
         if self.integer:
-            return _whole_numbers(values, kind, int(self.lower), int(self.upper))
+            points, clipped, rounded = _whole_numbers(values, kind, int(self.lower), int(self.upper))
+            if self.step is None:
+                return points, clipped, rounded
+            on_grid = _nearest_multiples(points, int(self.unit), *self._scaled_grid())
+            return on_grid, clipped, rounded + int((on_grid * int(self.unit) != points).sum())
         reals = values.astype(np.float64)
         inside = np.clip(reals, float(self.lower), float(self.upper)) + 0.0
         clipped = int((inside != reals).sum())
-        if self.decimals is None:
+        if self._scale is None:
             return inside, clipped, 0
-        points = np.rint(inside * 10.0**self.decimals).astype(np.int64)
-        return clip_integers(points, *self._decimal_grid(self.decimals))[0], clipped, 0
+        # A quotient of whole numbers is the float nearest to a point, which is what a decimal in a file is read as.
+        near = np.rint(inside * float(self.unit.denominator) / self.unit.numerator).astype(np.int64)
+        points = clip_integers(near, *self._scaled_grid())[0]
+        if self.step is None:
+            return points, clipped, 0
+        stored = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+        off = self._reals(points).astype(stored) != inside.astype(stored)
+        return points, clipped, int(off.sum())
 
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
         """Return the numbers at points, and their type."""
         if self.integer:
-            return points, PhysicalType("integer", str(points.dtype))
-        scaled = points if self.decimals is None else points / 10.0**self.decimals
+            whole = points if self.step is None else points * points.dtype.type(int(self.unit))
+            return whole, PhysicalType("integer", str(whole.dtype))
+        scaled = points if self._scale is None else self._reals(points)
         return scaled, PhysicalType("float", "float64")
+
+    def _reals(self, points: NDArray[Any]) -> NDArray[np.float64]:
+        reals: NDArray[np.float64] = points * float(self.unit.numerator) / float(self.unit.denominator)
+        return reals
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
         """Return the point of a number, twice; see `Ordered.written`."""
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
             raise TypeError
         # The shortest text of a float is the number that the user meant.
-        number = Fraction(Decimal(repr(value)) if isinstance(value, float) else value)
-        point = number * 10 ** (self.decimals or 0)
+        point = Fraction(Decimal(repr(value)) if isinstance(value, float) else value) / self.unit
         return point, point
+
+
+def _nearest_multiples(values: NDArray[Any], step: int, first: int, last: int) -> NDArray[Any]:
+    """Return the multiples of a step nearest to 64-bit integers, in steps, from a first to a last one."""
+    size = values.dtype.type(step)
+    below, rest = np.divmod(values, size)
+    # Compared by the distance upwards, because twice the rest may exceed 64 bits.
+    nearest = below + (rest >= size - rest).astype(values.dtype)
+    return clip_integers(nearest, first, last)[0]
 
 
 def _whole_numbers(

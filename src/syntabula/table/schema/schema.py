@@ -18,6 +18,8 @@ from syntabula.table.schema.file import document_of, fields_of_document, read_sc
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
+    from syntabula.table.rules.checks import Compiled
+    from syntabula.table.rules.rules import Rules
 
 Others = Literal["find"]
 MOST_ROWS_PER_UNIT = 10_000
@@ -39,10 +41,11 @@ class Schema:
         rows_per_unit: How many rows of a person are kept, at most; needed with `unit`. The others are dropped, chosen by
             the key alone. Noise grows with this number, so it should be what most persons have, not the largest, and
             known without looking at the table.
+        rules: What must hold within each row: derived columns, orders, impossible combinations; see `Rules`.
 
     Raises:
-        SchemaError: If there is no column, a name is empty or not text, a value is not a column, or `unit` is no
-            identifier column that always has a value.
+        SchemaError: If there is no column, a name is empty or not text, a value is not a column, a rule is wrong, or
+            `unit` is no identifier column that always has a value.
 
     Examples:
         >>> from syntabula.table.schema.columns import Boolean, Numeric
@@ -56,6 +59,7 @@ class Schema:
     others: Others | None = None
     unit: str | None = None
     rows_per_unit: int | None = None
+    rules: Rules | None = None
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Schema:
         others: Others | None = None,
         unit: str | None = None,
         rows_per_unit: int | None = None,
+        rules: Rules | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
@@ -85,6 +90,8 @@ class Schema:
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "rows_per_unit", rows_per_unit)
         self._check_unit()
+        object.__setattr__(self, "rules", _checked_rules(rules))
+        _ = self.compiled_rules  # refuses rules that do not fit the columns
 
     def _check_unit(self) -> None:
         declare(self, rows_per_unit=left_out(count(1, MOST_ROWS_PER_UNIT)))
@@ -116,9 +123,18 @@ class Schema:
                 "rows_per_unit is missing; state how many rows of one unit are kept, at most, such as `rows_per_unit: 5`"
             )
 
+    @functools.cached_property
+    def compiled_rules(self) -> Compiled | None:
+        """The rules, checked against the columns; None if there are none."""
+        if self.rules is None:
+            return None
+        from syntabula.table.rules.checks import compiled
+
+        return compiled(self.rules, self.columns)
+
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        stated: dict[str, Any] = {"label": self.label, "others": self.others}
+        stated: dict[str, Any] = {"label": self.label, "others": self.others, "rules": self.rules}
         stated |= {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
         return functools.partial(Schema, **stated), (dict(self.columns),)
 
@@ -132,7 +148,7 @@ class Schema:
         return hash(self._declared())
 
     def _declared(self) -> tuple[object, ...]:
-        return self.label, self.others, self.unit, self.rows_per_unit, *self.columns.items()
+        return self.label, self.others, self.unit, self.rows_per_unit, self.rules, *self.columns.items()
 
     def __repr__(self) -> str:
         # Without domains: observed ones must not appear in a log.
@@ -170,7 +186,11 @@ class Schema:
     def with_column(self, name: str, column: Column) -> Schema:
         """Return a schema with one column replaced in place, or added at the end."""
         _check_name(name)
-        return replace(self, columns={**self.columns, name: column})
+        return self.with_columns({**self.columns, name: column}, rules=self.rules)
+
+    def with_columns(self, columns: Mapping[str, Column], *, rules: Rules | None) -> Schema:
+        """Return a schema of other columns and rules, and otherwise the same entries."""
+        return replace(self, columns=columns, rules=rules)
 
     def check_table(self, table: RawTable) -> None:
         """Check that a table can be read as declared, by names and types, never by values.
@@ -186,14 +206,17 @@ class Schema:
         objections = [
             f"column {name!r} {reason}"
             for name, column in self.columns.items()
-            if (reason := column.objection(table.columns[name].physical)) is not None
+            if name in table.columns
+            and (reason := column.objection(table.columns[name].physical)) is not None
         ]
         if objections:
             raise SchemaError(". ".join(objections))
 
     def check_names(self, names: Collection[str]) -> None:
         """Check the names of a table's columns; raises SchemaError if one is missing, or undeclared and not found."""
-        absent = [name for name in self if name not in names]
+        # A derived column is computed, so a table need not have it.
+        computed = {} if self.rules is None else self.rules.derive
+        absent = [name for name in self if name not in names and name not in computed]
         extra = undeclared(names, self)
         if absent:
             # If more are absent, this is probably the wrong table rather than a misspelling.
@@ -230,7 +253,7 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
         of_table = {"others": self.others, "unit": self.unit, "rows_per_unit": self.rows_per_unit}
-        return document_of(self.columns, self.label, of_table)
+        return document_of(self.columns, self.label, of_table, self.rules)
 
 
 SchemaSource = Schema | str | os.PathLike[str]
@@ -275,6 +298,16 @@ def check_declared(schema: Schema, *, allow_observed: bool) -> None:
             "with public facts and mark them public; or remove these columns and write `others: find` to find their "
             "domains privately; or pass allow_observed=True (--observed-domain), which is not private"
         )
+
+
+def _checked_rules(rules: object) -> Rules | None:
+    if rules is None:
+        return None
+    from syntabula.table.rules.rules import Rules
+
+    if not isinstance(rules, Rules):
+        raise SchemaError(f"rules must be a syntabula.Rules, or left out; got {shown(rules)}")
+    return rules if len(rules) else None
 
 
 def _check_name(name: object) -> None:

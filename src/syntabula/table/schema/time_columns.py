@@ -7,6 +7,7 @@ import re
 import zoneinfo
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
     Ordered,
+    checked_atoms,
     clip_integers,
     declare,
     require_order,
@@ -51,9 +53,10 @@ class Date(Ordered):
         lower: First day.
         upper: Last day.
         bins: Number of bins, to override the codec's default.
+        atoms: Days known to be frequent; each gets a code of its own. See `Numeric`.
 
     Raises:
-        SchemaError: If bounds are reversed or not dates.
+        SchemaError: If bounds are reversed or not dates, or an atom is not a day within them.
     """
 
     kind: ClassVar[str] = "date"
@@ -61,16 +64,16 @@ class Date(Ordered):
     upper: dt.date
     _: KW_ONLY
     bins: int | None = None
+    atoms: tuple[dt.date, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, bins=BIN_COUNT)
         for side in ("lower", "upper"):
-            day = _plain(getattr(self, side))
-            if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
-                raise SchemaError(f"{side} must be a day without a time of day, such as a datetime.date")
-            object.__setattr__(self, side, day)
+            object.__setattr__(self, side, _day(side, getattr(self, side)))
         require_order(self.lower <= self.upper)
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, partial(_day, "an atom")))
 
     def grid(self) -> tuple[int, int]:
         """First and last day, in days since 1970-01-01."""
@@ -126,10 +129,11 @@ class Datetime(Ordered):
         timezone: Time zone (such as "Europe/Paris" or "+02:00"); None for wall-clock time.
         resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC if there is a zone).
         bins: Number of bins, to override the codec's default.
+        atoms: Points in time known to be frequent; each gets a code of its own. See `Numeric`.
 
     Raises:
-        SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, or no grid point lies
-            within the bounds.
+        SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, no grid point lies within the
+            bounds, or an atom is not a grid point within them.
     """
 
     kind: ClassVar[str] = "datetime"
@@ -139,15 +143,13 @@ class Datetime(Ordered):
     timezone: str | None = None
     resolution: Resolution = "second"
     bins: int | None = None
+    atoms: tuple[dt.datetime, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, bins=BIN_COUNT, resolution=one_of(*MICROSECONDS))
         for side in ("lower", "upper"):
-            moment = _plain(getattr(self, side))
-            if not isinstance(moment, dt.datetime):
-                raise SchemaError(f"{side} must be a day with a time of day, such as a datetime.datetime")
-            object.__setattr__(self, side, moment)
+            object.__setattr__(self, side, _moment(side, getattr(self, side)))
         if self.timezone is not None:
             time_zone(self.timezone)
         elif self.lower.tzinfo is not None or self.upper.tzinfo is not None:
@@ -157,6 +159,14 @@ class Datetime(Ordered):
         first, last = self.grid()
         if first > last:
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
+        if self.atoms is not None:
+            object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
+
+    def _atom(self, value: object) -> dt.datetime:
+        moment = _moment("an atom", value)
+        if moment.tzinfo is not None and self.timezone is None:
+            raise SchemaError("an atom has a time zone but the column has none; state timezone")
+        return moment
 
     def bounds(self) -> tuple[int, int]:
         """Both bounds in microseconds since 1970-01-01, in UTC if there is a zone."""
@@ -232,6 +242,20 @@ class Datetime(Ordered):
 def microseconds(moment: dt.datetime) -> int:
     """Return microseconds since 1970-01-01, in wall-clock time, or in UTC if the moment has a zone."""
     return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
+
+
+def _day(name: str, value: object) -> dt.date:
+    day = _plain(value)
+    if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+        raise SchemaError(f"{name} must be a day without a time of day, such as a datetime.date")
+    return day
+
+
+def _moment(name: str, value: object) -> dt.datetime:
+    moment = _plain(value)
+    if not isinstance(moment, dt.datetime):
+        raise SchemaError(f"{name} must be a day with a time of day, such as a datetime.datetime")
+    return moment
 
 
 def _plain(bound: object) -> object:

@@ -1,0 +1,56 @@
+"""Real rows after binning and merging of rare categories, without any model: the best that a method over them can do."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from syntabula.bench.cell import Cell
+from syntabula.bench.splits import Split, declared
+from syntabula.bench.task_tables import settings_of
+from syntabula.marginals.counting import engine_for
+from syntabula.marginals.domain import Domain
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.synthesizers.independent import Independent
+from syntabula.synthesizers.plan import budget_of, preparation_of
+from syntabula.table.raw import RawTable
+
+
+def through_bins(cell: Cell, split: Split) -> tuple[RawTable, float]:
+    """Return the learned rows after preprocessing, and the mean number of cells of a pair of columns.
+
+    The options `numbers` and `categories` of the row say which columns are preprocessed; both by default.
+    """
+    schema = declared(split, cell.binning)
+    if schema is None:
+        schema = split.schema
+    method = Independent(**settings_of(cell, split))
+    prepared = preparation_of(method, schema, {})
+    ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
+    codec = prepared.codec(split.fit, schema, ledger, noise, progress=lambda step, done: None)
+    encoded, _ = codec.encode(split.fit)
+    recoding = None
+    if cell.options.get("categories", True):
+        recoding = prepared.recoding(Curator(engine_for(encoded, limit_mb=method.memory_mb), ledger, noise))
+    rng = np.random.default_rng(cell.seed)
+    domain = codec.domain
+    if recoding is not None:
+        encoded, domain = recoding.decode(recoding.encode(encoded), rng), recoding.target
+    columns = codec.decode(encoded, rng)
+    if not cell.options.get("numbers", True):
+        kept = [name for name in columns if columns[name].physical.is_ordered or name in codec.bins]
+        columns |= {name: split.fit.columns[name] for name in kept}
+    return RawTable(columns, encoded.n_rows, split.fit.origin), _mean_cells(domain, split, cell)
+
+
+def _mean_cells(domain: Domain, split: Split, cell: Cell) -> float:
+    """Return the mean number of cells over pairs; a column that is not binned has as many codes as values."""
+    sizes = {name: domain.size(name) for name in domain.columns}
+    for name, column in split.fit.columns.items():
+        binned = cell.options.get("numbers", True) or not column.physical.is_ordered
+        if name in sizes and not binned:
+            sizes[name] = int(np.unique(column.values).size)
+    return float(np.mean([a * b for a, b in combinations(sizes.values(), 2)]))

@@ -1,0 +1,272 @@
+"""A study: which methods are compared on which tables, at which budgets, by which scores."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, shown, text
+from syntabula.bench.candidate import Binning, Candidate, binning_of, budgets, candidate_of
+from syntabula.bench.cell import Cell, table_and_rows, with_rows
+from syntabula.bench.tasks import TASKS
+from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, SyntabulaWarning
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+_QUICK_ROWS = 1000
+_QUICK_CELLS = 24
+_QUICK_SECONDS = 60.0
+_FILE = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """How a study is drawn: the scores as lines.
+
+    Attributes:
+        across: What the horizontal axis shows: "epsilon", "binning", "dataset", "rows" or "bins".
+        lines: What each line is: "method", "discretizer", "dataset" or "binning".
+        panels: What each panel is, of the same; empty for one panel for each score.
+        scores: The scores to draw; all if there is none.
+    """
+
+    across: str = "epsilon"
+    lines: str = "method"
+    panels: str = "dataset"
+    scores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """Where the printed figures of a study are among those that are packaged.
+
+    Attributes:
+        paper: Name of the paper.
+        table: Its numbered table, such as "Table 1".
+        scores: Our name of each of its scores, with the paper's name.
+        methods: The paper's name of each of our labels.
+        datasets: The paper's name of each of our tables; a stand-in has none.
+    """
+
+    paper: str
+    table: str
+    scores: Mapping[str, str]
+    methods: Mapping[str, str]
+    datasets: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Every method on every table, at every budget, with every binning and seed.
+
+    Attributes:
+        name: Its name, which its results carry.
+        title: What it asks, in one line.
+        task: What a cell does: "tables" learns and scores a table; see `tasks.TASKS` for others.
+        datasets: Names of tables, as `syntabula.datasets.names()` lists them, or paths of files; "bank@2000" takes 2,000
+            random rows.
+        methods: Methods with their options.
+        epsilons: Budgets; infinity switches privacy off.
+        delta: Delta of all budgets.
+        preprocessing: How columns are binned.
+        binnings: Replaces `preprocessing` for single tables.
+        seeds: A number of seeds, or the seeds themselves.
+        scores: Keys of metrics, as `syntabula metrics` lists them.
+        score_options: Options of some metrics, by key.
+        split: Which rows are learned and which are held out: "holdout", or that of a paper; see `splits.SPLITS`.
+        against: What scores of fidelity compare with: "held out", "learned", or both; the first is the main one.
+        target: Column to predict; by default the label of a named table.
+        overall: Name of the mean of all scores of a cell, if it is wanted.
+        options: Options of the task.
+        seconds: Most seconds for a cell.
+        memory_mb: Most memory for a cell.
+        figure: How it is drawn.
+        reported: Where its printed figures are.
+        finding: What a paper says of it, in words.
+        note: What readers must know.
+
+    Raises:
+        ArgumentError: If something is unknown (suggests similar names) or out of range.
+    """
+
+    name: str
+    title: str = ""
+    task: str = "tables"
+    datasets: tuple[str, ...]
+    methods: tuple[Candidate, ...]
+    epsilons: tuple[float, ...] = (1.0,)
+    delta: float = 1e-5
+    preprocessing: tuple[Binning, ...] = (Binning(),)
+    binnings: Mapping[str, Binning] = field(default_factory=dict, hash=False)
+    seeds: tuple[int, ...] = (0,)
+    scores: tuple[str, ...] = ("tvd-2", "query-error-3")
+    score_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    split: str = "holdout"
+    against: tuple[str, ...] = ("held out",)
+    target: str | None = None
+    overall: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    seconds: float = 600.0
+    memory_mb: float = 4000.0
+    figure: Figure = Figure()
+    reported: tuple[Reported, ...] = ()
+    finding: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise refusal("name", "a name of letters, digits and the characters _.+-", self.name)
+        normalise(
+            self, seconds=positive, memory_mb=megabytes, scores=several("a list of metrics"),
+            against=several("a list of `held out` and `learned`"), datasets=several("a list of tables"),
+        )  # fmt: skip
+        change = object.__setattr__
+        change(self, "methods", tuple(candidate_of(entry) for entry in _listed(self.methods)))
+        change(self, "preprocessing", tuple(binning_of(entry) for entry in _listed(self.preprocessing)))
+        change(self, "binnings", {name: binning_of(entry) for name, entry in self.binnings.items()})
+        change(self, "epsilons", budgets(self.epsilons))
+        change(self, "seeds", _seeds(self.seeds))
+        if self.task not in TASKS:
+            known = ", ".join(TASKS)
+            raise ArgumentError(
+                f"there is no task {shown(self.task)}{near(self.task, TASKS)}; tasks are {known}"
+            )
+        for name in ("datasets", "methods", "epsilons", "preprocessing", "seeds", "scores"):
+            if not getattr(self, name):
+                raise ArgumentError(f"{name} of the study {self.name!r} must name at least one")
+        labels = [candidate.label for candidate in self.methods]
+        if repeated := {label for label in labels if labels.count(label) > 1}:
+            raise ArgumentError(
+                f"the study {self.name!r} has the method {min(repeated)!r} twice; give each row its own `label`"
+            )
+        for dataset in self.datasets:
+            _check_dataset(dataset)
+        TASKS[self.task].check(self)
+
+    def check(self) -> Study:
+        """Import every method and refuse unknown ones, with similar names; return the study.
+
+        Raises:
+            ArgumentError: If a method or one of its options does not exist.
+            BudgetError: If a method does not take one of the budgets, as it has no private form.
+            MissingExtraError: If the library of one is missing.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", SyntabulaWarning
+            )  # that a budget is weak is what a study is about
+            for candidate in () if TASKS[self.task].methods else self.methods:
+                for epsilon in candidate.epsilons or self.epsilons:
+                    candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
+        return self
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Its cells, each with what it needs: seeds last, so that every row has a first figure early."""
+        return tuple(dict.fromkeys(self._cells()))
+
+    def _cells(self) -> Iterator[Cell]:
+        budgeted = dict.fromkeys([*self.epsilons, *(e for c in self.methods for e in c.epsilons)])
+        every = itertools.product(self.seeds, self.datasets, budgeted, self.methods, self.preprocessing)
+        for seed, dataset, epsilon, candidate, binning in every:
+            if epsilon not in (candidate.epsilons or self.epsilons):
+                continue
+            chosen = candidate.with_settings(dataset, epsilon)
+            binning = self.binnings.get(table_and_rows(dataset)[0], binning)
+            if chosen.is_baseline and chosen.method != "BINS":
+                epsilon, binning = math.inf, Binning()
+            yield Cell(
+                task=self.task,
+                dataset=dataset,
+                split=self.split,
+                method=chosen.method,
+                label=chosen.label,
+                options=chosen.options,
+                binning=chosen.binning or binning,
+                epsilon=epsilon,
+                delta=self.delta,
+                seed=seed,
+                scores=self.scores,
+                score_options=self.score_options,
+                against=self.against,
+                target=self.target,
+                overall=self.overall,
+                task_options=self.options,
+            )
+
+    def quick(self) -> Study:
+        """Return a small study of the same kind: one table of at most 1,000 rows, one seed, few cells and a short limit.
+
+        Its figures show that the study works; they are too few to compare methods.
+        """
+        small = TASKS[self.task].quick(self)
+        middle = sorted(small.epsilons, key=lambda epsilon: abs(math.log(min(epsilon, 1e6))))
+        small = replace(
+            small,
+            datasets=(with_rows(_first_here(small.datasets), _QUICK_ROWS),),
+            epsilons=tuple(middle[:1]),
+            seeds=small.seeds[:1],
+            seconds=min(small.seconds, _QUICK_SECONDS),
+        )
+        binnings = max(1, _QUICK_CELLS // len(small.methods))
+        return replace(small, preprocessing=small.preprocessing[:binnings])
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a YAML file; its fields are those of `Study`.
+
+    Raises:
+        ArgumentError: If a field is unknown (suggests similar names), missing or wrong.
+        OSError: If the file cannot be read.
+    """
+    from syntabula.bench.study_file import study_of
+
+    place = Path(path)
+    if place.suffix.lower() not in _FILE:
+        raise ArgumentError(f"the study file {str(path)!r} must end in .yaml")
+    try:
+        return study_of(place.read_text(encoding="utf-8"), default_name=place.stem)
+    except (SchemaError, UnicodeDecodeError) as error:
+        problem = str(error) if isinstance(error, SchemaError) else "is not a text file in UTF-8"
+        raise ArgumentError(f"the study file {str(path)!r}: {problem}") from None
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _seeds(value: object) -> tuple[int, ...]:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return tuple(range(value))
+    if isinstance(value, list | tuple) and all(isinstance(s, int) and s >= 0 for s in value):
+        return tuple(value)
+    raise refusal("seeds", "a number of seeds of at least 1, or a list of seeds", value)
+
+
+def _first_here(datasets: Sequence[str]) -> str:
+    """Return the first table that is here, or the first if none is."""
+    from syntabula.bench.table_source import check_table
+
+    for name in datasets:
+        with suppress(SyntabulaError, OSError):
+            check_table(name)
+            return name
+    return datasets[0]
+
+
+def _check_dataset(name: str) -> None:
+    """Refuse what is neither a named table nor the path of a file that exists."""
+    from syntabula.datasets.registry import registry, unknown
+
+    text("datasets", name)
+    table, rows = table_and_rows(name)
+    if rows is not None and rows < 2:
+        raise ArgumentError(f"the table {name!r} must have at least 2 rows, as in bank@2000")
+    if table not in registry() and not Path(table).suffix and table != "adult_margnet":
+        raise ArgumentError(f"{unknown(table)}; a table of your own is the path of its file")

@@ -1,0 +1,209 @@
+"""The results of a study as a table: mean, spread and rank of each row, with the papers' figures beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from syntabula.bench.candidate import Binning
+from syntabula.bench.reported import reported_figures
+from syntabula.bench.store import Record
+from syntabula.bench.study import Study
+from syntabula.bench.tasks import direction_of
+from syntabula.metrics.score import Direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row: a method with a binning on a table at a budget, over its seeds.
+
+    Attributes:
+        dataset: Name of the table.
+        label: Name of the method's row.
+        binning: How columns were binned.
+        epsilon: Budget.
+        n: Seeds that are done.
+        n_wanted: Seeds of the study.
+        means: Mean of each score over the seeds that are done.
+        spreads: Standard deviation of each score over these seeds; NaN for one.
+        ranks: Rank of the row among all of its table and budget, 1 for the best; equal means share a rank.
+        paper: The papers' figure for each score that has one.
+        fit_seconds: Mean seconds by the clock of the method alone, without scores; NaN if none is done.
+        processor_seconds: Mean processor seconds; NaN if none is done.
+        peak_mb: Largest memory; NaN if none is done.
+        epsilon_spent: Largest total of the privacy statements; None where there is none.
+        problems: Why seeds are not done, each once.
+    """
+
+    dataset: str
+    label: str
+    binning: Binning
+    epsilon: float
+    n: int
+    n_wanted: int
+    means: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    ranks: Mapping[str, float] = field(default_factory=dict)
+    paper: Mapping[str, float] = field(default_factory=dict)
+    fit_seconds: float = math.nan
+    processor_seconds: float = math.nan
+    peak_mb: float = math.nan
+    epsilon_spent: float | None = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """All rows of a study.
+
+    Attributes:
+        study: The study.
+        scores: Names of its scores, the main ones first.
+        rows: Its rows, by table and budget, the best first; rows that have no result yet are last.
+        average_ranks: For each score and budget, the mean rank over tables of every method; only tables on which all of
+            them have a result count.
+        versions: Versions of the results.
+        machines: Machines of the results, in words.
+    """
+
+    study: Study
+    scores: tuple[str, ...]
+    rows: tuple[Row, ...]
+    average_ranks: Mapping[tuple[str, float], Mapping[str, float]]
+    versions: tuple[str, ...]
+    machines: tuple[str, ...]
+
+    def direction(self, score: str) -> Direction:
+        """Return whether lower or higher is better."""
+        return direction_of(self.study.task, score.partition(" [")[0])
+
+
+Group = tuple[str, float]
+
+
+def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
+    """Return the table of a study.
+
+    Args:
+        study: The study.
+        records: Results by the key of their cell, as `run` and `Store.records` return; others are ignored.
+    """
+    groups: dict[tuple[str, float, str, Binning], list[Record | None]] = {}
+    mine: list[Record] = []
+    for cell in study.cells:
+        record = records.get(cell.key)
+        mine += [] if record is None else [record]
+        groups.setdefault((cell.dataset, cell.epsilon, cell.label, cell.binning), []).append(record)
+    scores = tuple(dict.fromkeys(name for record in mine for name in record.scores))
+    figures = reported_figures(study)
+    rows = [_row(study, place, found, figures) for place, found in groups.items()]
+    ranked = _ranked(study, rows, scores)
+    main = scores[0] if scores else ""
+    return Summary(
+        study=study,
+        scores=scores,
+        rows=tuple(sorted(ranked, key=lambda row: _place(study, row, main))),
+        average_ranks=_average_ranks(study, ranked, scores),
+        versions=tuple(sorted({record.version for record in mine})),
+        machines=tuple(sorted({_in_words(record) for record in mine})),
+    )
+
+
+def _row(
+    study: Study,
+    place: tuple[str, float, str, Binning],
+    found: Sequence[Record | None],
+    figures: Mapping[tuple[str, str, str, float], float],
+) -> Row:
+    dataset, epsilon, label, binning = place
+    done = [record for record in found if record is not None and record.status == "done"]
+    names = dict.fromkeys(name for record in done for name in record.scores)
+    values = {name: np.array([record.scores.get(name, math.nan) for record in done]) for name in names}
+    spent = [s for record in done if (s := record.facts.get("epsilon_spent")) is not None]
+    problems = [f"{r.status}: {r.reason}" for r in found if r is not None and r.status != "done"]
+    return Row(
+        dataset=dataset,
+        label=label,
+        binning=binning,
+        epsilon=epsilon,
+        n=len(done),
+        n_wanted=len(found),
+        means={name: float(np.mean(array)) for name, array in values.items()},
+        spreads={n: float(np.std(a, ddof=1)) if a.size > 1 else math.nan for n, a in values.items()},
+        paper={
+            score: value
+            for (of, table, method, budget), value in figures.items()
+            if (table, method, budget) == (dataset, label, epsilon)
+            for score in [of]
+        },
+        fit_seconds=_mean([float(r.facts["fit_seconds"]) for r in done if "fit_seconds" in r.facts]),
+        processor_seconds=_mean([r.processor_seconds for r in done if r.processor_seconds is not None]),
+        peak_mb=max([r.peak_mb for r in done if r.peak_mb is not None], default=math.nan),
+        epsilon_spent=max((float(s) for s in spent), default=None),
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _ranked(study: Study, rows: Sequence[Row], scores: Sequence[str]) -> list[Row]:
+    """Return the rows with their ranks among those of the same table and budget, which baselines do not have."""
+    baselines = {candidate.label for candidate in study.methods if candidate.is_baseline}
+    by_group: dict[Group, list[Row]] = {}
+    for row in rows:
+        by_group.setdefault((row.dataset, row.epsilon), []).append(row)
+    ranked = []
+    for group in by_group.values():
+        ranks: dict[int, dict[str, float]] = {id(row): {} for row in group}
+        for score in scores:
+            sign = 1 if direction_of(study.task, score.partition(" [")[0]) == "lower" else -1
+            rated = [(sign * row.means[score], row) for row in group if _counts(row, score, baselines)]
+            for value, row in rated:
+                better = sum(other < value for other, _ in rated)
+                equal = sum(other == value for other, _ in rated)
+                ranks[id(row)][score] = better + (equal + 1) / 2
+        ranked += [replace(row, ranks=ranks[id(row)]) for row in group]
+    return ranked
+
+
+def _counts(row: Row, score: str, baselines: set[str]) -> bool:
+    return row.label not in baselines and not math.isnan(row.means.get(score, math.nan))
+
+
+def _average_ranks(
+    study: Study, rows: Sequence[Row], scores: Sequence[str]
+) -> dict[tuple[str, float], dict[str, float]]:
+    names = [c.label for c in study.methods if not c.is_baseline]
+    several = len(study.preprocessing) > 1
+    found: dict[tuple[str, float], dict[str, float]] = {}
+    for score in scores:
+        for epsilon in dict.fromkeys(row.epsilon for row in rows):
+            by_table: dict[str, dict[str, float]] = {}
+            for row in rows:
+                if row.epsilon == epsilon and score in row.ranks and row.label in names:
+                    name = f"{row.label}, {row.binning.label}" if several else row.label
+                    by_table.setdefault(row.dataset, {})[name] = row.ranks[score]
+            whole = max((len(ranks) for ranks in by_table.values()), default=0)
+            full = [ranks for ranks in by_table.values() if len(ranks) == whole > 1]
+            if full:
+                found[score, epsilon] = {
+                    name: float(np.mean([ranks[name] for ranks in full if name in ranks])) for name in full[0]
+                }
+    return found
+
+
+def _place(study: Study, row: Row, main: str) -> tuple[int, float, int, float]:
+    value = row.means.get(main, math.nan)
+    sign = 1 if main and direction_of(study.task, main.partition(" [")[0]) == "lower" else -1
+    return study.datasets.index(row.dataset), row.epsilon, int(math.isnan(value)), sign * value
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _in_words(record: Record) -> str:
+    machine = record.machine
+    parts = [str(machine.get("processor", "")), f"{machine.get('processors', '?')} processors"]
+    return ", ".join([*parts, f"{machine.get('memory_gb', '?')} GB", f"Python {machine.get('python', '?')}"])

@@ -1,0 +1,75 @@
+"""A cell that attacks one record (PS1 of Ganev et al., "The Importance of Being Discrete")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from syntabula.attacks.membership import attack
+from syntabula.bench.candidate import Candidate, fraction_of
+from syntabula.bench.cell import Cell
+from syntabula.bench.splits import Split, declared
+from syntabula.bench.table_source import load_table
+from syntabula.bench.task_tables import settings_of
+from syntabula.bench.tasks import Outcome
+from syntabula.prepare.preprocessing import Preprocessing
+from syntabula.table.draft import draft_schema
+from syntabula.table.raw import RawTable
+
+_LEAST_SHARE = 1e-6
+
+
+def run(cell: Cell) -> Outcome:
+    """Attack the target through tables of many shadow models; the scores are areas under the curve.
+
+    The option `bins_epsilon` is the epsilon for bins and domain, beside that of the cell for the model; where bins and
+    domain cost nothing, only the model's is spent. The option `without` names columns that are left out. The target is
+    the number of a row, "outlier", or "inside", the record nearest to the middle of all columns.
+    """
+    options: dict[str, Any] = {
+        "shadows": 200, "target": "outlier", "bins_epsilon": 0.0, "without": (), **cell.task_options
+    }  # fmt: skip
+    whole = load_table(cell.dataset)
+    kept = {name: column for name, column in whole.columns.items() if name not in options["without"]}
+    table = RawTable(
+        kept, whole.n_rows, replace(whole.origin, physical={n: c.physical for n, c in kept.items()})
+    )
+    split = Split(fit=table, learned=table, held_out=None, schema=draft_schema(table)[0], target=None)
+    target = options["target"]
+    found = attack(
+        table,
+        _synthesizer(cell, split, float(options["bins_epsilon"])),
+        declared(split, cell.binning) if cell.binning.domain == "public" else None,
+        attacks=cell.scores,
+        target=_middle(table) if target == "inside" else target,
+        n_shadows=int(options["shadows"]),
+        seed=cell.seed,
+    )
+    facts = {"shadows": options["shadows"]}
+    for key, result in found.items():
+        facts[f"epsilon at least, by {key}"] = result.epsilon_lower
+    return Outcome(scores={key: float(result.auc) for key, result in found.items()}, facts=facts)
+
+
+def _synthesizer(cell: Cell, split: Split, bins_epsilon: float) -> Any:
+    given = settings_of(cell, split)
+    given.pop("seed")  # each shadow model has its own
+    costs_nothing = cell.binning.discretizer == "uniform" and cell.binning.domain != "found"
+    if bins_epsilon and not costs_nothing:
+        total = cell.epsilon + bins_epsilon
+        share = fraction_of(min(max(bins_epsilon / total, _LEAST_SHARE), 1 - _LEAST_SHARE))
+        given["epsilon"] = total
+        given["preprocessing"] = Preprocessing(discretizer=cell.binning.discretizer, share=share)
+    return Candidate(method=cell.method, options=cell.options).synthesizer(**given)
+
+
+def _middle(table: RawTable) -> int:
+    """Return the record whose numbers are nearest to the middle of their ranks."""
+    distance = np.zeros(table.n_rows)
+    for column in table.columns.values():
+        if column.physical.is_ordered:
+            ranks = np.argsort(np.argsort(column.values, kind="stable"), kind="stable")
+            distance += np.abs(ranks / max(1, table.n_rows - 1) - 0.5)
+    return int(np.argmin(distance))

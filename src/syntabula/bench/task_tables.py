@@ -1,0 +1,186 @@
+"""A cell that learns a table, draws a synthetic one and scores it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from syntabula.bench.bin_rules import RULES
+from syntabula.bench.candidate import Candidate, fraction_of
+from syntabula.bench.cell import Cell
+from syntabula.bench.levels import in_levels, schema_of_levels
+from syntabula.bench.splits import Split, bins_of_pairs, declared, load_split
+from syntabula.bench.tasks import Outcome
+from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.metric import Metric
+from syntabula.metrics.reading import compare
+from syntabula.metrics.registry import describe_metric
+from syntabula.metrics.score import Score
+from syntabula.table.raw import RawTable
+from syntabula.table.schema.schema import Schema
+
+_SAMPLE_SEED = 1_000_000
+"""Added to the seed of the fit for the rows, as the random choices of the fit would otherwise recur."""
+_MEMORY_MB = 8000.0
+"""What methods plan with, the same for all; the limit of the study ends the process."""
+_ALONE = ("utility", "privacy")
+"""Groups of metrics that use learned and held-out rows themselves."""
+
+
+def run(cell: Cell) -> Outcome:
+    """Learn, draw and score.
+
+    Raises:
+        SyntabulaError: If something is wrong, as its sentence says.
+    """
+    split = load_split(cell.split, cell.dataset, cell.task_options, cell.target)
+    drawn = _Drawn(cell, split)
+    scores: dict[str, float] = {}
+    first = next((role for role in cell.against if split.real(role) is not None), "")
+    for role in cell.against:
+        real = split.real(role)
+        if real is None:
+            continue
+        made = drawn.rows(real.n_rows if split.as_many_rows else None)
+        mark = "" if role == first else f" [{role}]"
+        tables = _compared(split, real, made, binned=drawn.in_even_bins)
+        for key in cell.scores:
+            if describe_metric(key).group not in _ALONE:
+                scores |= {name + mark: value for name, value in _parts(_score(cell, key, tables)).items()}
+    alone = [key for key in cell.scores if describe_metric(key).group in _ALONE]
+    if alone:
+        made = drawn.rows(split.fit.n_rows if split.as_many_rows else None)
+        tables = _compared(split, split.fit, made, binned=drawn.in_even_bins, with_target=True)
+        for key in alone:
+            scores |= _parts(_score(cell, key, tables))
+    if cell.overall:
+        known = [scores[key] for key in cell.scores if not math.isnan(scores.get(key, math.nan))]
+        scores[cell.overall] = float(np.mean(known)) if known else math.nan
+    return Outcome(scores=scores, facts=drawn.facts)
+
+
+class _Drawn:
+    """Synthetic rows of one fit, or rows of known quality; the same number of rows is drawn once.
+
+    Attributes:
+        facts: The statement's total and the release's method.
+        in_even_bins: Whether values are compared in the middle of their even bins.
+    """
+
+    def __init__(self, cell: Cell, split: Split) -> None:
+        self._cell, self._split = cell, split
+        self._known: dict[int | None, RawTable] = {}
+        self.facts: dict[str, Any] = {}
+        self._release = None
+        binned = cell.method not in ("SELF", "HALF", "HISTOGRAM") and cell.options.get("numbers", True)
+        self.in_even_bins = split.levels and cell.binning.discretizer == "uniform" and bool(binned)
+        if cell.method in ("SELF", "HALF", "HISTOGRAM"):
+            from syntabula.attacks.baselines import BASELINES
+
+            self._release = BASELINES[cell.method]().fit(split.fit, split.schema)
+        elif cell.method == "BINS":
+            from syntabula.bench.only_bins import through_bins
+
+            self._known[None], cells = through_bins(cell, split)
+            self.facts = {"mean cells of a pair": cells}
+        elif cell.method.startswith("peer:"):
+            from syntabula.bench.peers import peer_rows
+
+            self._known[None], self.facts = peer_rows(cell, split)
+        else:
+            self._release = self._fitted()
+
+    def rows(self, n: int | None) -> RawTable:
+        """Return n rows, or as many as the release has."""
+        split = self._split
+        if self._release is None:
+            return self._known[None]
+        if n not in self._known:
+            seed = _SAMPLE_SEED + self._cell.seed
+            if self._cell.method in ("SELF", "HALF", "HISTOGRAM"):
+                columns = self._release.sample_columns(n or split.fit.n_rows, seed=seed)
+            else:
+                columns = self._release.sample_columns(n, seed=seed)
+            size = next(iter(columns.values())).values.size
+            self._known[n] = RawTable(columns, size, split.fit.origin)
+        return self._known[n]
+
+    def _fitted(self) -> Any:
+        cell, split = self._cell, self._split
+        candidate, started = Candidate(method=cell.method, options=cell.options), time.perf_counter()
+        synthesizer = candidate.synthesizer(**settings_of(cell, split))
+        release = synthesizer.fit(split.fit, declared(split, cell.binning, cell.epsilon))
+        release.sample_columns(seed=cell.seed)  # the papers' seconds include one synthetic table
+        privacy = release.privacy
+        self.facts = {
+            "fit_seconds": round(time.perf_counter() - started, 3),
+            "epsilon_spent": privacy.epsilon_spent,
+            "accounting": privacy.budget.currency,
+            "method": privacy.method if privacy.choice is None else privacy.choice.method,
+        }
+        return release
+
+
+def settings_of(cell: Cell, split: Split) -> dict[str, Any]:
+    """Return the settings that a cell gives every method."""
+    from syntabula.prepare.preprocessing import Preprocessing
+
+    binning = cell.binning
+    bins: Any = binning.bins
+    if bins == "pairs":
+        bins = bins_of_pairs(split.fit.n_rows, len(split.schema.columns), cell.epsilon)
+    elif bins in RULES:
+        bins = "auto"  # the schema has those of each column
+    preprocessing = Preprocessing(
+        discretizer=binning.discretizer, share=fraction_of(binning.share), within=binning.within
+    )
+    return {
+        "epsilon": cell.epsilon,
+        "delta": cell.delta,
+        "bins": bins,
+        "preprocessing": preprocessing,
+        "seed": cell.seed,
+        "allow_observed": binning.domain == "observed",
+        "memory_mb": _MEMORY_MB,
+    }
+
+
+def _compared(
+    split: Split, real: RawTable, made: RawTable, *, binned: bool, with_target: bool = False
+) -> Comparison:
+    schema: Schema = split.schema
+    held_out = split.held_out if with_target else None
+    if split.levels:
+        made = in_levels(made, schema, binned=binned)
+        real = in_levels(real, schema, binned=False)
+        held_out = None if held_out is None else in_levels(held_out, schema, binned=False)
+        schema = schema_of_levels(schema)
+    target = split.target if with_target and held_out is not None else None
+    return compare(real, made, holdout=held_out, target=target, schema=schema)
+
+
+def _score(cell: Cell, key: str, tables: Comparison) -> Score:
+    metric: Metric = describe_metric(key).make()
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in cell.score_options.get(key, {}).items()
+    }
+    if options:
+        metric = replace(metric, **options)  # type: ignore[type-var]
+    return metric(tables, np.random.default_rng(cell.seed))
+
+
+def _parts(score: Score) -> dict[str, float]:
+    """Return the value of a score and the parts of it that papers print."""
+    found = {score.metric.partition(":")[0]: score.value}
+    for name, value in score.facts.items():
+        if isinstance(value, int | float):
+            if name.startswith("mean of "):
+                found[f"{score.metric} {name.removeprefix('mean of ')}"] = float(value)
+            elif name.endswith(" (synthetic)"):
+                found[f"{score.metric} {name.removesuffix(' (synthetic)')}"] = float(value)
+    return found

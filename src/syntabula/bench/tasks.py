@@ -1,0 +1,145 @@
+"""What the cells of a study can do; each task is imported when a cell runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from syntabula._arguments import near
+from syntabula.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from syntabula.bench.cell import Cell
+    from syntabula.bench.study import Study
+    from syntabula.metrics.score import Direction
+
+ROLES = ("held out", "learned")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a cell found.
+
+    Attributes:
+        scores: Its numbers by name; NaN where a score cannot be computed.
+        facts: Further facts, such as the total of the privacy statement.
+    """
+
+    scores: Mapping[str, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One kind of cell.
+
+    Attributes:
+        home: Module with a function `run` from a `Cell` to its `Outcome`.
+        summary: What it does, in one line.
+        options: Options of the task, with their defaults.
+        quick_options: Options of a quick study.
+        scores: Direction of each of its scores; empty if they are metrics.
+        methods: What stands in the place of methods; empty if methods do.
+    """
+
+    home: str
+    summary: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    quick_options: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, Direction] = field(default_factory=dict)
+    methods: tuple[str, ...] = ()
+
+    def check(self, study: Study) -> None:
+        """Refuse what the task does not know, with similar names."""
+        from syntabula.bench.splits import SPLITS
+
+        _check_names("split", [study.split], SPLITS)
+        _check_names("role of real rows in `against`", study.against, ROLES)
+        _check_names("option of this task", study.options, self.options)
+        if self.methods:
+            _check_names("method of this task", [c.method for c in study.methods], self.methods)
+        if self.scores:
+            _check_names("score of this task", study.scores, self.scores)
+        else:
+            _check_metrics(study)
+
+    def quick(self, study: Study) -> Study:
+        """Return the study with small options."""
+        return replace(study, options={**study.options, **self.quick_options})
+
+    def run(self, cell: Cell) -> Outcome:
+        """Do what a cell says; raises what its parts raise."""
+        run: Callable[[Cell], Outcome] = import_module(self.home).run
+        return run(cell)
+
+
+def direction_of(task: str, score: str) -> Direction:
+    """Return whether lower or higher is better for a score of a task; parts of a score have its direction."""
+    from syntabula.metrics.registry import describe_metric
+
+    base = score.partition(" ")[0]
+    if scores := TASKS[task].scores:
+        return scores.get(base, "higher")
+    try:
+        return describe_metric(base).direction
+    except ArgumentError:
+        return "higher"  # the mean of similarities
+
+
+def _check_metrics(study: Study) -> None:
+    from syntabula.metrics.registry import describe_metric
+
+    for score in study.scores:
+        describe_metric(score)
+    _check_names("score in `score_options`", study.score_options, study.scores)
+    for score, options in study.score_options.items():
+        made = describe_metric(score).make()
+        if not isinstance(options, Mapping):
+            raise ArgumentError(f"the options of the score {score!r} must be names with values")
+        try:
+            replace(made, **options)  # type: ignore[type-var]
+        except TypeError:
+            raise ArgumentError(
+                f"the score {score!r} has no option {' or '.join(map(repr, options))}"
+            ) from None
+
+
+def _check_names(what: str, given: Any, known: Any) -> None:
+    for name in given:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ArgumentError(f"there is no {what} {name!r}{near(name, known)}; there are {listed}")
+
+
+_SIMILARITIES = ("percentile-similarity", "discriminator-similarity", "query-similarity")
+
+TASKS: Mapping[str, Task] = {
+    "tables": Task(
+        home="syntabula.bench.task_tables",
+        summary="learn a table, draw a synthetic one and score it",
+        options={"holdout": 0.2},
+    ),
+    "disclosure": Task(
+        home="syntabula.bench.task_disclosure",
+        summary="membership disclosure by shadow models",
+        options={"shadows": 20, "draws": 10, "records": None},
+        quick_options={"shadows": 4, "draws": 1},
+        scores={"membership-disclosure": "lower", "mean-disclosure": "lower"},
+    ),
+    "membership": Task(
+        home="syntabula.bench.task_membership",
+        summary="attack one record by shadow models",
+        options={"shadows": 200, "target": "outlier", "bins_epsilon": 0.0, "without": ()},
+        quick_options={"shadows": 8},
+        scores={"range": "lower", "groundhog": "lower", "querybased": "lower"},
+    ),
+    "columns": Task(
+        home="syntabula.bench.task_columns",
+        summary="bin one numeric column, and measure a noisy histogram of it",
+        scores={**dict.fromkeys(_SIMILARITIES, "higher"), "record-similarity": "higher"},
+        methods=("bins", "histogram"),
+    ),
+}
+"""Tasks by name."""

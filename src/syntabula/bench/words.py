@@ -1,0 +1,161 @@
+"""Studies and their results in plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from syntabula.bench.collection import Listed, NotRun
+from syntabula.bench.comparison import Difference
+from syntabula.bench.runner import Progress, Work
+from syntabula.bench.summary import Row, Summary
+
+
+def listed(studies: Sequence[Listed]) -> str:
+    """Return one line for each study, and for what is not run why."""
+    width = max((len(study.name) for study in studies), default=0)
+    lines = []
+    for study in studies:
+        if isinstance(study, NotRun):
+            lines.append(f"  {study.name:<{width}}  {study.title}. Not run: {study.why}")
+        else:
+            tables = ", ".join(study.datasets[:3]) + (", ..." if len(study.datasets) > 3 else "")
+            lines.append(f"  {study.name:<{width}}  {study.title}. {len(study.cells):,} cells; {tables}")
+    return "\n".join(lines)
+
+
+def planned(work: Work, workers: int) -> str:
+    """Return what a run would do, and how long it may take."""
+    lines = [
+        f"{len(work.study.cells):,} cells, of which {work.n_known:,} are known and {len(work.cells):,} would run"
+    ]
+    for name, reason in work.missing.items():
+        lines.append(f"{name!r} is left out: {reason}")
+    if work.seconds is not None and work.cells:
+        hours = duration(work.seconds / min(workers, len(work.cells)))
+        limit = duration(len(work.cells) * work.study.seconds / min(workers, len(work.cells)))
+        guessed = (
+            f"; {work.n_guessed:,} cells are guesses until one like them has run" if work.n_guessed else ""
+        )
+        lines.append(f"about {hours} with {workers} at a time, {limit} at most{guessed}")
+    return "\n".join(lines)
+
+
+def step(progress: Progress) -> str:
+    """Return one line about a finished cell."""
+    cell, record = progress.record.cell, progress.record
+    budget = budget_of(cell.epsilon)
+    place = f"{cell.dataset}, {cell.label}, epsilon {budget}, {cell.binning.label}, seed {cell.seed}"
+    ended = f"{record.seconds:.1f} s" if record.status == "done" else f"{record.status}: {record.reason}"
+    left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
+    return f"{progress.done}/{progress.total}{left}  {place}: {ended}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in two units at most."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours < 100 else f"{hours:,} h"
+
+
+def budget_of(epsilon: float) -> str:
+    """Return a budget as it is written."""
+    return "inf" if math.isinf(epsilon) else f"{epsilon:g}"
+
+
+def table(summary: Summary) -> str:
+    """Return the rows of a study: mean ± standard deviation, rank, and the paper's figure in brackets."""
+    study = summary.study
+    several = len({row.binning for row in summary.rows}) > 1
+    heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *summary.scores, "rank"]
+    heads += ["fit s", "processor s", "MB"]
+    lines = [heads]
+    for row in summary.rows:
+        cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.binning.label] if several else [])]
+        cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
+        cells += [figure(row, score) for score in summary.scores]
+        rank = row.ranks.get(summary.scores[0], math.nan) if summary.scores else math.nan
+        cells += [
+            number(rank),
+            figure(row, "fit seconds"),
+            number(row.processor_seconds),
+            number(row.peak_mb),
+        ]
+        lines.append(cells)
+    parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
+    parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
+    parts += [line for line in (ranks(summary), remarks(summary)) if line]
+    return "\n\n".join(parts)
+
+
+def problems(summary: Summary) -> dict[str, int]:
+    """Return why cells are not done, with the number of rows for each reason."""
+    found: dict[str, int] = {}
+    for row in summary.rows:
+        for problem in row.problems:
+            found[problem] = found.get(problem, 0) + 1
+    return found
+
+
+def ranks(summary: Summary) -> str:
+    """Return the average ranks over tables, if there are several; the best first."""
+    if len(summary.study.datasets) < 2:
+        return ""
+    lines = []
+    for (score, epsilon), found in summary.average_ranks.items():
+        best = sorted(found.items(), key=lambda item: item[1])
+        named = ", ".join(f"{label} {rank:.2f}" for label, rank in best)
+        lines.append(f"Average rank by {score} at epsilon {budget_of(epsilon)}: {named}")
+    return "\n".join(lines)
+
+
+def remarks(summary: Summary) -> str:
+    """Return what the paper says of the study, and what readers must know."""
+    study = summary.study
+    lines = [f"The paper: {study.finding}"] if study.finding else []
+    if any(row.paper for row in summary.rows):
+        lines.append("In brackets: the paper's figure.")
+    return "\n".join([*lines, *([f"Note: {study.note}"] if study.note else [])])
+
+
+def figure(row: Row, score: str) -> str:
+    """Return a score of a row: mean, spread, and the paper's figure in brackets."""
+    mean = row.fit_seconds if score == "fit seconds" else row.means.get(score, math.nan)
+    shown = number(mean)
+    spread = row.spreads.get(score, math.nan)
+    if shown and not math.isnan(spread):
+        shown += f" ± {number(spread)}"
+    paper = row.paper.get(score)
+    return shown if paper is None else f"{shown or '-'} ({number(paper)})"
+
+
+def number(value: float) -> str:
+    """Return a number in three digits or so; empty if there is none."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def compared(differences: Sequence[Difference]) -> str:
+    """Return two stores side by side, and how many rows changed."""
+    lines = [["table", "epsilon", "method", "bins", "score", "first", "second", "change", ""]]
+    for item in differences:
+        change = (item.second - item.first) / item.first if item.first else math.nan
+        shown = "" if math.isnan(change) else f"{change:+.1%}"
+        place = [item.dataset, budget_of(item.epsilon), item.label, item.binning, item.score]
+        lines.append([*place, number(item.first), number(item.second), shown, item.verdict])
+    counts = {word: sum(d.verdict == word for d in differences) for word in ("better", "worse", "same")}
+    told = ", ".join(f"{n} {word}" for word, n in counts.items())
+    return f"{aligned(lines)}\n\nOf the rows with several seeds, the second is: {told}"
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Return cells as columns of text."""
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

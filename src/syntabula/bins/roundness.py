@@ -1,0 +1,157 @@
+"""How round values are: a distribution over the multiples of round numbers, such as 1000, 500, 100."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.spread import lower_ends, uniform_within
+from syntabula.bins.uniform import Bins
+from syntabula.errors import SchemaError
+
+LARGEST = 2**50
+"""Largest multiple of a step, in steps: up to it, the float nearest to a multiple stands for no other one."""
+
+
+@dataclass(frozen=True)
+class Roundness:
+    """Values lie at multiples of round numbers, evenly among those that are equally round.
+
+    A value has the level of the largest step that it is a multiple of. Wherever they lie, values of one level are
+    equally likely, and those of another level more or less likely than these.
+
+    Attributes:
+        steps: Steps of the levels in descending order, each a multiple of the next; whole for integers.
+        shares: For each step the share of the values that have its level, and last of those that have none, which must be
+            0 for integers; at least 0. If all are 0, values are the lower ends of bins.
+
+    Raises:
+        SchemaError: If the numbers do not fit together.
+    """
+
+    steps: tuple[Fraction, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(map(Fraction, self.steps)))
+        object.__setattr__(self, "shares", tuple(map(float, self.shares)))
+        steps, shares = self.steps, self.shares
+        if any(step <= 0 for step in steps) or not all(a > b and a % b == 0 for a, b in pairwise(steps)):
+            raise SchemaError(
+                "the steps of a roundness must descend and be above 0, each a multiple of the next"
+            )
+        if len(shares) != len(steps) + 1 or not all(0 <= s < math.inf for s in shares):
+            raise SchemaError("a roundness needs one share of at least 0 for each step, and one more")
+
+    @classmethod
+    def of_lower_ends(cls) -> Roundness:
+        """Return the distribution of which every bin has a single value, its lower end."""
+        return cls((), (0.0,))
+
+    @property
+    def unit(self) -> Fraction | None:
+        """The step that all values are multiples of; None if some are multiples of none."""
+        if self.shares[-1] or not any(self.shares):
+            return None
+        return min(step for step, share in zip(self.steps, self.shares, strict=False) if share)
+
+    def check(self, bins: Bins) -> None:
+        """Raise SchemaError if bins and steps do not fit together."""
+        if bins.integer and (self.shares[-1] or any(step.denominator != 1 for step in self.steps)):
+            raise SchemaError("the steps of a roundness of integers must be whole, and it has no other level")
+        if self.steps and max(abs(bins.edges[0]), abs(bins.edges[-1])) > LARGEST * self.steps[-1]:
+            raise SchemaError("bounds this large cannot have a roundness")
+
+    def masses(self, bins: Bins) -> NDArray[np.float64]:
+        """Return how likely values of each level are within each bin [bins, levels], up to a common factor."""
+        firsts = self._firsts(bins)
+        alone = np.diff(np.diff(firsts, axis=0), axis=1, prepend=0)
+        # Of the numbers between 0 and 1, so many are of each level.
+        densities = np.diff([float(1 / step) for step in self.steps], prepend=0.0)
+        of_steps = alone * np.array(self.shares[:-1]) / densities
+        widths = np.diff(np.array(bins.edges, dtype=np.float64)) * self.shares[-1]
+        return np.column_stack([of_steps, widths])
+
+    def shares_of(self, parts: Bins, whole: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the probability that a value of a bin lies in each of its parts [parts].
+
+        Args:
+            parts: Bins that are parts of others.
+            whole: Position of the bin that each part belongs to [parts].
+        """
+        masses = self.masses(parts).sum(axis=1)
+        # A bin without any value of a level is drawn as its lower end.
+        begins = np.append(True, np.diff(whole) > 0)
+        masses = np.where(np.bincount(whole, masses)[whole] > 0, masses, begins)
+        shares: NDArray[np.float64] = masses / np.bincount(whole, masses)[whole]
+        return shares
+
+    def within(self, bins: Bins, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        """Draw one value per code [n] from its bin; the lower end of a bin without any value of a level.
+
+        Returns:
+            [n] values: int64 for bins of integers, else float64.
+        """
+        index = np.asarray(codes, dtype=np.intp)
+        masses, firsts = self.masses(bins), self._firsts(bins)
+        drawn = lower_ends(bins)[index]
+        ends = np.cumsum(masses, axis=1)
+        chosen = (ends[index] <= (rng.random(index.size) * ends[index, -1])[:, None]).sum(axis=1)
+        for level in range(len(self.steps)):
+            # Rounding may choose a level that a bin has no value of.
+            places = np.flatnonzero((chosen == level) & (masses[index, level] > 0))
+            drawn[places] = self._multiples(level, firsts, index[places], bins, rng)
+        places = np.flatnonzero((chosen == len(self.steps)) & (masses[index, -1] > 0))
+        if places.size:
+            drawn[places] = uniform_within(bins, index[places], rng)
+        return drawn
+
+    def _multiples(
+        self,
+        level: int,
+        firsts: NDArray[np.int64],
+        index: NDArray[np.intp],
+        bins: Bins,
+        rng: np.random.Generator,
+    ) -> NDArray[Any]:
+        """Draw multiples of a step that are not multiples of the one before."""
+        step = self.steps[level]
+        lows, highs = firsts[index, level], firsts[index + 1, level]
+        found = rng.integers(lows, highs)
+        if level:
+            ratio = int(self.steps[level - 1] / step)
+            while (wrong := np.flatnonzero(found % ratio == 0)).size:
+                found[wrong] = rng.integers(lows[wrong], highs[wrong])
+        return multiples_at(found, step, integer=bins.integer)
+
+    def _firsts(self, bins: Bins) -> NDArray[np.int64]:
+        """Return the first multiple of each step from each edge on [bins + 1, steps], in steps."""
+        edges = np.array(bins.edges, dtype=np.int64 if bins.integer else np.float64)
+        firsts = [first_multiples(edges, step, integer=bins.integer) for step in self.steps]
+        if not bins.integer:
+            for step, first in zip(self.steps, firsts, strict=True):
+                # The last bin is closed.
+                first[-1] += multiples_at(first[-1:], step, integer=False)[0] == edges[-1]
+        return np.stack(firsts, axis=1) if firsts else np.zeros((edges.size, 0), dtype=np.int64)
+
+
+def first_multiples(values: NDArray[Any], step: Fraction, *, integer: bool) -> NDArray[np.int64]:
+    """Return for each value [n] the first multiple of a step that is not below it, in steps."""
+    if integer:
+        return np.asarray(-(-values // int(step)), dtype=np.int64)
+    near = np.rint(values * float(step.denominator) / float(step.numerator)).astype(np.int64)
+    # Floats are compared, because the nearest float stands for a multiple.
+    return np.asarray(near + (multiples_at(near, step, integer=False) < values), dtype=np.int64)
+
+
+def multiples_at(places: NDArray[np.int64], step: Fraction, *, integer: bool) -> NDArray[Any]:
+    """Return multiples of a step, given in steps."""
+    if integer:
+        return places * int(step)
+    return np.asarray(places * float(step.numerator) / float(step.denominator), dtype=np.float64)

@@ -1,0 +1,134 @@
+"""`syntabula tune`: the options of a method that score best on validation rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from syntabula.cli import options
+from syntabula.cli.console import Console
+from syntabula.cli.outputs import check_outputs, output
+from syntabula.cli.request import Request, takes_request
+
+
+@takes_request
+def tune(
+    context: typer.Context,
+    table: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="TABLE")],
+    *,
+    request: Request,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            "--validation",
+            help="Rows to score against, which the method does not see. Default: a fifth of TABLE's.",
+            metavar="FILE",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column to predict, for machine-learning affinity.")
+    ] = None,
+    space: Annotated[
+        str,
+        typer.Option(
+            "--space",
+            help="What to try: usual, synmeter (the paper's), or a YAML file with a range, such as "
+            "`units: {low: 64, high: 512, log: true}`, or a list of values for each option.",
+            metavar="NAME|FILE",
+        ),
+    ] = "usual",
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            help="A metric and its weight in the objective, such as tvd-2=1; repeatable. Default: "
+            "wasserstein-sliced, affinity and query-error-3, each 1.",
+            metavar="METRIC=WEIGHT",
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", help="Number of sets of options to try.")] = 50,
+    repeats: Annotated[int, typer.Option("--repeats", help="Fits of each, with other seeds.")] = 1,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Start no trial after so many seconds.")
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", help="Number of processes.")] = 1,
+    storage: Annotated[
+        Path | None,
+        typer.Option(
+            "--storage",
+            help="File that keeps the trials; the same command goes on where it was interrupted.",
+            metavar="FILE",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of suggestions, fits, draws and scores.")] = 0,
+    public: Annotated[
+        bool, typer.Option("--public", help="TABLE is public, so that no warning is needed.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The best options (.yaml), for `synth --options`, or all trials (.json).",
+            metavar="FILE",
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="A picture of the search (.png).", metavar="FILE")
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Search the options of a method that score best on rows it has not seen. NOT private: see `--public`."""
+    console: Console = context.obj
+    from syntabula.tuning.picture import draw_search
+    from syntabula.tuning.search import tune as tune_method
+
+    check_outputs(
+        {"--out": out, "--picture": picture},
+        inputs=(table, validation, request.schema_file, request.options_file),
+        force=force,
+    )
+    with console.progress() as progress:
+        found = tune_method(
+            request.synthesizer(),
+            table,
+            validation,
+            schema=request.schema(),
+            target=target,
+            space=_space(space),
+            objective=_objective(weight),
+            trials=trials,
+            repeats=repeats,
+            seconds=seconds,
+            workers=workers,
+            storage=storage,
+            seed=seed,
+            is_public=public,
+            progress=progress,
+        )
+    if out is not None:
+        with output(out, force=force) as temporary:
+            found.write(temporary)
+    if picture is not None:
+        with output(picture, force=force) as temporary:
+            draw_search(found, temporary)
+    console.result(found.text(), found.to_json())
+
+
+def _space(given: str) -> Any:
+    if not given.endswith((".yaml", ".yml")):
+        return given
+    from syntabula.cli.request import read_options
+
+    return read_options(Path(given), "--space")
+
+
+def _objective(given: list[str] | None) -> Any:
+    if not given:
+        return None
+    from syntabula.cli.request import named_values
+    from syntabula.tuning.objective import Objective
+
+    return Objective(weights=named_values(given, "--weight", "tvd-2=1"), metrics=Objective().metrics)

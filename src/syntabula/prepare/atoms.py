@@ -1,0 +1,155 @@
+"""Values that are frequent in an ordered column, found under differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula.bins.roundness import first_multiples, multiples_at
+from syntabula.privacy.doors.columns import ColumnCurator
+
+MOST_POINTS = 4096
+"""Largest number of grid points that are all counted; their noise needs no delta, and its threshold is lower."""
+
+FALSE_ALARMS = 0.5
+"""Expected number of points that are taken for atoms by noise alone."""
+
+AROUND = 8
+"""Number of points on either side that an atom is compared with."""
+
+LEAST_OF_BIN = 0.25
+"""Part of the records of an average bin that an atom holds at least."""
+
+MOST_ATOMS = 250
+"""Most atoms of a column that holds nothing else."""
+
+SPARSE = 2
+"""Times as many values come into question between such atoms as there are atoms; otherwise bins keep them together."""
+
+NEARLY_ALL = 0.99
+"""Part of the records that atoms hold at least in such a column."""
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Released frequent values of a column.
+
+    Attributes:
+        points: The values, ascending: integers of a grid, or floats.
+        counts: Their noisy counts.
+        is_all: Whether the column seems to hold nothing else.
+    """
+
+    points: tuple[int | float, ...] = ()
+    counts: tuple[float, ...] = ()
+    is_all: bool = False
+
+    def if_all(self, n_estimated: float) -> Atoms | None:
+        """Return these atoms if they are all that a column of so many records holds; None if not, or if unknown (0)."""
+        if not 0 < NEARLY_ALL * n_estimated <= sum(self.counts) or len(self.points) > MOST_ATOMS:
+            return None
+        return replace(self, is_all=True)
+
+    def largest(self, most: int) -> Atoms:
+        """Return the atoms with the largest noisy counts."""
+        kept = sorted(sorted(range(len(self.points)), key=lambda i: -self.counts[i])[:most])
+        return Atoms(tuple(self.points[i] for i in kept), tuple(self.counts[i] for i in kept))
+
+
+def needs_delta(lower: float, upper: float, integer: bool) -> bool:
+    """Return whether frequent values of a domain can only be found by a question that may fail."""
+    return not integer or int(upper) - int(lower) >= MOST_POINTS
+
+
+def bins_beside(count: int, n_atoms: int) -> int:
+    """Return the largest number of bins for the other values."""
+    return max(count - n_atoms, count // 2)
+
+
+def find_atoms(
+    column: ColumnCurator,
+    lower: float,
+    upper: float,
+    *,
+    unit: Fraction | None,
+    count: int,
+    n_estimated: float,
+    share: Fraction,
+    delta: Fraction,
+    step: str,
+) -> Atoms:
+    """Find values that many records share.
+
+    Where few values come into question, because they are few or most records lie at round numbers, each of these is
+    counted with noise, and so are 0 and both bounds. An atom then stands out from the noise and holds as many records as
+    an average bin, or more than twice what is usual around it. Otherwise the question that finds categories is asked of
+    the exact values (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds
+    alone are counted.
+
+    Args:
+        column: The values, within the bounds.
+        lower: Lower bound, an integer for a column on a grid.
+        upper: Upper bound.
+        unit: Public or released step whose multiples come into question; None if there are too many.
+        count: Largest number of bins.
+        n_estimated: Released number of records; 0 if it is not known.
+        share: Fraction of the whole budget.
+        delta: Part of the budget's delta; 0 for none.
+        step: Name of the spend in the ledger.
+    """
+    if unit is not None or (column.is_private and not delta):
+        points = candidates(lower, upper, unit, integer=column.integer)
+        return _counted(column, points, count=count, share=share, step=step)
+    most = max(MOST_ATOMS + 1, count)
+    values, counts = column.frequent(most, share=share, delta=delta, step=step)
+    found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
+    if every := found.if_all(n_estimated):
+        return every
+    return found.largest(min(3 * count // 4, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
+
+
+def n_candidates(lower: float, upper: float, unit: Fraction) -> int:
+    """Return about how many multiples of a step lie within bounds."""
+    return int((Fraction(upper) - Fraction(lower)) / unit) + 1
+
+
+def candidates(
+    lower: float, upper: float, unit: Fraction | None, *, integer: bool
+) -> list[int] | list[float]:
+    """Return the multiples of a step within bounds, 0 if it is within them, and the bounds, in ascending order."""
+    dtype = np.int64 if integer else np.float64
+    ends = [p for p in (lower, 0, upper) if lower <= p <= upper]
+    if unit is None:
+        return sorted({int(p) if integer else float(p) for p in ends})
+    first, after = first_multiples(np.array([lower, upper], dtype=dtype), unit, integer=integer).tolist()
+    inner = multiples_at(np.arange(first, after), unit, integer=integer)
+    points: list[int] | list[float] = np.unique(np.concatenate([inner, np.array(ends, dtype=dtype)])).tolist()
+    return points
+
+
+def _counted(
+    column: ColumnCurator, points: Sequence[int | float], *, count: int, share: Fraction, step: str
+) -> Atoms:
+    """Count points, and return those that stand out from noise and from the points around them."""
+    ends = [p + 1 if column.integer else math.nextafter(p, math.inf) for p in points]
+    edges = sorted({*points, *ends})
+    answer = column.histogram(edges, share=share, step=step)
+    counts = answer.values[np.searchsorted(np.array(edges), np.array(points))]
+    noise = answer.above_noise(FALSE_ALARMS / counts.size)
+    above = counts > noise
+    padded = np.pad(counts, AROUND, constant_values=np.nan)
+    usual = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
+    stands_out = counts - 2 * np.maximum(usual, 0.0) > noise
+    total = float(answer.values.sum())
+    places = np.flatnonzero(above)
+    if places.size and places[-1] - places[0] >= SPARSE * places.size:
+        clear = Atoms(tuple(points[i] for i in places.tolist()), tuple(counts[places].tolist()))
+        if every := clear.if_all(total):
+            return every
+    of_bin = counts * count / max(total, 1.0)
+    kept = np.flatnonzero((stands_out & (of_bin >= LEAST_OF_BIN)) | (above & (of_bin >= 1)))
+    return Atoms(tuple(points[int(i)] for i in kept), tuple(counts[kept].tolist())).largest(3 * count // 4)

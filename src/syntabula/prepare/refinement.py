@@ -1,0 +1,153 @@
+"""The codes of one ordered column: atoms, bins of the other values, and how values lie within bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.atoms import between_atoms, with_atoms
+from syntabula.bins.roundness import Roundness
+from syntabula.bins.spread import Spread
+from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.prepare.atoms import Atoms, bins_beside, find_atoms, needs_delta
+from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
+from syntabula.prepare.preprocessing import Part, Preprocessing
+from syntabula.prepare.rounding import CountedLevels, count_levels, levels_of, steps_of
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import NoiseSource
+from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.raw import RawColumn
+from syntabula.table.schema.columns import Ordered
+
+_STEPS: Mapping[Part, str] = {
+    "roundness": "find the roundness of {!r}",
+    "atoms": "find the frequent values of {!r}",
+    "bins": "fit the bins of {!r}",
+    "spread": "spread within the bins of {!r}",
+}
+
+
+def step_of(part: Part, name: str) -> str:
+    """Return the ledger's name for a part of a column's refinement."""
+    return _STEPS[part].format(name)
+
+
+@dataclass(frozen=True)
+class OrderedCodes:
+    """The codes of an ordered column, and how its values lie within them.
+
+    Attributes:
+        bins: The codes.
+        spread: Distribution within each bin; evenly if None.
+        roundness: Which round numbers values are multiples of; None if they may be any.
+    """
+
+    bins: Bins
+    spread: Spread | None = None
+    roundness: Roundness | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """Finds the codes of one ordered column.
+
+    Attributes:
+        name: Name of the column.
+        column: Its declaration, or what was found of it.
+        settings: The options.
+        shares: What each part may spend; 0 for those that are free or not asked.
+        count: Largest number of bins.
+        n_estimated: Released number of records; 0 if it is not known.
+        delta: Part of delta for frequent values; 0 for none.
+        ledger: Pays for the spends.
+        noise: Draws the noise.
+    """
+
+    name: str
+    column: Ordered
+    settings: Preprocessing
+    shares: Mapping[Part, Fraction]
+    count: int
+    n_estimated: float
+    delta: Fraction
+    ledger: Ledger
+    noise: NoiseSource
+
+    def codes(self, raw: RawColumn) -> OrderedCodes:
+        """Return the codes, from the column as read."""
+        lower, upper, integer = self.column.span()
+        if not is_worth_fitting(lower, upper, integer=integer, count=self.count):
+            return OrderedCodes(UniformBins(self.count).bins(lower, upper, integer=integer))
+        points, _ = ordered_points(self.column, raw)
+        every = ColumnCurator(points, self.ledger, self.noise)
+        levels = self._levels(every, points)
+        atoms = self._atoms(every, levels)
+        if atoms.is_all:
+            return OrderedCodes(
+                between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
+            )
+        rest = every
+        if atoms.points:
+            # Each record is looked at alone, so neighbouring tables stay neighbours.
+            rest = ColumnCurator(points[~np.isin(points, atoms.points)], self.ledger, self.noise)
+        roundness = None if levels is None else levels.beside(atoms)
+        bins = self._bins(rest, atoms)
+        if not self._sees_values(every):
+            bins = with_atoms(bins, atoms.points, None if roundness is None else roundness.unit)
+        spread = None
+        if self.settings.within == "normal":
+            spread = fit_spread(rest, bins, share=self.shares["spread"], step=step_of("spread", self.name))
+        return OrderedCodes(bins, spread, roundness)
+
+    def _levels(self, column: ColumnCurator, points: NDArray[Any]) -> CountedLevels | None:
+        steps = steps_of(self.column)
+        if not steps or not self.settings.finds_roundness:
+            return None
+        levels = ColumnCurator(levels_of(points, steps, integer=column.integer), self.ledger, self.noise)
+        share, step = self.shares["roundness"], step_of("roundness", self.name)
+        return count_levels(levels, steps, integer=column.integer, share=share, step=step)
+
+    def _atoms(self, column: ColumnCurator, levels: CountedLevels | None) -> Atoms:
+        declared = self.column.declared_atoms
+        if self.column.atoms is not None or not self.settings.finds_atoms or self._sees_values(column):
+            return Atoms(tuple(declared), (0.0,) * len(declared))
+        lower, upper, integer = self.column.span()
+        unit = None if levels is None else levels.unit(lower, upper)
+        if unit is None and not needs_delta(lower, upper, integer):
+            unit = Fraction(1)
+        return find_atoms(
+            column,
+            lower,
+            upper,
+            unit=unit,
+            count=self.count,
+            n_estimated=self.n_estimated,
+            share=self.shares["atoms"],
+            delta=self.delta,
+            step=step_of("atoms", self.name),
+        )
+
+    def _bins(self, rest: ColumnCurator, atoms: Atoms) -> Bins:
+        lower, upper, integer = self.column.span()
+        count = bins_beside(self.count, len(atoms.points)) if atoms.points else self.count
+        if self.settings.fitted is None or count < 2:
+            return UniformBins(count).bins(lower, upper, integer=integer)
+        return self.settings.fitted.fit(
+            rest,
+            lower,
+            upper,
+            count=count,
+            n_estimated=max(self.n_estimated - sum(atoms.counts), 0.0),
+            share=self.shares["bins"],
+            step=step_of("bins", self.name),
+        )
+
+    def _sees_values(self, column: ColumnCurator) -> bool:
+        """Return whether the discretizer reads the values as they are, and leaves frequent ones alone itself."""
+        return not column.is_private and getattr(self.settings.fitted, "sees_values", False)

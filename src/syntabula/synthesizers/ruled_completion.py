@@ -1,0 +1,152 @@
+"""Draws rows of a release with rules, with the values of some columns given row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.uniform import UniformBins
+from syntabula.errors import ArgumentError
+from syntabula.models.base import Model
+from syntabula.synthesizers.completion import Completion, cells_in, objections
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.column_codes import encode_column, present_cells, surrogates
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.read import read
+from syntabula.table.rules.row_rules import RowRules, equal_cells, rules_in_words
+from syntabula.table.schema.columns import Identifier, Ordered
+
+_ROUNDS = 30
+_MOST_AT_ONCE = 500
+_ROWS_AT_ONCE = 20_000
+_BINS = 32
+"""A given value of a column in an order, whose start is drawn, replaces a drawn one in the same of so many bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class RuledCompletion:
+    """One row for each row of a given table, with its values kept and the other columns drawn so that all rules hold.
+
+    Attributes:
+        rules: The rules.
+        learned: Draws the columns that were learned.
+        given: The given columns, as read.
+        near: Columns in an order that are given without those before them: drawn values must come near the given ones.
+    """
+
+    rules: RowRules
+    learned: Completion
+    given: Mapping[str, RawColumn]
+    near: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of given rows."""
+        return self.learned.n_rows
+
+    @classmethod
+    def of(cls, rules: RowRules, codec: Codec, model: Model, source: Any) -> Self:
+        """Read a given table; raises as `Completion.of`."""
+        table = read(source, rules.schema)
+        ends, derived = rules.compiled.ends, rules.compiled.derived
+        wrong = [
+            objection
+            for name, raw in table.columns.items()
+            if name in ends or name in derived
+            for objection in objections(name, rules.schema[name], raw)
+        ]
+        if wrong:
+            raise ArgumentError(
+                f"values are given that this release cannot have: {'; '.join(wrong)}. Correct these cells, or leave "
+                "their rows or columns out"
+            )
+        near = tuple(n for n in ends if n in table.columns and not all(e in table.columns for e in ends[n]))
+        kept = {n: c for n, c in table.columns.items() if n not in near}
+        learned, _ = rules.learned_table(RawTable(kept, table.n_rows, table.origin))
+        return cls(rules, Completion.of(codec, model, learned), table.columns, near)
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another.
+
+        Raises:
+            ArgumentError: If for some rows, no drawn row satisfies all rules; says how many, and the rules.
+        """
+        found: dict[str, RawColumn] = {}
+        left = np.arange(start, stop)
+        broken: dict[str, int] = {}
+        for _ in range(_ROUNDS):
+            # The fewer rows are left, the more often each is tried at once.
+            times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
+            tried = np.repeat(left, times)
+            rows, kept, broken = self._completed(self.learned.draw_rows(tried, rng), tried, rng)
+            if not found:
+                found = {name: _copied(column) for name, column in rows.items()}
+            places, first = np.unique(tried[kept], return_index=True)
+            _place(found, rows, places - start, np.flatnonzero(kept)[first])
+            left = np.setdiff1d(left, places)
+            if not left.size:
+                return found | self._numbered(found, start)
+        broken = {rule: count // times for rule, count in broken.items()}
+        shares = {rule: count / left.size for rule, count in broken.items()}
+        raise ArgumentError(
+            f"for {left.size:,} of {stop - start:,} given rows, no draw satisfies the rules: "
+            f"{rules_in_words(shares)}. Correct the values of these rows; or in place of a derived column, give the "
+            "columns that it is computed from"
+        )
+
+    def _completed(
+        self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator
+    ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, int]]:
+        given = {name: cells_in(column, rows) for name, column in self.given.items()}
+        # Decoding draws values within bins; what rules compute must follow from the given ones.
+        drawn |= {name: cells_in(column, rows) for name, column in self.learned.columns.items()}
+        columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
+        for name in self.near:
+            close = self._close(name, columns[name], given[name])
+            broken[f"{name} near the given value"] = int((~close).sum())
+            kept &= close
+        for name in self.rules.compiled.derived:
+            if name in given:
+                same = equal_cells(self.rules.schema[name], columns[name], given[name])
+                broken[f"{name} as given"] = int((~same).sum())
+                kept &= same
+        whole = columns | given
+        for rule, wrong in self.rules.broken_by(whole, rows.size).items():
+            broken[rule] = int(wrong.sum())
+            kept &= ~wrong
+        return whole, kept, {rule: count for rule, count in broken.items() if count}
+
+    def _numbered(self, found: Mapping[str, RawColumn], start: int) -> dict[str, RawColumn]:
+        return {
+            name: surrogates(column, found[name].missing, start)
+            for name, column in self.rules.schema.columns.items()
+            if isinstance(column, Identifier) and name not in self.given
+        }
+
+    def _close(self, name: str, drawn: RawColumn, given: RawColumn) -> NDArray[np.bool_]:
+        column = self.rules.schema[name]
+        assert isinstance(column, Ordered)
+        lower, upper, integer = column.span()
+        bins = UniformBins(_BINS).bins(lower, upper, integer=integer)
+        here, there = (encode_column(column, raw, bins).codes for raw in (drawn, given))
+        return np.asarray((here == there) & (present_cells(drawn) == present_cells(given)))
+
+
+def _copied(column: RawColumn) -> RawColumn:
+    return RawColumn(column.values.copy(), column.missing.copy(), column.physical)
+
+
+def _place(
+    found: Mapping[str, RawColumn],
+    rows: Mapping[str, RawColumn],
+    places: NDArray[np.intp],
+    sources: NDArray[np.intp],
+) -> None:
+    """Write some rows into places of a table."""
+    for name, column in rows.items():
+        found[name].values[places] = column.values[sources]
+        found[name].missing[places] = column.missing[sources]

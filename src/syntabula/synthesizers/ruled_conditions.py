@@ -1,0 +1,113 @@
+"""Conditions on a release with rules: those on columns that rules compute are satisfied by rejection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._arguments import refusal
+from syntabula.models.base import Model
+from syntabula.synthesizers.conditions import SatisfyingRows
+from syntabula.synthesizers.ruled_rows import Draw, RuledRows
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.column_codes import encode_column, present_cells
+from syntabula.table.coding.conditions import Allowed, allowed
+from syntabula.table.raw import RawColumn
+from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.schema.columns import Column, Ordered
+
+_TRIED = 50_000
+
+
+def satisfying(
+    rules: RowRules, codec: Codec, model: Model, where: object
+) -> tuple[Callable[[], int], Draw, Callable[[int], None]]:
+    """Prepare to draw rows that satisfy conditions.
+
+    Returns:
+        A function that estimates how many original records satisfy them, the draw, and a check of a number of rows,
+        which raises ArgumentError or warns as `SatisfyingRows.check`.
+    """
+    plain, computed = _split(rules, codec, where)
+    rows = SatisfyingRows.of(codec, model, plain) if plain else None
+    ruled = RuledRows(rules, rows.draw if rows else _drawn(codec, model), _wanted(rules, computed))
+
+    def check(n: int) -> None:
+        if rows is not None:
+            rows.check(n)
+
+    return lambda: max(0, round(model.total * probability(rules, codec, model, where))), ruled.draw, check
+
+
+def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> float:
+    """Return the probability that a row satisfies conditions, estimated from drawn rows where rules matter."""
+    plain, computed = _split(rules, codec, where)
+    own = SatisfyingRows.of(codec, model, plain) if plain else None
+    among = own.restricted.probability if own else 1.0
+    if not among:
+        return 0.0
+    within = _kept(rules, own.draw if own else _drawn(codec, model), _wanted(rules, computed))
+    whole = _kept(rules, _drawn(codec, model), None)
+    return min(1.0, among * within / whole) if whole else 0.0
+
+
+def _kept(rules: RowRules, draw: Draw, wanted: Callable[..., NDArray[np.bool_]] | None) -> float:
+    """Return the share of rows that are kept."""
+    rows = RuledRows(rules, draw, wanted)
+    rows.try_rows(_TRIED, np.random.default_rng(0))
+    return rows.kept / rows.tried
+
+
+def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any], dict[str, Allowed]]:
+    """Return the conditions on columns that were learned as they are, and those on computed columns."""
+    if not isinstance(where, Mapping):
+        raise refusal(
+            "where", "a dictionary from columns to allowed values, such as {'sex': 'Female'}", where
+        )
+    columns = rules.schema
+    plain: dict[str, Any] = {}
+    computed: dict[str, Allowed] = {}
+    for name, condition in where.items():
+        column = columns[name]
+        if name in rules.compiled.ends or name not in codec.schema:
+            computed[name] = allowed(name, column, condition)
+        else:
+            plain[name] = condition
+    return plain, computed
+
+
+def _drawn(codec: Codec, model: Model) -> Draw:
+    return lambda start, stop, rng: codec.decode(model.sample(stop - start, rng), rng, first_row=start)
+
+
+def _wanted(
+    rules: RowRules, computed: Mapping[str, Allowed]
+) -> Callable[[Mapping[str, RawColumn]], NDArray[np.bool_]] | None:
+    if not computed:
+        return None
+
+    def wanted(rows: Mapping[str, RawColumn]) -> NDArray[np.bool_]:
+        found = [
+            _satisfies(rules.schema[name], rows[name], condition) for name, condition in computed.items()
+        ]
+        return np.asarray(np.logical_and.reduce(found))
+
+    return wanted
+
+
+def _satisfies(column: Column, raw: RawColumn, condition: Allowed) -> NDArray[np.bool_]:
+    """Return which cells of a column satisfy a condition."""
+    present = present_cells(raw)
+    found = np.full(present.size, condition.missing) & ~present
+    if isinstance(column, Ordered):
+        points, _, _ = column.points(raw.values[present], raw.physical.kind)
+        inside = np.zeros(points.size, np.bool_)
+        for first, last in condition.spans:
+            inside |= (points >= first) & (points < last)
+        found[present] = inside
+        return found
+    codes = encode_column(column, raw, None).codes
+    return np.asarray(found | (present & np.isin(codes, [*condition.codes])))

@@ -1,0 +1,137 @@
+"""Draws rows of a release that has rules: rows are drawn and completed, and those that break a rule are discarded.
+
+So rows follow the release's distribution given the rules, exactly and whichever model it has. A model that holds
+structural zeros draws few or no such rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._warnings import warn_caller
+from syntabula.errors import ResourceError, RuleWarning
+from syntabula.table.coding.column_codes import surrogates
+from syntabula.table.raw import RawColumn
+from syntabula.table.rules.row_rules import RowRules, rules_in_words
+from syntabula.table.schema.columns import Identifier
+
+Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
+Wanted = Callable[[Mapping[str, RawColumn]], NDArray[np.bool_]]
+
+_AT_ONCE = 250_000
+_LEAST_TRIED = 20_000
+_LEAST_KEPT = 1e-3
+_WORTH_A_WARNING = 0.1
+CONDITIONS = "the conditions"
+
+
+@dataclass(eq=False)
+class RuledRows:
+    """Rows that satisfy rules, and conditions on columns that the rules compute.
+
+    Attributes:
+        rules: The rules.
+        learned: Draws decoded rows of the learned columns, from one position up to another.
+        wanted: Returns which completed rows satisfy the conditions; None if there are none.
+        tried: Number of rows drawn so far.
+        kept: How many of these satisfied rules and conditions.
+        within_rules: How many of these satisfied the rules.
+        broken: For each rule, how many of these rows broke it.
+    """
+
+    rules: RowRules
+    learned: Draw
+    wanted: Wanted | None = None
+    tried: int = 0
+    kept: int = 0
+    within_rules: int = 0
+    broken: Counter[str] = field(default_factory=Counter)
+    _warned: bool = False
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another.
+
+        Raises:
+            ResourceError: If fewer than one row in a thousand satisfies rules and conditions; names the rule that most
+                rows break.
+        """
+        missing = stop - start
+        pieces: list[dict[str, RawColumn]] = []
+        while missing > 0 or not pieces:
+            share = max(self.kept / self.tried, _LEAST_KEPT) if self.tried else 1.0
+            n_rows = min(_AT_ONCE, max(missing, int(1.05 * missing / share)))
+            columns, kept = self.try_rows(n_rows, rng)
+            rows = np.flatnonzero(kept)[:missing]
+            pieces.append(columns if len(rows) == n_rows else {n: c.take(rows) for n, c in columns.items()})
+            missing -= len(rows)
+            if missing > 0 and self.tried >= _LEAST_TRIED and self.kept < _LEAST_KEPT * self.tried:
+                raise ResourceError(self._refusal())
+        self._warn()
+        return self._numbered(_joined(pieces), start)
+
+    def try_rows(
+        self, n_rows: int, rng: np.random.Generator
+    ) -> tuple[dict[str, RawColumn], NDArray[np.bool_]]:
+        """Draw rows of the whole model and complete them; return them, and which satisfy rules and conditions."""
+        columns, kept, broken = self.rules.completed(self.learned(0, n_rows, rng), n_rows, rng)
+        self.broken.update(broken)
+        self.within_rules += int(kept.sum())
+        if self.wanted is not None:
+            wanted = self.wanted(columns)
+            self.broken[CONDITIONS] += int((~wanted).sum())
+            kept &= wanted
+        self.tried += n_rows
+        self.kept += int(kept.sum())
+        return columns, kept
+
+    def shares(self, *, rules_only: bool = False) -> dict[str, float]:
+        """Return the share of tried rows that broke each rule, and the conditions unless only rules are wanted."""
+        counted = {r: n for r, n in self.broken.items() if n and not (rules_only and r == CONDITIONS)}
+        return {rule: count / max(self.tried, 1) for rule, count in counted.items()}
+
+    def _numbered(self, columns: dict[str, RawColumn], start: int) -> dict[str, RawColumn]:
+        """Number identifiers anew, as some rows were discarded."""
+        anew = {
+            name: surrogates(column, columns[name].missing, start)
+            for name, column in self.rules.schema.columns.items()
+            if isinstance(column, Identifier)
+        }
+        return columns | anew
+
+    def _warn(self) -> None:
+        rejected = 1 - self.within_rules / max(self.tried, 1)
+        if self._warned or rejected < _WORTH_A_WARNING or self.tried < 100:
+            return
+        self._warned = True
+        warn_caller(
+            RuleWarning(
+                f"{rejected:.0%} of the rows that this release draws were discarded, because they break "
+                f"{rules_in_words(self.shares(rules_only=True))}. The others are drawn as the release's distribution says"
+            )
+        )
+
+    def _refusal(self) -> str:
+        return (
+            f"{1 - self.kept / self.tried:.2%} of {self.tried:,} rows that were tried break rules or conditions: "
+            f"{rules_in_words(self.shares())}. Loosen the rule; or if it states an equality, derive one of its columns "
+            "from the others; or choose a method with a graphical model, such as AIM or MST, which holds rules over two "
+            "or three columns of few values exactly"
+        )
+
+
+def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
+    if len(pieces) == 1:
+        return pieces[0]
+    return {
+        name: replace(
+            first,
+            values=np.concatenate([piece[name].values for piece in pieces]),
+            missing=np.concatenate([piece[name].missing for piece in pieces]),
+        )
+        for name, first in pieces[0].items()
+    }

@@ -1,0 +1,1 @@
+"""What must hold within a row: columns that follow from others, orders, and impossible combinations."""

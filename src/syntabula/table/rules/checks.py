@@ -1,0 +1,272 @@
+"""Checks rules against the columns of their schema, and compiles them for use on rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from syntabula._arguments import near
+from syntabula.errors import SchemaError
+from syntabula.table.database import identifier
+from syntabula.table.raw import PhysicalType
+from syntabula.table.rules.evaluation import result_types
+from syntabula.table.rules.expressions import Expression, read_expression
+from syntabula.table.rules.probes import tried_values
+from syntabula.table.rules.rules import Rules
+from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric, Ordered
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on rows.
+
+    Attributes:
+        rule: The rule, as `Rules.described` writes it.
+        expression: False where a row breaks it.
+        learned: Whether what is learned leaves out most or all rows that break it.
+    """
+
+    rule: str
+    expression: Expression
+    learned: bool = False
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Rules that fit their schema.
+
+    Attributes:
+        derived: Expression of each derived column, in an order in which they can be computed.
+        stages: The same columns, in groups of which each needs none but the groups before it.
+        ends: For each column that is learned as a distance, the columns before it in its chain; in an order in which they
+            can be computed.
+        conditions: What must hold of every row besides.
+    """
+
+    derived: Mapping[str, Expression]
+    stages: tuple[tuple[str, ...], ...]
+    ends: Mapping[str, tuple[str, ...]]
+    conditions: tuple[Condition, ...]
+
+
+def compiled(rules: Rules, columns: Mapping[str, Column]) -> Compiled:
+    """Check and compile rules.
+
+    Raises:
+        SchemaError: If a rule names no column or one that it cannot use, cannot be read or computed, gives another
+            type than declared, belongs to a cycle, or is satisfied by no row; says which rule, and what to do.
+    """
+    return _compiled(rules, tuple(columns.items()))
+
+
+@lru_cache(maxsize=64)
+def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
+    columns = dict(named)
+    _check_named(rules, columns)
+    names = tuple(columns)
+    derived = {name: _read(f"derive for column {name!r}", text, names) for name, text in rules.derive.items()}
+    required = [Condition(text, _read(f"require {_short(text)}", text, names)) for text in rules.require]
+    for name, expression in derived.items():
+        _check_usable(f"derive for column {name!r}", expression.columns, columns)
+    for condition in required:
+        _check_usable(f"require {_short(condition.rule)}", condition.expression.columns, columns)
+    derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
+    ends = _ends(rules, columns)
+    _check_types(derived, required, columns)
+    for name, expression in derived.items():
+        _check_computable(f"derive for column {name!r}", expression, derived, columns)
+    for condition in required:
+        _check_computable(f"require {_short(condition.rule)}", condition.expression, derived, columns)
+    return Compiled(derived, _stages(derived), ends, (*required, *_of_lists(rules, names, ends)))
+
+
+def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
+    lists = [("order", rules.order), ("together", rules.together)]
+    named = [("derive", [*rules.derive]), *((kind, names) for kind, those in lists for names in those)]
+    for kind, names in named:
+        for name in names:
+            if name not in columns:
+                raise SchemaError(
+                    f"rules: {kind} names column {name!r}, which the schema does not declare"
+                    f"{near(name, columns, 3) or '; declare it among the columns'}"
+                )
+            if isinstance(columns[name], Identifier):
+                raise SchemaError(_of_identifier(kind, name))
+    for chain in rules.order:
+        _check_chain(chain, columns)
+    for names in rules.together:
+        for name in names:
+            if name in rules.derive:
+                raise SchemaError(
+                    f"rules: together names column {name!r}, which is derived: its missing cells follow from its "
+                    "expression; drop it from the list"
+                )
+            if not columns[name].nullable:
+                raise SchemaError(
+                    f"rules: together names column {name!r}, which is never missing; declare it `nullable: true`, or "
+                    "drop it from the list"
+                )
+
+
+def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
+    for name in chain:
+        if not isinstance(columns[name], Ordered):
+            raise SchemaError(
+                f"rules: order names column {name!r}, which is {columns[name].kind}; order takes numbers, dates and times"
+            )
+    families = {isinstance(columns[name], Numeric) for name in chain}
+    zones = {columns[n].timezone is None for n in chain if isinstance(columns[n], Datetime)}  # type: ignore[union-attr]
+    if zones == {False} and any(isinstance(columns[name], Date) for name in chain):
+        zones.add(True)
+    if len(families) > 1 or len(zones) > 1:
+        raise SchemaError(
+            f"rules: order joins columns that cannot be compared ({', '.join(chain)}): give numbers, or dates and times "
+            "that all have a time zone or all have none"
+        )
+
+
+def _read(where: str, text: str, names: tuple[str, ...]) -> Expression:
+    try:
+        return read_expression(text, names)
+    except SchemaError as error:
+        raise SchemaError(f"rules: {where}: {error}") from None
+
+
+def _check_usable(where: str, used: Iterable[str], columns: Mapping[str, Column]) -> None:
+    for name in used:
+        if isinstance(columns[name], Identifier):
+            raise SchemaError(_of_identifier(where, name))
+
+
+def _of_identifier(where: str, name: str) -> str:
+    return (
+        f"rules: {where} uses column {name!r}, an identifier, whose values are made anew; leave it out of rules, or "
+        "declare another kind"
+    )
+
+
+def _in_order(
+    found: Mapping[str, Expression],
+    needs: Callable[[str], Iterable[str]],
+    cycle: Callable[[Sequence[str]], str],
+) -> dict[str, Expression]:
+    return {name: found[name] for name in _sorted(found, needs, cycle)}
+
+
+def _sorted(
+    names: Iterable[str], needs: Callable[[str], Iterable[str]], cycle: Callable[[Sequence[str]], str]
+) -> list[str]:
+    """Return names so that each comes after those that it needs; raises SchemaError for a cycle."""
+    listed = list(names)
+    graph = {name: [n for n in needs(name) if n in listed] for name in listed}
+    try:
+        return [*TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        raise SchemaError(cycle(error.args[1][:-1][::-1])) from None
+
+
+def _stages(derived: Mapping[str, Expression]) -> tuple[tuple[str, ...], ...]:
+    stage: dict[str, int] = {}
+    for name, expression in derived.items():
+        stage[name] = 1 + max((stage[c] for c in expression.columns if c in stage), default=-1)
+    return tuple(tuple(n for n in stage if stage[n] == i) for i in sorted({*stage.values()}))
+
+
+def _derived_cycle(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"rules: column {names[0]!r} is derived from itself; give an expression of other columns"
+    shown = ", ".join(map(repr, names))
+    return f"rules: columns {shown} are derived from each other in a cycle; leave one of them to be learned"
+
+
+def _order_cycle(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names))
+    return (
+        f"rules: the orders of columns {shown} form a cycle, so they could only be equal; drop one of the orders, or "
+        "derive a column as a copy of the other"
+    )
+
+
+def _ends(rules: Rules, columns: Mapping[str, Column]) -> dict[str, tuple[str, ...]]:
+    """Return the columns that are learned as distances; the first chain that a column ends in decides."""
+    before: dict[str, list[str]] = {}
+    ends: dict[str, tuple[str, ...]] = {}
+    for chain in rules.order:
+        for first, second in pairwise(chain):
+            before.setdefault(second, []).append(first)
+        for place, name in enumerate(chain):
+            earlier = tuple(n for n in chain[:place] if n not in rules.derive)
+            if earlier and name not in rules.derive and name not in ends:
+                ends[name] = earlier
+    _sorted(
+        {*before, *(n for those in before.values() for n in those)}, lambda n: before.get(n, []), _order_cycle
+    )
+    return {name: ends[name] for name in _sorted(ends, ends.__getitem__, _order_cycle)}
+
+
+def _of_lists(rules: Rules, names: tuple[str, ...], ends: Mapping[str, tuple[str, ...]]) -> list[Condition]:
+    """Return the conditions that lists of columns mean."""
+    found = []
+    for chain in rules.order:
+        text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
+        learned = all(ends.get(name, ())[-1:] == chain[i : i + 1] for i, name in enumerate(chain[1:]))
+        found.append(Condition(" <= ".join(chain), read_expression(text, names), learned))
+    for listed in rules.together:
+        first = f"{identifier(listed[0])} IS NULL"
+        text = " AND ".join(f"({first}) = ({identifier(n)} IS NULL)" for n in listed[1:])
+        found.append(Condition(f"missing together: {', '.join(listed)}", read_expression(text, names), True))
+    return found
+
+
+def _check_types(
+    derived: Mapping[str, Expression], required: Sequence[Condition], columns: Mapping[str, Column]
+) -> None:
+    types = result_types(columns, [*derived.values(), *(c.expression for c in required)])
+    for name, physical in zip(derived, types, strict=False):
+        where = f"rules: derive for column {name!r}"
+        if isinstance(physical, SchemaError):
+            raise SchemaError(f"{where}: {physical}; cast a part to another type, or correct the expression")
+        if columns[name].objection(physical) is not None:
+            raise SchemaError(
+                f"{where}: the expression gives {_kind(physical)}, and the column is declared {columns[name].kind}; "
+                "change the column's kind, or the expression (for instance by CAST)"
+            )
+    for condition, physical in zip(required, types[len(derived) :], strict=True):
+        where = f"rules: require {_short(condition.rule)}"
+        if isinstance(physical, SchemaError):
+            raise SchemaError(f"{where}: {physical}; cast a part to another type, or correct the expression")
+        if physical.kind != "boolean":
+            raise SchemaError(f"{where}: it gives {_kind(physical)}, not true or false; write a comparison")
+
+
+def _check_computable(
+    where: str, expression: Expression, derived: Mapping[str, Expression], columns: Mapping[str, Column]
+) -> None:
+    """Try an expression on rows that cover the domain of its columns."""
+    found = tried_values(columns, expression, derived)
+    if found.missing.all() and found.missing.size:
+        raise SchemaError(
+            f"rules: {where}: it cannot be computed for any row of the declared domains, as when a text is compared with "
+            "a number; compare like with like, or correct its constants"
+        )
+    if where.startswith("require") and not (found.missing | found.values.astype(np.bool_)).any():
+        raise SchemaError(
+            f"rules: {where}: no row that was tried over the declared domains satisfies it; correct the rule or the "
+            "domains, or if it states an equality, derive one of its columns from the others"
+        )
+
+
+def _kind(physical: PhysicalType) -> str:
+    return {"boolean": "true or false", "datetime": "times"}.get(physical.kind, f"{physical.kind} values")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...")

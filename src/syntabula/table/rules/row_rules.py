@@ -1,0 +1,392 @@
+"""Rules at work: the table that is learned in place of the declared one, and its rows completed and checked.
+
+Derived columns are left out of what is learned. A column that follows another in an order is learned as its distance from
+the latest column before it that is present, which is at least 0; if none is present, from the first value that it
+can have. Both changes are made record by record, so neighbouring tables stay neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import SchemaError
+from syntabula.table.coding.column_codes import decode_labels, encode_column, present_cells
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+from syntabula.table.rules.checks import Compiled, Condition
+from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
+from syntabula.table.rules.rules import Rules
+from syntabula.table.schema.columns import (
+    MICROSECONDS,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Numeric,
+    Ordered,
+)
+from syntabula.table.schema.schema import Schema
+
+_CLOSE = 1e-9
+"""Relative difference up to which numbers without a grid count as equal."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class RowRules:
+    """The rules of a schema, at work on tables.
+
+    Attributes:
+        schema: All columns of released rows, with the rules.
+    """
+
+    schema: Schema
+
+    @property
+    def rules(self) -> Rules:
+        """The rules as declared."""
+        assert self.schema.rules is not None
+        return self.schema.rules
+
+    @property
+    def compiled(self) -> Compiled:
+        """The rules, checked against the columns."""
+        found = self.schema.compiled_rules
+        assert found is not None
+        return found
+
+    @cached_property
+    def learned_schema(self) -> Schema:
+        """What is learned: the schema without derived columns, with distances in place of columns in an order."""
+        columns: dict[str, Column] = {
+            name: self.distance(name) if name in self.compiled.ends else column
+            for name, column in self.schema.columns.items()
+            if name not in self.compiled.derived
+        }
+        if not columns:
+            raise SchemaError(
+                "rules: every column is derived, so nothing is left to learn; leave one out of derive"
+            )
+        return self.schema.with_columns(columns, rules=None)
+
+    def distance(self, name: str) -> Numeric:
+        """Return the declaration of a column's distance from those before it, whose bounds follow from theirs."""
+        column, before = self._ordered(name), [self._ordered(n) for n in self.compiled.ends[name]]
+        observed = any(c.provenance == "observed" for c in (column, *before))
+        reach = _number(column, "upper") - self._reference(name)
+        shared: dict[str, Any] = {
+            "nullable": column.nullable,
+            "provenance": "observed" if observed else column.provenance,
+            "bins": column.bins,
+        }
+        if not isinstance(column, Numeric):
+            return Numeric(0, max(int(reach // self._unit(name)), 0), integer=True, **shared)
+        numbers = [c for c in (column, *before) if isinstance(c, Numeric)]
+        if all(c.integer for c in numbers):
+            return Numeric(0, max(int(reach), 0), integer=True, **shared)
+        places = [0 if c.integer else c.decimals for c in numbers]
+        decimals = None if None in places else max(p for p in places if p is not None)
+        return Numeric(0.0, float(max(reach, 0)), decimals=decimals, **shared)
+
+    def learned_table(self, table: RawTable) -> tuple[RawTable, dict[str, int]]:
+        """Return what is learned of a table, and for each column in an order how many of its values were clipped."""
+        columns = {n: c for n, c in table.columns.items() if n not in self.compiled.derived}
+        clipped: dict[str, int] = {}
+        for name in self.compiled.ends:
+            if name in columns:
+                columns[name], clipped[name] = self._as_distance(name, table.columns)
+        return RawTable(columns, table.n_rows, table.origin), {n: k for n, k in clipped.items() if k}
+
+    def _as_distance(self, name: str, cells: Cells) -> tuple[RawColumn, int]:
+        raw = cells[name]
+        values, present, clipped = self._numbers(name, raw)
+        base = self._base(name, cells)
+        unit = self._unit(name)
+        distance = np.maximum(values - base, 0)
+        declared = self.distance(name)
+        if declared.integer:
+            distance = np.floor_divide(distance, unit) if unit > 1 else distance
+            points: NDArray[Any] = np.asarray(distance, dtype=np.int64)
+            physical = PhysicalType("integer", "int64")
+        else:
+            points, physical = distance.astype(np.float64), PhysicalType("float", "float64")
+        return RawColumn(np.where(present, points, 0), ~present, physical, raw.unreadable), clipped
+
+    def _base(self, name: str, cells: Cells) -> NDArray[Any]:
+        """Return what each row's distance is counted from: the largest of the columns before, or else the reference."""
+        base: NDArray[Any] | None = None
+        reference = self._reference(name)
+        for earlier in self.compiled.ends[name]:
+            values, present, _ = self._numbers(earlier, cells[earlier])
+            own = np.where(present, values, reference)
+            base = own if base is None else np.maximum(base, own)
+        assert base is not None
+        return base
+
+    def _numbers(self, name: str, raw: RawColumn) -> tuple[NDArray[Any], Flags, int]:
+        """Return an ordered column's values as numbers within its bounds, which are present, and how many were clipped.
+
+        Days and times are microseconds since 1970; a missing cell has the value of the lower bound.
+        """
+        column = self._ordered(name)
+        present = present_cells(raw)
+        points, clipped, _ = column.points(raw.values[present], raw.physical.kind)
+        values, _ = column.values(points)
+        if isinstance(column, Date):
+            values = values * MICROSECONDS["day"]
+        filled = np.full(raw.missing.size, _number(column, "lower"), dtype=values.dtype)
+        filled[present] = values
+        return filled, present, clipped
+
+    def _reference(self, name: str) -> Any:
+        return min(_number(self._ordered(n), "lower") for n in (name, *self.compiled.ends[name]))
+
+    def _unit(self, name: str) -> int:
+        """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
+        units = [
+            MICROSECONDS[c.resolution if isinstance(c, Datetime) else "day"]
+            for n in (name, *self.compiled.ends[name])
+            if isinstance(c := self._ordered(n), Date | Datetime)
+        ]
+        return min(units, default=1)
+
+    def _ordered(self, name: str) -> Numeric | Date | Datetime:
+        column = self.schema[name]
+        assert isinstance(column, Ordered)
+        return column
+
+    def completed(
+        self, learned: Cells, n_rows: int, rng: np.random.Generator
+    ) -> tuple[dict[str, RawColumn], Flags, dict[str, int]]:
+        """Complete decoded rows of the learned table, and check them.
+
+        Columns that are missing together are missing where the first of them is. Where it is not, a cell that is missing
+        takes the value of another of these rows, so that as many rows have missing cells as the release says.
+
+        Args:
+            learned: The decoded columns.
+            n_rows: Number of rows.
+            rng: Chooses these other rows.
+
+        Returns:
+            All columns in the order of the schema; which rows satisfy all rules; and for each rule that some break, how
+            many do.
+        """
+        cells, broken = dict(learned), dict[str, Flags]()
+        for names in self.rules.together:
+            cells |= _missing_together(names, cells, rng)
+        for name in self.compiled.ends:
+            cells[name], fits = self._as_end(name, cells)
+            if not fits.all():
+                broken[f"{name} within its bounds"] = ~fits
+        columns, conditions = self.schema.columns, self.compiled.conditions
+        with self._database() as database:
+            for stage in self.compiled.stages:
+                for name, raw in self._derived(database, stage, cells, n_rows).items():
+                    cells[name], fits = as_declared(columns[name], raw)
+                    if not fits.all():
+                        broken[f"{name} within its domain"] = ~fits
+            expressions = [c.expression for c in conditions]
+            held = satisfied(database, columns, cells, n_rows, expressions)
+        for condition, holds in zip(conditions, held, strict=True):
+            if not holds.all():
+                broken[condition.rule] = ~holds
+        kept = np.ones(n_rows, np.bool_)
+        for rows in broken.values():
+            kept &= ~rows
+        ordered = {name: cells[name] for name in columns}
+        return ordered, kept, {rule: int(rows.sum()) for rule, rows in broken.items()}
+
+    def holds(self, condition: Condition, learned: Cells, n_rows: int) -> Flags:
+        """Return which rows satisfy one condition, and have its computed columns in their domains.
+
+        Args:
+            condition: One of the compiled ones.
+            learned: The learned columns that decide it.
+            n_rows: Number of rows.
+        """
+        cells, columns = dict(learned), self.schema.columns
+        kept = np.ones(n_rows, np.bool_)
+        for name, before in self.compiled.ends.items():
+            if name in cells and all(b in cells for b in before):
+                cells[name], fits = self._as_end(name, cells)
+                kept &= fits
+        with self._database() as database:
+            for name in self.compiled.derived:
+                if all(c in cells for c in self.compiled.derived[name].columns):
+                    raw = self._derived(database, [name], cells, n_rows)[name]
+                    cells[name], fits = as_declared(columns[name], raw)
+                    kept &= fits
+            (held,) = satisfied(database, columns, cells, n_rows, [condition.expression])
+        return kept & held
+
+    def _database(self) -> AbstractContextManager[Any]:
+        """Return a database for expressions; none is opened if there are none."""
+        needed = self.compiled.derived or self.compiled.conditions
+        return rows_database() if needed else nullcontext()
+
+    def _derived(
+        self, database: Any, names: Sequence[str], cells: Cells, n_rows: int
+    ) -> dict[str, RawColumn]:
+        """Return columns as their expressions say, not yet as declared."""
+        columns, derived = self.schema.columns, self.compiled.derived
+        found = values_of(
+            database,
+            columns,
+            cells,
+            n_rows,
+            [derived[n] for n in names],
+            [_longest(columns[n]) for n in names],
+        )
+        return dict(zip(names, found, strict=True))
+
+    def _as_end(self, name: str, cells: Cells) -> tuple[RawColumn, Flags]:
+        """Return a column in an order from its decoded distance, and which of its cells its declaration allows."""
+        column, distance = self._ordered(name), cells[name]
+        base = self._base(name, cells)
+        moved = base + distance.values * (self._unit(name) if not isinstance(column, Numeric) else 1)
+        if isinstance(column, Numeric):
+            kind = "integer" if moved.dtype.kind in "iu" else "float"
+            raw = RawColumn(moved, distance.missing, PhysicalType(kind, str(moved.dtype)))  # type: ignore[arg-type]
+        else:
+            zone = column.timezone if isinstance(column, Datetime) else None
+            raw = RawColumn(
+                moved, distance.missing, PhysicalType("datetime", "datetime64[us]", timezone=zone)
+            )
+        return as_declared(column, raw)
+
+    def broken_by(self, cells: Cells, n_rows: int) -> dict[str, Flags]:
+        """Return for each rule the rows of a whole table, as read, that break it; without rules of absent columns."""
+        columns, found = self.schema.columns, dict[str, Flags]()
+        here = [
+            name
+            for name, expression in self.compiled.derived.items()
+            if name in cells and all(c in cells for c in expression.columns)
+        ]
+        conditions = [c for c in self.compiled.conditions if all(n in cells for n in c.expression.columns)]
+        with self._database() as database:
+            for name, raw in (self._derived(database, here, cells, n_rows) if here else {}).items():
+                computed, fits = as_declared(columns[name], raw)
+                rule = f"{name} = {self.compiled.derived[name].text}"
+                found[rule] = ~fits | ~equal_cells(columns[name], computed, cells[name])
+            expressions = [c.expression for c in conditions]
+            held = satisfied(database, columns, cells, n_rows, expressions)
+        return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
+
+
+def row_rules(schema: Schema | None) -> RowRules | None:
+    """Return the rules of a schema at work; None if it has none."""
+    return None if schema is None or schema.rules is None else RowRules(schema)
+
+
+def learned_part(schema: Schema) -> Schema:
+    """Return the schema of what is learned: the declared one, unless it has rules."""
+    rules = row_rules(schema)
+    return schema if rules is None else rules.learned_schema
+
+
+def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:
+    """Return columns that are missing exactly where the first of them is; see `RowRules.completed`."""
+    missing, found = cells[names[0]].missing, dict[str, RawColumn]()
+    for name in names[1:]:
+        column = cells[name]
+        gaps = np.flatnonzero(~missing & column.missing)
+        donors = np.flatnonzero(~missing & ~column.missing)
+        rows = np.arange(missing.size)
+        if donors.size:
+            rows[gaps] = rng.choice(donors, gaps.size)
+        moved = column.take(rows)
+        # Without any row to take a value from, the rows stay as they are, and are discarded.
+        found[name] = replace(moved, missing=missing | moved.missing)
+    return found
+
+
+def as_declared(column: Column, raw: RawColumn) -> tuple[RawColumn, Flags]:
+    """Return computed values with the type, the rounding and the missing cells that a column declares.
+
+    Args:
+        column: The declaration.
+        raw: The values, of a kind that the column accepts.
+
+    Returns:
+        The column, and which cells are in its domain. Values between the bounds and half a step beyond are rounded to the
+        bound.
+    """
+    present = present_cells(raw)
+    fits = present | column.nullable
+    if isinstance(column, Ordered):
+        points, _, _ = column.points(raw.values[present], raw.physical.kind)
+        values, physical = column.values(points)
+        filled = np.zeros(raw.missing.size, dtype=values.dtype)
+        filled[present] = values
+        fits[present] &= _in_bounds(column, raw.values[present], raw.physical.kind)
+        return RawColumn(filled, ~present, physical), fits
+    encoded = encode_column(column, raw, None)
+    found = decode_labels(column, np.where(encoded.valid, encoded.codes, 0))
+    # An unlisted label of a nullable column would become missing.
+    return found, np.asarray(fits & encoded.valid & (found.missing == ~present))
+
+
+def _in_bounds(column: Ordered, values: NDArray[Any], kind: str) -> Flags:
+    slack: float | int = 0
+    if isinstance(column, Numeric):
+        numbers = values.astype(np.float64) if kind == "decimal" else values
+        slack = 0.5 if column.integer else 0.0 if column.decimals is None else 0.5 * 10.0**-column.decimals
+        if kind == "integer":
+            slack = 0
+        lower, upper = column.lower, column.upper
+    else:
+        numbers = values if kind == "datetime" else values * MICROSECONDS["day"]
+        lower, upper = _number(column, "lower"), _number(column, "upper")
+        unit = MICROSECONDS[column.resolution if isinstance(column, Datetime) else "day"]
+        return np.asarray((numbers >= lower) & (numbers < upper + unit))
+    return np.asarray((numbers >= lower - slack) & (numbers <= upper + slack))
+
+
+def _number(column: Ordered, side: str) -> Any:
+    """Return a bound as a number; of days and times, in microseconds since 1970."""
+    if isinstance(column, Date):
+        return column.grid()[side == "upper"] * MICROSECONDS["day"]
+    if isinstance(column, Datetime):
+        return column.grid()[side == "upper"] * MICROSECONDS[column.resolution]
+    return getattr(column, side)
+
+
+def _longest(column: Column) -> int | None:
+    """Return how many characters of a computed text decide which category it is; None if it is no text."""
+    if isinstance(column, Categorical) and column.label_type is str:
+        return max(len(str(label)) for label in column.categories) + 1
+    return None
+
+
+def equal_cells(column: Column, computed: RawColumn, raw: RawColumn) -> Flags:
+    """Return where computed cells equal those of a table; both missing is equal."""
+    here = present_cells(raw)
+    both = here & ~computed.missing
+    same = np.asarray(here == ~computed.missing)
+    if isinstance(column, Categorical | Boolean):
+        own, _ = as_declared(column, raw)
+        same[both] = own.values[both] == computed.values[both]
+        return same
+    if isinstance(column, Numeric) and column.grid() is None:
+        found, given = computed.values[both].astype(np.float64), raw.values[both].astype(np.float64)
+        same[both] = np.abs(found - given) <= _CLOSE * np.maximum(1.0, np.abs(given))
+        return same
+    assert isinstance(column, Ordered)
+    points, _, _ = column.points(raw.values[both], raw.physical.kind)
+    same[both] = column.values(points)[0] == computed.values[both]
+    return same
+
+
+def rules_in_words(rules: Mapping[str, float]) -> str:
+    """Return rules with the share of rows that breaks each, worst first."""
+    worst = sorted(rules.items(), key=lambda item: -item[1])
+    return "; ".join(f"{rule} ({share:.1%})" for rule, share in worst[:5])

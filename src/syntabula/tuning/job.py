@@ -1,0 +1,178 @@
+"""One trial of a search: a set of options is fitted, drawn from and scored, in this process or in another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from syntabula._arguments import near
+from syntabula._version import __version__
+from syntabula.errors import ArgumentError, DataError
+from syntabula.metrics.reading import compare
+from syntabula.synthesizers.synthesizer import Synthesizer
+from syntabula.table.raw import RawTable
+from syntabula.table.read import read
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
+from syntabula.tuning.objective import Objective
+from syntabula.tuning.space import Space, Value, with_values
+
+DEFAULT = -1
+"""The number of the method as it was given."""
+
+_HELD_OUT = 5
+"""Without validation rows, one in so many rows is held out for them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Tables:
+    """What is learned, and the rows that a method does not see.
+
+    Attributes:
+        train: Rows to learn from.
+        validation: Rows to score against.
+        schema: The declared columns, if any.
+        target: Column to predict, if any.
+    """
+
+    train: RawTable
+    validation: RawTable
+    schema: Schema | None
+    target: str | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Job:
+    """All that a process needs to try a set of options."""
+
+    method: Synthesizer
+    tables: Tables
+    objective: Objective
+    space: Space
+    repeats: int
+    seed: int
+
+    def repeat(self, values: Mapping[str, Value], number: int, place: int) -> dict[str, float]:
+        """Fit a set of options once, and return the scores of rows drawn.
+
+        Args:
+            values: The values to try; none for the method as it is given.
+            number: Number of the trial; the method as it is given is -1.
+            place: Which of its repeats this is, from 0.
+        """
+        fits, draws, scores = np.random.SeedSequence([self.seed, number + 1, place]).generate_state(3)
+        seeded = replace(self.method, seed=int(fits)) if self.method.seed is None else self.method
+        method = with_values(seeded, values, self.tables.train.n_rows)
+        release = method.fit(self.tables.train, self.tables.schema)
+        drawn = release.sample(self.tables.train.n_rows, seed=int(draws))
+        tables = compare(
+            self.tables.train,
+            drawn,
+            holdout=self.tables.validation,
+            schema=self.tables.schema,
+            target=self.tables.target,
+        )
+        return self.objective.scores(tables, int(scores))
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all that determines the trials, but for the cells of the tables."""
+        facts = {
+            "version": __version__,
+            "method": repr(self.method),
+            "space": {name: repr(tried) for name, tried in self.space.items()},
+            "objective": repr(self.objective),
+            "columns": list(self.tables.train.columns),
+            "rows": [self.tables.train.n_rows, self.tables.validation.n_rows],
+            "target": self.tables.target,
+            "repeats": self.repeats,
+            "seed": self.seed,
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def tables_of(
+    table: Any, validation: Any, schema: SchemaSource | None, target: str | None, seed: int
+) -> Tables:
+    """Read the rows to learn from and those to score against; see `search.tune`.
+
+    Raises:
+        ArgumentError: If the target is not a column.
+        DataError: If a table cannot be read, or has too few rows to hold some out.
+    """
+    declared = None if schema is None else as_schema(schema)
+    train = read(table, declared)
+    if target is not None and target not in train.columns:
+        raise ArgumentError(f"target {target!r} is not a column{near(target, train.columns)}")
+    if validation is None:
+        if train.n_rows < 2 * _HELD_OUT:
+            raise DataError(f"a search needs {2 * _HELD_OUT} rows or more, or validation rows of its own")
+        rows = np.random.default_rng([seed, 0]).permutation(train.n_rows)
+        middle = train.n_rows // _HELD_OUT
+        train, unseen = _taken(train, rows[middle:]), _taken(train, rows[:middle])
+    else:
+        unseen = read(validation, declared)
+    return Tables(train=train, validation=unseen, schema=declared, target=target)
+
+
+def _taken(table: RawTable, rows: Any) -> RawTable:
+    """Return some rows of a table, in its own order."""
+    kept = np.sort(rows)
+    return RawTable(
+        {name: column.take(kept) for name, column in table.columns.items()}, kept.size, table.origin
+    )
+
+
+_job: Job | None = None
+
+
+def begin(job: Job) -> None:
+    """Give a process the job whose options it will try."""
+    global _job
+    _job = job
+
+
+def repeat(values: Mapping[str, Value], number: int, place: int) -> tuple[int, dict[str, float], float]:
+    """Try a set of options once in this process; return the place, the scores and the seconds."""
+    assert _job is not None
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        # What a fit warns of concerns the release, and a search makes none.
+        warnings.simplefilter("ignore")
+        scores = _job.repeat(values, number, place)
+    return place, scores, time.perf_counter() - started
+
+
+@contextmanager
+def pool_of(job: Job, workers: int) -> Iterator[Executor]:
+    """Open so many processes, or, for one, run in this process."""
+    if workers == 1:
+        begin(job)
+        yield _Here()
+        return
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=begin, initargs=(job,)
+    ) as pool:
+        yield pool
+
+
+class _Here(Executor):
+    """Runs calls at once, in this process."""
+
+    def submit(self, fn: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Run a call and return its result as a future."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future

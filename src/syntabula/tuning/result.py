@@ -1,0 +1,141 @@
+"""What a search found: its trials, the best options, a YAML file and a picture of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from syntabula._files import whole_file
+from syntabula.errors import ArgumentError
+from syntabula.table.schema.plain_yaml import write_yaml
+from syntabula.tuning.space import Value
+
+State = Literal["done", "pruned", "failed"]
+
+NOT_PRIVATE = (
+    "The options were chosen by looking at the validation rows again and again, without noise. If these rows are "
+    "sensitive, no privacy guarantee covers the choice: tune on a public table of the same kind, or state it"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One set of options, fitted and scored.
+
+    Attributes:
+        number: Its place in the search; -1 for the method as it was given.
+        values: The values tried, by option; empty for the method as it was given.
+        state: "done"; "pruned" if it was given up after some of its repeats; "failed".
+        value: The objective, a mean over repeats; NaN if it failed. Lower is better.
+        scores: Score of each metric, a mean over repeats.
+        seconds: Time to fit, draw and score.
+        reason: Why it failed; empty otherwise.
+    """
+
+    number: int
+    values: Mapping[str, Value]
+    state: State
+    value: float
+    scores: Mapping[str, float]
+    seconds: float
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-able facts; NaN becomes null."""
+        return {
+            "number": self.number,
+            "values": dict(self.values),
+            "state": self.state,
+            "value": None if math.isnan(self.value) else self.value,
+            "scores": dict(self.scores),
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """The result of `tune`.
+
+    Attributes:
+        method: Key of the method.
+        objective: The objective in words.
+        default: The method as it was given.
+        trials: The sets of options that were tried, in their order.
+        options: The best options as the method takes them, with epochs as steps; empty if none is better.
+    """
+
+    method: str
+    objective: str
+    default: Trial
+    trials: tuple[Trial, ...]
+    options: Mapping[str, Any]
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the least objective, which may be the default."""
+        done = [trial for trial in (self.default, *self.trials) if trial.state == "done"]
+        return min(done, key=lambda trial: trial.value)
+
+    @property
+    def gain(self) -> float:
+        """Part of the default's objective that tuning removed: 0 if nothing was better, 1 if all was removed."""
+        return 1 - self.best.value / self.default.value if self.default.value else 0.0
+
+    def text(self) -> str:
+        """Return the result for a terminal."""
+        best, failed = self.best, [t for t in self.trials if t.state == "failed"]
+        lines = [
+            f"{self.method}: {len(self.trials)} sets of options tried, least {self.objective}",
+            f"  as given   {self.default.value:.4g}   {_scores(self.default)}",
+            f"  best       {best.value:.4g}   {_scores(best)}   ({100 * self.gain:.1f} % less)",
+        ]
+        lines += [f"    {name} = {value}" for name, value in self.options.items()]
+        if not self.options:
+            lines.append("    nothing tried was better than the method as it was given")
+        pruned = sum(t.state == "pruned" for t in self.trials)
+        if pruned:
+            lines.append(f"  {pruned} given up early")
+        if failed:
+            lines.append(f"  {len(failed)} failed, the first because: {failed[0].reason}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-able facts, with a warning."""
+        return {
+            "warning": NOT_PRIVATE,
+            "method": self.method,
+            "objective": self.objective,
+            "options": dict(self.options),
+            "gain": self.gain,
+            "default": self.default.to_json(),
+            "trials": [trial.to_json() for trial in self.trials],
+        }
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the best options as YAML for `syntabula synth --options`, or all trials as JSON, by the suffix.
+
+        Raises:
+            ArgumentError: If the name ends in neither .yaml, .yml nor .json.
+            OSError: If the file cannot be written; an existing file is left unchanged.
+        """
+        suffix = os.fspath(path).rpartition(".")[2].lower()
+        if suffix == "json":
+            text = json.dumps(self.to_json(), indent=1)
+        elif suffix in ("yaml", "yml"):
+            text = write_yaml({"method": self.method, "options": dict(self.options)})
+        else:
+            raise ArgumentError(f"{os.fspath(path)!r} must end in .yaml (options) or .json (all trials)")
+        with whole_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def _scores(trial: Trial) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in trial.scores.items())

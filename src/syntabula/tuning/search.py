@@ -1,0 +1,259 @@
+"""Searches the options of a method: fits, draws and scores one set of options after the other.
+
+Suggestions, pruning and storage are Optuna's (Akiba et al. 2019): the tree-structured Parzen estimator, the median rule,
+and a journal in a file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from syntabula._arguments import count, flag, function, path, positive, words
+from syntabula._extras import require
+from syntabula._planning import Progress
+from syntabula._register import synthesizer
+from syntabula._warnings import warn_caller
+from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError
+from syntabula.synthesizers.synthesizer import Synthesizer
+from syntabula.table.schema.schema import SchemaSource
+from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
+from syntabula.tuning.objective import Objective
+from syntabula.tuning.presets import space_for
+from syntabula.tuning.result import NOT_PRIVATE, State, Trial, Tuning
+from syntabula.tuning.space import Value, check_space, plain_options
+from syntabula.tuning.store import opened_study
+
+
+def tune(
+    method: Synthesizer | str,
+    table: Any,
+    validation: Any = None,
+    *,
+    schema: SchemaSource | None = None,
+    target: str | None = None,
+    space: str | Mapping[str, Any] = "usual",
+    objective: Objective | None = None,
+    trials: int = 50,
+    repeats: int = 1,
+    seconds: float | None = None,
+    workers: int = 1,
+    storage: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    is_public: bool = False,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Search the options of a method that score best on validation rows (Du and Li, SynMeter, 2024, Section 6).
+
+    The search looks at the validation rows without noise, so its result is not private; a PrivacyWarning says so. A
+    private way is to tune on a public table of the same kind, with `is_public`.
+
+    Args:
+        method: A method with its budget, or the key of one, such as "ctgan".
+        table: The table to learn from: path, data frame, Arrow table or relation.
+        validation: Rows that the method does not see, of the same columns; by default a fifth of the table's, chosen
+            at random.
+        schema: Columns and domains, as `fit` takes them; also says how columns are compared.
+        target: Column to predict, for machine-learning affinity; without one it is left out of the usual objective.
+        space: "usual", "synmeter" (the paper's), or what to try for each option, by name: a `Range`, a `Choice`, or
+            plain values as in YAML.
+        objective: What to minimise.
+        trials: Number of sets of options to try, beside the method as it is given.
+        repeats: Times that each is fitted, with other seeds. A trial whose first repeats are worse than the median of
+            the others is given up.
+        seconds: Time after which no further trial starts.
+        workers: Number of processes. The suggestions of a single one are repeatable; of several they depend on which
+            trial ends first.
+        storage: File in which trials are kept, so that the same call goes on after an interruption.
+        seed: Makes suggestions, fits, draws and scores repeatable.
+        is_public: States that the rows are public, so that no warning is needed.
+        progress: Called with a step and the fraction of trials done.
+
+    Returns:
+        All trials and the best options.
+
+    Raises:
+        ArgumentError: If an argument is invalid, the space has an option that the method has not, or the storage holds
+            another search or is in use.
+        DataError: If a table cannot be read, or has too few rows.
+        MissingExtraError: If Optuna is not installed: `pip install "syntabula[tune]"`.
+        SyntabulaError: If the method as it was given fails on this table.
+    """
+    optuna = require("optuna", "tune")
+    given = synthesizer(method)() if isinstance(method, str) else method
+    if not isinstance(given, Synthesizer):
+        raise ArgumentError(f"method must be a method or the key of one, not {type(method).__name__}")
+    if given.journal is not None or given.noise is not None:
+        raise ArgumentError("the method of a search takes neither journal nor noise; leave them out")
+    tried = space_for(given.key, space)
+    check_space(given, tried)
+    target = words("the name of a column").or_none("target", target)
+    wanted = (Objective() if objective is None else objective).check(has_target=target is not None)
+    n_trials, n_repeats = count()("trials", trials), count()("repeats", repeats)
+    n_workers = count()("workers", workers)
+    seed = count(0)("seed", seed)
+    limit = positive.or_none("seconds", seconds)
+    stored = path.or_none("storage", storage)
+    report = function("a function of a step's name and the fraction done").or_none("progress", progress)
+    public = flag("is_public", is_public)
+    tables = tables_of(table, validation, schema, target, seed)
+    if not public:
+        warn_caller(PrivacyWarning(NOT_PRIVATE))
+    job = Job(
+        method=replace(given, progress=None),
+        tables=tables,
+        objective=wanted,
+        space=tried,
+        repeats=n_repeats,
+        seed=seed,
+    )
+    with opened_study(optuna, stored, job) as study:
+        search = Search(optuna=optuna, study=study, job=job, report=report or (lambda step, done: None))
+        search.run(n_trials, n_workers, limit)
+        return search.result()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Search:
+    """A search under way."""
+
+    optuna: Any
+    study: Any
+    job: Job
+    report: Progress
+
+    def run(self, n_trials: int, workers: int, seconds: float | None) -> None:
+        """Try the method as it is given, then sets of options until there are as many as asked for."""
+        started = time.monotonic()
+        stale = [t for t in self.study.get_trials(deepcopy=False) if not t.state.is_finished()]
+        with pool_of(self.job, workers) as pool:
+            if "default" not in self.study.user_attrs:
+                self.report("the method as it is given", 0.0)
+                _, scores, used = pool.submit(repeat, {}, DEFAULT, 0).result()
+                more = [pool.submit(repeat, {}, DEFAULT, n).result() for n in range(1, self.job.repeats)]
+                every = [scores, *(m[1] for m in more)]
+                self.study.set_user_attr("default", [_mean(every), used + sum(m[2] for m in more)])
+            running: dict[Future[Any], _Running] = {}
+            while True:
+                finished = self._finished()
+                late = seconds is not None and time.monotonic() - started > seconds
+                while len(running) < workers and len(finished) + len(running) < n_trials and not late:
+                    trial = self._next(stale)
+                    values = {name: tried.suggested(trial, name) for name, tried in self.job.space.items()}
+                    state = _Running(trial=trial, values=values)
+                    running[pool.submit(repeat, values, trial.number, 0)] = state
+                if not running:
+                    break
+                self.report(f"try options, best so far {self._least(finished):.4g}", len(finished) / n_trials)
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    state = running.pop(future)
+                    again = self._told(state, future)
+                    if again is not None:
+                        running[pool.submit(repeat, state.values, state.trial.number, again)] = state
+        self.report("done", 1.0)
+
+    def _next(self, stale: list[Any]) -> Any:
+        """Return the next trial: first those that an interruption left unfinished, with the options they had."""
+        if stale:
+            found = stale.pop(0)
+            return self.optuna.trial.Trial(self.study, found._trial_id)
+        number = len(self.study.get_trials(deepcopy=False))
+        # A sampler of its own for each trial, so that a search that was interrupted goes on as it would have.
+        state = np.random.SeedSequence([self.job.seed, number, 1]).generate_state(1)
+        self.study.sampler = self.optuna.samplers.TPESampler(seed=int(state[0]))
+        return self.study.ask()
+
+    def _told(self, state: _Running, future: Future[Any]) -> int | None:
+        """Take the result of a repeat; return the number of the next one, or None if the trial has ended."""
+        trial, ended = state.trial, self.optuna.trial.TrialState
+        try:
+            _, scores, used = future.result()
+        except (SyntabulaError, ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+            # A message of the library holds no cell; others' may.
+            told = str(error) if isinstance(error, SyntabulaError) else type(error).__name__
+            trial.set_user_attr("reason", told)
+            trial.set_user_attr("seconds", state.seconds)
+            self.study.tell(trial, state=ended.FAIL)
+            return None
+        state.found.append(scores)
+        state.seconds += used
+        place, mean = len(state.found), _mean(state.found)
+        value = self.job.objective.value(mean)
+        trial.set_user_attr("scores", mean)
+        trial.set_user_attr("seconds", state.seconds)
+        if math.isnan(value):
+            trial.set_user_attr("reason", "a score has no value for the rows drawn")
+            self.study.tell(trial, state=ended.FAIL)
+            return None
+        if place == self.job.repeats:
+            self.study.tell(trial, value)
+            return None
+        trial.report(value, place)
+        if trial.should_prune():
+            trial.set_user_attr("value", value)
+            self.study.tell(trial, state=ended.PRUNED)
+            return None
+        return place
+
+    def _finished(self) -> list[Any]:
+        return [t for t in self.study.get_trials(deepcopy=False) if t.state.is_finished()]
+
+    def _least(self, finished: list[Any]) -> float:
+        default = self.job.objective.value(self.study.user_attrs["default"][0])
+        done: list[float] = [t.value for t in finished if t.state.name == "COMPLETE"]
+        return min([default, *done])
+
+    def result(self) -> Tuning:
+        """Return what was found."""
+        scores, seconds = self.study.user_attrs["default"]
+        value = self.job.objective.value(scores)
+        default = Trial(number=DEFAULT, values={}, state="done", value=value, scores=scores, seconds=seconds)
+        trials = tuple(_trial(t) for t in sorted(self._finished(), key=lambda t: t.number))
+        found = Tuning(
+            method=self.job.method.key,
+            objective=self.job.objective.in_words(),
+            default=default,
+            trials=trials,
+            options={},
+        )
+        options = plain_options(self.job.method, found.best.values, self.job.tables.train.n_rows)
+        return replace(found, options=options)
+
+
+@dataclass(kw_only=True, eq=False)
+class _Running:
+    trial: Any
+    values: dict[str, Value]
+    found: list[dict[str, float]]
+    seconds: float
+
+    def __init__(self, *, trial: Any, values: dict[str, Value]) -> None:
+        self.trial, self.values, self.found, self.seconds = trial, values, [], 0.0
+
+
+_STATES: dict[str, State] = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
+
+
+def _trial(found: Any) -> Trial:
+    attributes = found.user_attrs
+    value = attributes.get("value", found.value)
+    return Trial(
+        number=found.number,
+        values=found.params,
+        state=_STATES[found.state.name],
+        value=math.nan if value is None else float(value),
+        scores=attributes.get("scores", {}),
+        seconds=float(attributes.get("seconds", 0.0)),
+        reason=attributes.get("reason", ""),
+    )
+
+
+def _mean(found: list[dict[str, float]]) -> dict[str, float]:
+    return {key: math.fsum(scores[key] for scores in found) / len(found) for key in found[0]}

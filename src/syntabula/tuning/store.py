@@ -1,0 +1,53 @@
+"""The file in which a search keeps its trials."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from syntabula._extras import require
+from syntabula._files import lock_exclusively
+from syntabula.errors import ArgumentError
+from syntabula.tuning.job import Job
+
+
+@contextmanager
+def opened_study(optuna: Any, stored: Any, job: Job) -> Iterator[Any]:
+    """Open the study of Optuna in its file, which no other process may use meanwhile; without a file in memory.
+
+    Raises:
+        ArgumentError: If the file holds another search or something else, or another process uses it.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    name = f"syntabula {job.method.key} {job.fingerprint}"
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=5)
+    if stored is None:
+        yield optuna.create_study(study_name=name, pruner=pruner, direction="minimize")
+        return
+    descriptor = os.open(f"{os.fspath(stored)}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if not lock_exclusively(descriptor):
+            raise ArgumentError(
+                f"another search uses {os.fspath(stored)!r}; wait for it, or choose another file"
+            )
+        yield _opened(optuna, os.fspath(stored), name, pruner)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(optuna: Any, stored: str, name: str, pruner: Any) -> Any:
+    journal = require("optuna.storages.journal", "tune")
+    try:
+        storage = optuna.storages.JournalStorage(journal.JournalFileBackend(stored))
+        others = {study.study_name for study in storage.get_all_studies()} - {name}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ArgumentError(f"{stored!r} holds no search; choose another file for the storage") from None
+    if others:
+        raise ArgumentError(
+            f"{stored!r} holds a search of another method, table, space, objective, seed or version; choose another file"
+        )
+    return optuna.create_study(
+        study_name=name, storage=storage, pruner=pruner, direction="minimize", load_if_exists=True
+    )

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from syntabula.bench import Binning, Candidate, Study, read_study
+from syntabula.bench.cell import Cell
+from syntabula.bench.study_file import study_of
+from syntabula.errors import ArgumentError, BudgetError
+
+TEN_LINES = """\
+title: Which method for our tables?
+datasets: [census@200, wine@200]
+methods:
+  - mst
+  - independent
+  - {method: aim, options: {max_rounds: 5}, label: short aim}
+  - {method: rap++, preset: tab_bench}
+epsilons: [0.5, 1, inf]
+preprocessing: [{bins: 20, discretizer: uniform}]
+seeds: 2
+"""
+PLAIN = {"name": "s", "datasets": ("census",), "methods": ("mst",)}
+
+
+class TestStudyFile:
+    def test_a_study_of_ten_lines_has_a_cell_for_each_combination(self) -> None:
+        study = study_of(TEN_LINES, default_name="ours")
+
+        assert study.name == "ours"
+        assert len(study.check().cells) == 2 * 4 * 3 * 2
+        assert [c.label for c in study.methods] == ["mst", "independent", "short aim", "rap++ (tab_bench)"]
+        assert study.epsilons == (0.5, 1.0, math.inf)
+        assert study.preprocessing == (Binning(bins=20, discretizer="uniform"),)
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ("datasets: [cencus]\nmethods: [mst]", "there is no dataset 'cencus'; did you mean 'census'"),
+            ("datasets: [census]\nmethod: [mst]", "a study has no field 'method'; did you mean 'methods'"),
+            ("datasets: [census]", "must have 'methods'"),
+            (
+                "datasets: [census]\nmethods: [mst]\nscores: [tvd2]",
+                "there is no metric 'tvd2'; did you mean 'tvd-2'",
+            ),
+            ("datasets: [census]\nmethods: [{methd: mst}]", "no field 'methd'; did you mean 'method'"),
+            ("datasets: [census]\nmethods: [{label: mst}]", "must have a `method`"),
+            ("datasets: [census]\nmethods: [mst, mst]", "has the method 'mst' twice"),
+            ("datasets: [census]\nmethods: [mst]\nepsilons: [-1]", "epsilons must be numbers above 0"),
+            ("datasets: [census]\nmethods: [mst]\nseeds: 0", "seeds must be a number of seeds"),
+            (
+                "datasets: [census]\nmethods: [mst]\nsplit: holdou",
+                "there is no split 'holdou'; did you mean 'holdout'",
+            ),
+            ("datasets: [census]\nmethods: [mst]\nagainst: [heldout]", "did you mean 'held out'"),
+            (
+                "datasets: [census]\nmethods: [mst]\ntask: tabels",
+                "there is no task 'tabels'; did you mean 'tables'",
+            ),
+            (
+                "datasets: [census]\nmethods: [mst]\npreprocessing: [{bins: 20, discretiser: uniform}]",
+                "no field 'discretiser'; did you mean 'discretizer'",
+            ),
+            (
+                "datasets: [census]\nmethods: [mst]\npreprocessing: [{discretizer: privtre}]",
+                "discretizer must be one of",
+            ),
+            ("datasets: [census]\nmethods: [mst]\npreprocessing: [{bins: ric}]", "did you mean 'rice'"),
+            (
+                "datasets: [census]\nmethods: [{method: mst, preset: tab-bench}]",
+                "there is no preset 'tab-bench'; did you mean 'tab_bench'",
+            ),
+            ("datasets: [census]\nmethods: [mst]\nscore_options: {tvd-2: {wy: 3}}", "has no option 'wy'"),
+            ("datasets: [census]\nmethods: [mst]\nscore_options: {tvd-3: {}}", "did you mean 'tvd-2'"),
+            ("datasets: [census@1]\nmethods: [mst]", "must have at least 2 rows"),
+            ("- 1", "must have named fields"),
+        ],
+    )
+    def test_what_is_unknown_is_named_with_what_is_near(self, wrong: str, message: str) -> None:
+        with pytest.raises(ArgumentError) as caught:
+            study_of(wrong, default_name="s")
+
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("method", "message"),
+        [
+            ("msst", "there is no method 'msst'; did you mean 'mst'"),
+            ("adaptve+pgm", "there is no selector 'adaptve'; did you mean 'adaptive'"),
+            ("peer:mbi-mts", "there is no peer 'mbi-mts'; did you mean 'mbi-mst'"),
+            ("self", "write 'SELF'"),
+            (
+                Candidate(method="aim", options={"max_round": 3}),
+                "no option 'max_round'; did you mean 'max_rounds'",
+            ),
+        ],
+    )
+    def test_methods_are_checked_before_anything_runs(self, method: str | Candidate, message: str) -> None:
+        study = Study(name="s", datasets=("census",), methods=(method,))  # type: ignore[arg-type]
+
+        with pytest.raises(ArgumentError) as caught:
+            study.check()
+
+        assert message in str(caught.value)
+
+    def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
+        with pytest.raises(BudgetError, match="infinite epsilon"):
+            Study(name="s", datasets=("census",), methods=("synthpop",)).check()
+
+        row = Candidate(method="synthpop", epsilons=(math.inf,))
+        study = Study(name="s", datasets=("census",), methods=("mst", row), epsilons=(1, 2)).check()
+
+        found = [(cell.method, cell.epsilon) for cell in study.cells]
+        assert found == [("mst", 1.0), ("mst", 2.0), ("synthpop", math.inf)]
+
+    def test_a_file_is_named_in_its_mistake(self, tmp_path: Path) -> None:
+        place = tmp_path / "ours.yaml"
+        place.write_text("datasets: [a\n")
+
+        with pytest.raises(ArgumentError, match=r"the study file .*ours\.yaml.*line"):
+            read_study(place)
+        with pytest.raises(ArgumentError, match=r"must end in \.yaml"):
+            read_study(tmp_path / "ours.txt")
+
+
+class TestCells:
+    def test_a_key_hashes_all_but_the_label(self) -> None:
+        study = Study(**PLAIN)  # type: ignore[arg-type]
+        (cell,) = study.cells
+        named = Study(**{**PLAIN, "methods": (Candidate(method="mst", label="other"),)})  # type: ignore[arg-type]
+        different = [
+            replace(study, epsilons=(2.0,)),
+            replace(study, delta=1e-6),
+            replace(study, seeds=(1,)),
+            replace(study, scores=("tvd-1",)),
+            replace(study, datasets=("census@100",)),
+            replace(study, preprocessing=(Binning(bins=7),)),
+            replace(study, split="whole"),
+            replace(study, against=("learned",)),
+            replace(study, methods=(Candidate(method="mst", options={"compress_sigmas": 2.0}),)),
+        ]
+
+        assert named.cells[0].key == cell.key
+        assert len({cell.key, *(other.cells[0].key for other in different)}) == len(different) + 1
+
+    def test_limits_and_words_are_no_part_of_a_key(self) -> None:
+        study = Study(**PLAIN)  # type: ignore[arg-type]
+
+        changed = replace(study, seconds=1.0, memory_mb=1.0, title="x", note="y", name="t")
+
+        assert changed.cells[0].key == study.cells[0].key
+
+    def test_a_key_is_the_same_in_every_process(self) -> None:
+        (cell,) = Study(**PLAIN).cells  # type: ignore[arg-type]
+
+        assert Cell.from_json(cell.to_json()).key == cell.key
+        assert len(cell.key) == 16
+
+    def test_tables_of_known_quality_have_one_cell_for_all_budgets(self) -> None:
+        study = Study(name="s", datasets=("census",), methods=("SELF", "mst"), epsilons=(1, 2, 3))
+
+        assert [cell.method for cell in study.cells].count("SELF") == 1
+        assert len(study.cells) == 4
+
+    def test_a_preset_sets_options_by_table_and_budget(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("bank", "gauss50"),
+            methods=(Candidate(method="margnet", preset="margnet"),),
+            epsilons=(1.0, 10.0),
+        )
+
+        found = {(cell.dataset, cell.epsilon): cell.options["iterations"] for cell in study.cells}
+
+        assert found == {
+            ("bank", 1.0): 200,
+            ("bank", 10.0): 100,
+            ("gauss50", 1.0): 500,
+            ("gauss50", 10.0): 500,
+        }
+
+    def test_the_papers_rounds_of_rap_are_six_for_bank_with_three_pairs_each(self) -> None:
+        candidate = Candidate(method="top_q+pgm", preset="tab_bench").with_settings("bank", 1.0)
+
+        made = candidate.synthesizer(epsilon=1.0)
+
+        assert math.ceil(made.selector.rounds_per_column * 17) == 6
+        assert made.selector.chosen_per_round == 3
+        assert (
+            Candidate(method="rap++", preset="tab_bench").with_settings("bank", 1.0).options["n_thresholds"]
+            == 2_000_000
+        )
+
+
+class TestQuick:
+    def test_it_is_small_and_of_the_same_kind(self) -> None:
+        study = study_of(TEN_LINES, default_name="ours")
+
+        quick = study.quick()
+
+        assert quick.datasets == ("census@200",)
+        assert (len(quick.cells), quick.epsilons, quick.seeds) == (4, (1.0,), (0,))
+        assert quick.methods == study.methods

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, export_parquet, summarize
+from syntabula.bench.collection import list_studies
+from syntabula.bench.runner import Work
+from syntabula.bench.study import Reported
+from syntabula.bench.words import aligned, compared, duration, listed, planned, table
+from syntabula.report.study_page import make_study_page
+
+STUDY = Study(
+    name="ours",
+    datasets=("bank", "census"),
+    methods=("mst", "aim", "SELF"),
+    seeds=2,
+    scores=("tvd-2", "percentile-similarity"),
+    reported=(
+        Reported(
+            paper="tab_bench",
+            table="Table 1",
+            scores={"tvd-2": "fidelity_error_tvd"},
+            methods={"aim": "AIM", "SELF": "Ground Truth"},
+            datasets={"bank": "Bank"},
+        ),
+    ),
+    finding="AIM leads.",
+)
+VALUES = {"mst": 0.3, "aim": 0.1, "SELF": 0.05}
+
+
+def records(study: Study = STUDY, *, shift: float = 0.0, version: str = "1.0") -> dict[str, Record]:
+    """Return results in which AIM is closer than MST, and the second seed is 0.02 above the first."""
+    found = {}
+    for cell in study.cells:
+        value = VALUES[cell.method] + 0.02 * cell.seed + shift
+        found[cell.key] = Record(
+            study=study.name,
+            cell=cell,
+            status="done",
+            scores={"tvd-2": value, "percentile-similarity": 1 - value},
+            facts={"fit_seconds": 2.0, "epsilon_spent": 0.9},
+            seconds=3.0,
+            processor_seconds=2.5,
+            peak_mb=100.0,
+            version=version,
+            machine={"processor": "P", "processors": 2, "memory_gb": 8, "python": "3.11"},
+        )
+    return found
+
+
+class TestSummary:
+    def test_rows_have_mean_spread_rank_and_the_papers_figure(self) -> None:
+        summary = summarize(STUDY, records())
+        rows = {(row.dataset, row.label): row for row in summary.rows}
+        aim = rows["bank", "aim"]
+
+        assert aim.means["tvd-2"] == pytest.approx(0.11)
+        assert aim.spreads["tvd-2"] == pytest.approx(math.sqrt(2) * 0.01)
+        assert (aim.ranks["tvd-2"], aim.ranks["percentile-similarity"]) == (1.0, 1.0)
+        assert rows["bank", "mst"].ranks == {"tvd-2": 2.0, "percentile-similarity": 2.0}
+        assert aim.paper == {"tvd-2": 0.09}
+        assert rows["census", "aim"].paper == {}
+        assert (aim.n, aim.n_wanted, aim.fit_seconds, aim.epsilon_spent) == (2, 2, 2.0, 0.9)
+
+    def test_tables_of_known_quality_have_no_rank_and_the_papers_figure_for_all_budgets(self) -> None:
+        (row,) = [r for r in summarize(STUDY, records()).rows if r.label == "SELF" and r.dataset == "bank"]
+
+        assert row.ranks == {}
+        assert row.epsilon == math.inf
+        assert "tvd-2" in row.paper
+
+    def test_equal_rows_share_a_rank(self) -> None:
+        found = records()
+        same = {key: replace(r, scores={"tvd-2": 0.5}) for key, r in found.items()}
+
+        ranks = [row.ranks["tvd-2"] for row in summarize(STUDY, same).rows if row.ranks]
+
+        assert ranks == [1.5] * 4
+
+    def test_the_best_row_of_a_table_comes_first_and_rows_without_result_last(self) -> None:
+        found = {
+            key: r
+            for key, r in records().items()
+            if not (r.cell.method == "aim" and r.cell.dataset == "bank")
+        }
+
+        rows = [row for row in summarize(STUDY, found).rows if row.epsilon == 1.0]
+
+        assert [(row.dataset, row.label, row.n) for row in rows] == [
+            ("bank", "mst", 2),
+            ("bank", "aim", 0),
+            ("census", "aim", 2),
+            ("census", "mst", 2),
+        ]
+
+    def test_average_ranks_count_only_tables_with_all_methods(self) -> None:
+        found = {
+            key: r
+            for key, r in records().items()
+            if not (r.cell.method == "aim" and r.cell.dataset == "bank")
+        }
+
+        assert summarize(STUDY, records()).average_ranks["tvd-2", 1.0] == {"aim": 1.0, "mst": 2.0}
+        assert summarize(STUDY, found).average_ranks["tvd-2", 1.0] == {"aim": 1.0, "mst": 2.0}
+
+    def test_problems_are_told_once_for_each_row(self) -> None:
+        found = {
+            key: replace(r, status="cut off", reason="not done in 3 s", scores={})
+            if r.cell.method == "aim"
+            else r
+            for key, r in records().items()
+        }
+
+        text = table(summarize(STUDY, found))
+
+        assert text.count("cut off: not done in 3 s") == 1
+        assert "2 cells: cut off: not done in 3 s" in text
+
+
+class TestWords:
+    def test_the_table_has_the_papers_figure_in_brackets(self) -> None:
+        text = table(summarize(STUDY, records()))
+
+        assert "0.11 ± 0.0141 (0.09)" in text
+        assert "The paper: AIM leads." in text
+        assert "Average rank by tvd-2 at epsilon 1: aim 1.00, mst 2.00" in text
+
+    def test_lengths_of_time_have_two_units(self) -> None:
+        assert [duration(s) for s in (4, 59.4, 90, 3600, 5 * 3600 + 120, 500 * 3600)] == [
+            "4 s", "59 s", "2 min", "1 h 0 min", "5 h 2 min", "500 h"
+        ]  # fmt: skip
+
+    def test_columns_are_aligned(self) -> None:
+        assert aligned([["a", "b"], ["long", "c"]]) == "a     b\nlong  c"
+
+    def test_the_list_says_what_is_not_run_and_why(self) -> None:
+        text = listed(list_studies("tab_bench"))
+
+        assert "tab_bench-t2" in text
+        assert "Not run: " in text
+
+    def test_a_plan_names_hours_and_what_is_missing(self) -> None:
+        work = Work(
+            study=STUDY,
+            cells=STUDY.cells,
+            n_known=0,
+            missing={"x": "it is not here"},
+            seconds=7200.0,
+            n_guessed=3,
+        )
+
+        text = planned(work, 2)
+
+        assert "12 would run" in text
+        assert "about 1 h 0 min with 2 at a time" in text
+        assert "'x' is left out: it is not here" in text
+
+
+def write(path: Path, found: dict[str, Record]) -> Path:
+    with Store(path).writing() as writer:
+        for record in found.values():
+            writer.append(record)
+    return path
+
+
+class TestCompare:
+    def test_a_shift_far_beyond_the_spread_is_better_or_worse(self, tmp_path: Path) -> None:
+        first = write(tmp_path / "a.jsonl", records())
+        second = write(tmp_path / "b.jsonl", records(shift=0.5, version="2.0"))
+
+        found = {(d.dataset, d.label, d.score): d for d in compare(first, second)}
+
+        assert found["bank", "aim", "tvd-2"].verdict == "worse"
+        assert found["bank", "aim", "percentile-similarity"].verdict == "worse"
+        assert found["bank", "aim", "processor seconds"].verdict == "same"
+        assert {d.verdict for d in compare(second, first) if d.score == "tvd-2"} == {"better"}
+        assert found["bank", "aim", "tvd-2"].second == pytest.approx(0.61)
+        assert "+454" in compared([found["bank", "aim", "tvd-2"]])
+
+    def test_one_seed_is_too_few_to_say(self, tmp_path: Path) -> None:
+        study = replace(STUDY, seeds=(0,))
+        first, second = (write(tmp_path / f"{n}.jsonl", records(study, shift=n)) for n in (0, 1))
+
+        assert {d.verdict for d in compare(first, second)} == {""}
+
+    def test_rows_that_only_one_store_has_are_left_out(self, tmp_path: Path) -> None:
+        first = write(tmp_path / "a.jsonl", records())
+        second = write(tmp_path / "b.jsonl", records(replace(STUDY, datasets=("census",))))
+
+        assert {d.dataset for d in compare(first, second)} == {"census"}
+
+
+class TestExport:
+    def test_each_score_of_each_cell_is_a_row(self, tmp_path: Path) -> None:
+        import duckdb
+
+        found = records()
+        export_parquet([*found.values()], tmp_path / "r.parquet")
+
+        rows = duckdb.sql(
+            f"select dataset, label, seed, score, value, epsilon_spent, machine from '{tmp_path / 'r.parquet'}'"
+        ).fetchall()
+
+        assert len(rows) == 2 * len(found)
+        by_place = {row[:4]: row[4] for row in rows}
+        assert by_place["bank", "aim", 1, "tvd-2"] == pytest.approx(0.12)
+        assert {row[5] for row in rows} == {0.9}
+        assert json.loads(rows[0][6])["processors"] == 2
+
+
+class TestPage:
+    def test_it_has_the_figures_the_table_and_the_source(self) -> None:
+        html = make_study_page(summarize(STUDY, records()))
+
+        assert html.startswith("<!doctype html>")
+        assert html.count("<svg") == 2 * 2 + 2  # scores by table, and ranks by score
+        assert "0.11 ± 0.0141 (0.09)" in html
+        assert "Chen, Li, Gong, McKenna, Wang" in html
+        assert "http" not in html.replace("http-equiv", "")
+
+    def test_a_name_cannot_write_markup(self) -> None:
+        study = replace(STUDY, methods=(Candidate(method="mst", label="<b>bold</b>"),), title="<i>x</i>")
+
+        html = make_study_page(summarize(study, records(study)))
+
+        assert "<b>bold" not in html
+        assert "<i>x" not in html
+
+    def test_a_study_without_results_has_a_page(self) -> None:
+        html = make_study_page(summarize(STUDY, {}))
+
+        assert "No cell is done yet." in html
+
+    def test_binnings_are_lines_where_the_study_says_so(self) -> None:
+        study = Study(
+            name="bins",
+            task="columns",
+            datasets=("controlled_normal@500",),
+            methods=("bins",),
+            preprocessing=tuple(
+                Binning(bins=b, discretizer=d) for d in ("uniform", "kmeans") for b in (5, 20)
+            ),
+            scores=("query-similarity",),
+            figure=replace(STUDY.figure, across="bins", lines="discretizer", panels="epsilon"),
+        )
+        found = {
+            cell.key: Record(study="bins", cell=cell, status="done", scores={"query-similarity": 0.5})
+            for cell in study.cells
+        }
+
+        html = make_study_page(summarize(study, found))
+
+        assert html.count("<svg") == 1
+        assert ">kmeans<" in html
+        assert "uniform 20" in html

@@ -1,0 +1,96 @@
+"""`syntabula bench` lists, runs, shows and compares studies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+MINE = """\
+title: Which method for people?
+datasets: [people.csv, census@80]
+methods: [independent, mst, SELF]
+epsilons: [1, 5]
+scores: [tvd-1]
+target: age
+"""
+
+
+@pytest.fixture
+def mine(folder):
+    (folder / "mine.yaml").write_text(MINE)
+    return folder
+
+
+class TestList:
+    def test_it_names_studies_and_what_is_not_run(self, run):
+        text, facts = run("bench", "list"), run("bench", "list", "tab_bench", "--json")
+
+        assert (text.code, facts.code) == (0, 0), text.err
+        assert "discretization-f8" in text.out
+        by_name = {entry["name"]: entry for entry in json.loads(facts.out)}
+        assert by_name["tab_bench-t1"]["cells"] > 100
+        assert by_name["tab_bench-t2"]["why_not"]
+
+
+class TestRun:
+    def test_a_study_of_ones_own_runs_shows_and_compares(self, mine, run):
+        plan = run("bench", "run", "mine.yaml", "--dry-run")
+        ran = run("bench", "run", "mine.yaml", "--workers", 2)
+        again = run("bench", "run", "mine.yaml", "--json", "--quiet")
+        shown = run("bench", "show", "mine.yaml", "--page", "p.html", "--parquet", "p.parquet")
+        other = run("bench", "run", "mine.yaml", "--store", "other.jsonl", "--quiet")
+        compared = run("bench", "compare", "mine.jsonl", "other.jsonl", "--json")
+
+        for done in (plan, ran, again, shown, other, compared):
+            assert done.code == 0, done.err
+        assert "10 cells, of which 0 are known and 10 would run" in plan.out
+        assert not (mine / "dry.jsonl").exists()
+        assert "10/10" in ran.err
+        assert "results are in 'mine.jsonl'" in ran.err
+        assert ran.out.count("people.csv") == 5
+        facts = json.loads(again.out)
+        assert {row["label"] for row in facts["rows"]} == {"independent", "mst", "SELF"}
+        assert (mine / "p.html").read_text().startswith("<!doctype html>")
+        assert (mine / "p.parquet").stat().st_size > 100
+        # Noise is seeded, so that the same cells give the same scores.
+        changes = [(d["first"], d["second"]) for d in json.loads(compared.out) if d["score"] == "tvd-1"]
+        assert changes
+        assert all(first == second for first, second in changes)
+
+    def test_a_quick_study_is_small_and_has_a_store_of_its_own(self, mine, run):
+        ran = run("bench", "run", "mine.yaml", "--quick")
+
+        assert ran.code == 0, ran.err
+        assert (mine / "mine-quick.jsonl").read_text().count("\n") == 3
+
+    @pytest.mark.parametrize(
+        ("words", "code", "message"),
+        [
+            (("run", "tab_bench-t99"), 2, "there is no study 'tab_bench-t99'; did you mean"),
+            (("run", "tab_bench-t2"), 2, "tab_bench-t2 (Sizes of the tables) is not run:"),
+            (("run", "none.yaml"), 6, "cannot use the file 'none.yaml'"),
+            (("run", "mine.yaml", "--store", "mine.csv"), 2, "must end in .jsonl"),
+            (("run", "mine.yaml", "--store", "none/mine.jsonl"), 6, "does not exist; make it first"),
+            (("run", "mine.yaml", "--workers", "0"), 2, "--workers must be an integer of at least 1"),
+            (("run", "mine.yaml", "--seconds", "-1"), 2, "seconds must be a finite number above 0"),
+            (("show", "mine.yaml"), 6, "make it with `syntabula bench run mine.yaml`"),
+            (("compare", "a.jsonl", "b.jsonl"), 6, "there is no store 'a.jsonl'"),
+            (("lst",), 2, "lst"),
+        ],
+    )
+    def test_mistakes_are_one_sentence(self, mine, run, words, code, message):
+        ran = run("bench", *words)
+
+        assert ran.code == code
+        assert message in ran.err
+        assert ran.err.count("\n") == 1
+
+    def test_a_file_that_is_no_store_is_left_as_it_is(self, mine, run):
+        (mine / "mine.jsonl").write_text("my notes\n")
+
+        ran = run("bench", "run", "mine.yaml")
+
+        assert ran.code == 6
+        assert "line 1 of the store" in ran.err
+        assert (mine / "mine.jsonl").read_text() == "my notes\n"

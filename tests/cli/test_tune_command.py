@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra tune is not installed")
+
+TUNE = (
+    "tune", "people.csv", "--schema", "schema.yaml", "--method", "mst", "--weight", "tvd-2=1", "--trials", 2,
+    "--epsilon", 4, "--space", "space.yaml",
+)  # fmt: skip
+
+
+@pytest.fixture
+def space(folder):
+    (folder / "space.yaml").write_text("bins: [8, 20]\nrecords_per_noise: {low: 1.0, high: 9.0, log: true}\n")
+    return folder
+
+
+class TestTune:
+    def test_writes_options_that_synth_takes_and_a_picture(self, space, run):
+        ran = run(*TUNE, "--out", "best.yaml", "--picture", "search.png")
+
+        assert ran.code == 0, ran.err
+        assert "mst: 2 sets of options tried" in ran.out
+        assert "no privacy guarantee covers the choice" in ran.err
+        assert (space / "search.png").read_bytes()[:4] == b"\x89PNG"
+        made = run("synth", "people.csv", "-s", "schema.yaml", "--options", "best.yaml", "-o", "made.csv")
+        assert made.code == 0, made.err
+        assert (space / "made.csv").exists()
+
+    def test_json_holds_all_trials(self, space, run):
+        ran = run(*TUNE, "--public", "--json", "--quiet")
+
+        assert ran.code == 0, ran.err
+        assert len(json.loads(ran.out)["trials"]) == 2
+        assert "guarantee" not in ran.err
+
+    @pytest.mark.parametrize(
+        ("more", "what"),
+        [
+            (("--weight", "tvd-2"), "--weight must be NAME=VALUE"),
+            (("--weight", "tvd-2=1"), "given twice"),
+            (("--trials", "0"), "trials"),
+        ],
+    )
+    def test_refuses_wrong_options(self, space, run, more, what):
+        words = TUNE if more[0] != "--trials" else tuple(w for w in TUNE if w not in ("--trials", 2))
+
+        ran = run(*words, *more)
+
+        assert ran.code == 2
+        assert what in ran.err
+
+    def test_refuses_a_space_that_is_none(self, space, run):
+        (space / "space.yaml").write_text("bins: 3\n")
+        assert "option 'bins' of the space" in run(*TUNE).err
+        (space / "space.yaml").write_text("- 3\n")
+        assert "must hold a mapping" in run(*TUNE).err
+
+
+class TestOptionsFile:
+    def synth(self, run, text, *more):
+        return run("synth", "people.csv", "-s", "schema.yaml", "--options", "o.yaml", "-o", "x.csv", *more)
+
+    @pytest.mark.parametrize(
+        ("text", "more", "what"),
+        [
+            ("method: aim\noptions: {bins: 9}\n", ("--method", "mst"), "is for the method 'aim'"),
+            ("bins: 9\n", (), "must hold `method`"),
+            ("method: mst\noptions: {max_rounds: 9}\n", (), "no option 'max_rounds'"),
+            ("method: [\n", (), "o.yaml"),
+        ],
+    )
+    def test_refuses_a_file_of_something_else(self, folder, run, text, more, what):
+        (folder / "o.yaml").write_text(text)
+
+        ran = self.synth(run, text, *more)
+
+        assert ran.code == 2
+        assert what in ran.err
+        assert not (folder / "x.csv").exists()
+
+    def test_a_missing_file_is_named(self, folder, run):
+        ran = self.synth(run, "")
+
+        assert ran.code == 3
+        assert "'o.yaml' cannot be read" in ran.err
+
+    def test_the_command_line_wins_over_the_file(self, folder, run):
+        (folder / "o.yaml").write_text("method: mst\noptions: {bins: 9}\n")
+
+        planned = run("plan", "-s", "schema.yaml", "--options", "o.yaml", "--bins", "4", "--json")
+        alone = run("plan", "-s", "schema.yaml", "--bins", "4", "--json")
+
+        assert planned.code == 0, planned.err
+        assert json.loads(planned.out) == json.loads(alone.out)
+        assert json.loads(planned.out) != json.loads(
+            run("plan", "-s", "schema.yaml", "--options", "o.yaml", "--json").out
+        )

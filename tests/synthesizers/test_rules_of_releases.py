@@ -1,0 +1,356 @@
+"""Every row of a release satisfies the schema's rules, whichever method made it, and its file keeps them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula import Categorical, Date, Identifier, Numeric, Rules, Schema
+from syntabula.errors import (
+    ArgumentError,
+    CoercionWarning,
+    DataError,
+    ReleaseFileError,
+    ResourceError,
+    RuleWarning,
+    SchemaError,
+)
+from syntabula.synthesizers.release_file import read_release, write_release
+from syntabula.table.read import read
+from syntabula.table.rules.row_rules import row_rules
+
+COLUMNS = {
+    "id": Identifier(integer=True),
+    "a": Numeric(0, 9, integer=True),
+    "b": Numeric(0, 9, integer=True, nullable=True),
+    "total": Numeric(0, 18, integer=True, nullable=True),
+    "day": Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31)),
+    "end": Date(dt.date(2020, 1, 1), dt.date(2021, 12, 31), nullable=True),
+    "hour": Numeric(0, 23, integer=True, nullable=True),
+    "weekday": Numeric(0, 6, integer=True),
+    "s": Categorical(["none", "x"]),
+    "e": Categorical(["none", "y"]),
+}
+RULES = Rules(
+    derive={"total": "a + b", "weekday": "dayofweek(day)"},
+    order=[["day", "end"]],
+    require=["not (s = 'none' and e <> 'none')", "a < 9 or total > 9"],
+    together=[["end", "hour"]],
+)
+SCHEMA = Schema(COLUMNS, rules=RULES)
+
+
+def table(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    day = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n), unit="D"))
+    gone = rng.random(n) < 0.2
+    a = rng.integers(0, 9, n)
+    b = pd.Series(rng.integers(0, 10, n)).astype("Int64").mask(rng.random(n) < 0.1)
+    s = np.where(rng.random(n) < 0.4, "none", "x")
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "a": a,
+            "b": b,
+            "total": a + b,
+            "day": day,
+            "end": (day + pd.to_timedelta(rng.geometric(0.2, n) - 1, unit="D")).mask(gone),
+            "hour": pd.Series(rng.integers(0, 24, n)).astype("Int64").mask(gone),
+            "weekday": (day.dt.dayofweek + 1) % 7,
+            "s": s,
+            "e": np.where(s == "none", "none", np.where(rng.random(n) < 0.5, "none", "y")),
+        }
+    )
+
+
+def broken(frame, schema=SCHEMA):
+    found = row_rules(schema)
+    cells = read(frame, schema).columns
+    return {rule: int(rows.sum()) for rule, rows in found.broken_by(cells, len(frame)).items() if rows.any()}
+
+
+@pytest.fixture(scope="module")
+def release():
+    return st.MST(epsilon=2.0, seed=1).fit(table(), SCHEMA)
+
+
+def quietly(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuleWarning)
+        return call()
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        "method",
+        [
+            st.MST(epsilon=1.0, seed=1),
+            st.AIM(epsilon=1.0, seed=1).with_options(max_rounds=4),
+            st.Independent(epsilon=1.0, seed=1),
+            st.PrivBayes(epsilon=1.0, seed=1),
+            st.PrivSyn(epsilon=1.0, seed=1),
+            st.PrivateGSD(epsilon=1.0, seed=1),
+            st.Circuit(epsilon=float("inf"), seed=1),
+            st.Synthpop(epsilon=float("inf"), seed=1),
+        ],
+        ids=lambda m: m.key,
+    )
+    def test_all_satisfy_all_rules(self, method):
+        frame = table()
+        assert not broken(frame)
+
+        drawn = quietly(lambda: method.fit(frame, SCHEMA).sample(700, seed=2))
+
+        assert not broken(drawn)
+        assert [*drawn] == [*COLUMNS]
+        assert drawn["id"].tolist() == [*range(1, 701)]
+        assert drawn["end"].isna().mean() > 0.1
+
+    def test_derived_columns_need_not_be_in_the_table(self):
+        frame = table().drop(columns=["total", "weekday"])
+
+        drawn = quietly(lambda: st.MST(epsilon=1.0, seed=1).fit(frame, SCHEMA).sample(300, seed=2))
+
+        assert not broken(drawn)
+
+    def test_they_cost_nothing(self, release):
+        steps = "".join(line.step for line in release.privacy.lines)
+        plan = st.MST(epsilon=2.0).plan(SCHEMA)
+
+        assert "total" not in release.codec.domain
+        assert "weekday" not in steps
+        assert plan.computed == ("total", "weekday")
+        assert "Computed by rules, at no cost: total, weekday" in str(plan)
+
+    def test_a_schema_without_rules_makes_the_same_rows_as_before(self):
+        with_none = st.MST(epsilon=1.0, seed=1).fit(table(), Schema(COLUMNS)).sample(50, seed=3)
+        with_empty = (
+            st.MST(epsilon=1.0, seed=1).fit(table(), Schema(COLUMNS, rules=Rules())).sample(50, seed=3)
+        )
+
+        pd.testing.assert_frame_equal(with_none, with_empty)
+
+    def test_pieces_join(self, release, monkeypatch):
+        monkeypatch.setattr("syntabula.synthesizers.release.ROWS_AT_ONCE", 100)
+
+        drawn = quietly(lambda: release.sample(350, seed=1))
+
+        assert drawn["id"].tolist() == [*range(1, 351)]
+        assert not broken(drawn)
+
+    def test_other_columns_may_be_found_privately(self):
+        columns = {n: c for n, c in COLUMNS.items() if n not in ("s", "e", "id")}
+        rules = replace_rules(require=[])
+        schema = Schema(columns, others="find", rules=rules)
+        frame = table(4000).drop(columns="id")
+
+        fitted = quietly(lambda: st.MST(epsilon=5.0, seed=1).fit(frame, schema))
+        drawn = quietly(lambda: fitted.sample(300, seed=1))
+
+        assert {*drawn} == {*frame}
+        assert not broken(drawn[[*columns]], Schema(columns, rules=rules))
+        assert fitted.schema["s"].provenance == "private"
+
+    def test_a_file_without_types_may_have_columns_to_find(self, tmp_path):
+        columns = {n: COLUMNS[n] for n in ("a", "b", "total")}
+        schema = Schema(columns, others="find", rules=Rules(derive={"total": "a + b"}))
+        table(4000)[["a", "b", "total", "s"]].to_csv(tmp_path / "t.csv", index=False)
+
+        fitted = st.MST(epsilon=5.0, seed=1).fit(tmp_path / "t.csv", schema)
+
+        assert not any("total" in line.step for line in fitted.privacy.lines)
+        assert not broken(fitted.sample(100, seed=1)[[*columns]], Schema(columns, rules=schema.rules))
+
+
+def replace_rules(**changed):
+    stated = {k: getattr(RULES, k) for k in ("derive", "order", "require", "together")} | changed
+    return Rules(**stated)
+
+
+class TestRejection:
+    def test_many_discarded_rows_are_said(self):
+        # Four columns are more than the model holds.
+        whole = Numeric(0, 9, integer=True)
+        rule = "a + b + c + d = 18"
+        schema = Schema(dict.fromkeys("abcd", whole), rules=Rules(require=[rule]))
+        a, c = np.arange(2000) % 10, np.arange(2000) // 10 % 10
+        frame = pd.DataFrame({"a": a, "b": 9 - a, "c": c, "d": 9 - c})
+        fitted = st.Independent(epsilon=1.0, seed=1).fit(frame, schema)
+
+        with pytest.warns(RuleWarning, match=r"\d\d% of the rows .* were discarded, .* = 18 \(\d\d\.\d%\)"):
+            drawn = fitted.sample(200, seed=1)
+
+        assert (drawn.sum(axis=1) == 18).all()
+        assert 0.8 < fitted.rules_broken()[rule] < 1
+
+    def test_rules_that_the_model_holds_discard_no_row(self):
+        whole = Numeric(0, 9, integer=True)
+        schema = Schema({"a": whole, "b": whole}, rules=Rules(require=["a + b = 9"]))
+        a = np.arange(2000) % 10
+
+        fitted = st.Independent(epsilon=1.0, seed=1).fit(pd.DataFrame({"a": a, "b": 9 - a}), schema)
+
+        assert fitted.rules_broken() == {}
+
+    def test_too_many_are_an_error_with_the_remedy(self):
+        real = Numeric(0, 9, decimals=4)
+        schema = Schema({"a": real, "b": real}, rules=Rules(require=["a = b"]))
+        a = np.linspace(0, 9, 2000).round(4)
+        fitted = st.Independent(epsilon=1.0, seed=1).fit(pd.DataFrame({"a": a, "b": a}), schema)
+
+        with pytest.raises(ResourceError, match="if it states an equality, derive one of its columns"):
+            fitted.sample(100, seed=1)
+
+
+class TestRealRowsThatBreakRules:
+    def test_the_custodian_is_told_without_counts_and_the_release_is_not(self, tmp_path):
+        frame = table()
+        frame.loc[:6, "s"] = "none"
+        frame.loc[:6, "e"] = "y"
+        frame.loc[:6, "total"] = 0
+
+        with pytest.warns(CoercionWarning) as warned:
+            fitted = st.MST(epsilon=1.0, seed=1).fit(frame, SCHEMA)
+
+        said = [str(w.message) for w in warned if "rules that some rows" in str(w.message)]
+        assert len(said) == 1
+        assert "total = a + b; not (s = 'none' and e <> 'none')" in said[0]
+        assert not any(c.isdigit() for c in said[0])
+        assert "some rows" not in fitted.privacy.text()
+        assert not broken(quietly(lambda: fitted.sample(300, seed=1)))
+
+    def test_strict_reading_refuses_them(self):
+        frame = table()
+        frame.loc[0, "weekday"] = (frame.loc[0, "weekday"] + 1) % 7
+
+        with pytest.raises(DataError, match=r"strict reading failed.*weekday = dayofweek\(day\)"):
+            st.MST(epsilon=1.0, seed=1).fit(frame, SCHEMA, strict=True)
+
+
+class TestStatement:
+    def test_rules_are_public_facts(self, release):
+        text = " ".join(release.privacy.text().split())
+
+        assert (
+            "Rules that every row of the release satisfies, and that cost nothing (6): total = a + b;" in text
+        )
+        assert release.privacy.rules == tuple(RULES.described())
+        assert type(release.privacy).from_json(release.privacy.to_json()) == release.privacy
+
+
+class TestFile:
+    def test_it_keeps_the_rules(self, release, tmp_path):
+        release.save(tmp_path / "r.syn")
+
+        loaded = st.load(tmp_path / "r.syn")
+
+        assert loaded.schema == SCHEMA
+        pd.testing.assert_frame_equal(
+            quietly(lambda: loaded.sample(80, seed=4)), quietly(lambda: release.sample(80, seed=4))
+        )
+
+    def test_earlier_versions_refuse_it_and_read_one_without_rules(self, release, tmp_path):
+        release.save(tmp_path / "r.syn")
+        st.MST(epsilon=1.0, seed=1).fit(table(), Schema(COLUMNS)).save(tmp_path / "plain.syn")
+
+        def version(name):
+            import zipfile
+
+            with zipfile.ZipFile(tmp_path / name) as archive:
+                return json.loads(archive.read("manifest.json"))["format_version"]
+
+        assert version("r.syn") == 2
+        assert version("plain.syn") == 1
+
+    def test_altered_rules_are_refused(self, release, tmp_path):
+        release.save(tmp_path / "r.syn")
+        facts, arrays = read_release(tmp_path / "r.syn")
+        altered = [
+            {"derive": {"total": "a + b"}},
+            {"require": ["read_text('/etc/passwd') = s"]},
+            {"require": ["a > 3", 7]},
+            [],
+        ]
+        for rules in altered:
+            content = facts | {"ruled_schema": facts["ruled_schema"] | {"rules": rules}}
+            write_release(tmp_path / "altered.syn", content, arrays, version=2)
+
+            with pytest.raises(ReleaseFileError, match=r"missing or malformed content|do not fit"):
+                st.load(tmp_path / "altered.syn")
+
+
+class TestConditions:
+    def test_they_hold_on_computed_columns(self, release):
+        drawn = quietly(
+            lambda: release.sample(
+                200,
+                where={"weekday": [0, 6], "total": (5, None), "s": "x", "end": ("2020-03-01", "2020-12-31")},
+                seed=1,
+            )
+        )
+
+        assert len(drawn) == 200
+        assert drawn["weekday"].isin([0, 6]).all()
+        assert (drawn["total"] >= 5).all()
+        assert (drawn["s"] == "x").all()
+        assert drawn["end"].between("2020-03-01", "2020-12-31").all()
+        assert not broken(drawn)
+
+    def test_missing_cells_can_be_asked_for(self, release):
+        drawn = quietly(lambda: release.sample(50, where={"end": None}, seed=1))
+
+        assert drawn["end"].isna().all()
+        assert drawn["hour"].isna().all()
+
+    def test_the_probability_is_that_of_rows(self, release):
+        where = {"weekday": [0, 6], "s": "x"}
+        drawn = quietly(lambda: release.sample(50_000, seed=1))
+
+        share = (drawn["weekday"].isin([0, 6]) & (drawn["s"] == "x")).mean()
+
+        # Both are estimated from 50,000 rows or more: a difference of .02 is over six standard deviations.
+        assert abs(release.probability(where) - share) < 0.02
+
+    def test_wrong_ones_are_refused_as_ever(self, release):
+        with pytest.raises(ArgumentError, match="column 'weekday' never is"):
+            release.sample(10, where={"weekday": 9})
+        with pytest.raises(SchemaError, match="there is no column 'weekdy'; did you mean 'weekday'"):
+            release.sample(10, where={"weekdy": 1})
+        with pytest.raises(ArgumentError, match="where must be a dictionary"):
+            release.sample(10, where=3)
+
+
+class TestGiven:
+    @pytest.mark.parametrize(
+        "names",
+        [["s", "day", "end"], ["end"], ["weekday", "s"], ["a", "b", "total"], ["id", "end", "hour"]],
+        ids="-".join,
+    )
+    def test_given_values_are_kept_and_rules_hold(self, release, names):
+        given = table(120, seed=5)[names]
+
+        drawn = quietly(lambda: release.sample(given=given, seed=1))
+
+        assert not broken(drawn)
+        for name in names:
+            pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
+
+    def test_values_that_break_a_rule_are_refused_without_showing_them(self, release):
+        given = pd.DataFrame({"a": [1, 2], "b": [3, 4], "total": [4, 7]})
+
+        with pytest.raises(
+            ArgumentError, match="for 1 of 2 given rows, no draw satisfies the rules: total"
+        ) as said:
+            release.sample(given=given, seed=1)
+
+        assert "7" not in str(said.value)
+
+    def test_values_outside_the_domain_are_refused(self, release):
+        with pytest.raises(ArgumentError, match="column 'total' has 1 cell with a value outside the bounds"):
+            release.sample(given=pd.DataFrame({"total": [99]}))

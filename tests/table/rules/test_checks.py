@@ -1,0 +1,85 @@
+"""A rule that cannot work is refused when the schema is made, in a sentence that names it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema
+from syntabula.errors import SchemaError
+
+DAY = dt.date(2020, 1, 1)
+TIME = dt.datetime(2020, 1, 1)
+COLUMNS = {
+    "a": Numeric(0, 10, integer=True),
+    "b": Numeric(0, 10, integer=True, nullable=True),
+    "total": Numeric(0, 20, integer=True, nullable=True),
+    "s": Categorical(["x", "y"], nullable=True),
+    "start": Date(DAY, DAY),
+    "end": Date(DAY, DAY),
+    "local": Datetime(TIME, TIME),
+    "zoned": Datetime(TIME, TIME, timezone="Europe/Paris"),
+    "id": Identifier(),
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"derive": {"totl": "a + b"}}, "names column 'totl', which the schema does not declare; did you mean 'total'?"),
+        ({"derive": {"total": "a + c"}}, "derive for column 'total': there is no column 'c'"),
+        ({"derive": {"total": "total + 1"}}, "column 'total' is derived from itself"),
+        ({"derive": {"a": "b", "b": "a"}}, "are derived from each other in a cycle; leave one of them to be learned"),
+        ({"derive": {"total": "s"}}, "the expression gives text values, and the column is declared numeric"),
+        ({"derive": {"total": "s + 1"}}, "derive for column 'total': No function matches"),
+        ({"derive": {"s": "a"}}, "the expression gives integer values, and the column is declared categorical"),
+        ({"derive": {"id": "a"}}, "uses column 'id', an identifier, whose values are made anew"),
+        ({"require": ["id = 'x'"]}, "uses column 'id', an identifier"),
+        ({"require": ["a + 1"]}, "require 'a + 1': it gives integer values, not true or false; write a comparison"),
+        ({"require": ["a > 'x'"]}, "require \"a > 'x'\": it cannot be computed for any row of the declared domains"),
+        ({"derive": {"total": "s::INTEGER"}}, "derive for column 'total': it cannot be computed for any row"),
+        ({"require": ["a > 10"]}, "require 'a > 10': no row that was tried over the declared domains satisfies it"),
+        ({"require": ["a > b + 10"]}, "no row that was tried over the declared domains satisfies it"),
+        ({"require": ["total < 0"], "derive": {"total": "a + b"}}, "require 'total < 0': no row that was tried"),
+        ({"require": ["FALSE"]}, "require 'FALSE': no row that was tried"),
+        ({"require": ["start > a"]}, "require 'start > a': Cannot compare values of type DATE and type BIGINT"),
+        ({"order": [["a", "start"]]}, "order joins columns that cannot be compared (a, start)"),
+        ({"order": [["local", "zoned"]]}, "order joins columns that cannot be compared (local, zoned)"),
+        ({"order": [["start", "zoned"]]}, "order joins columns that cannot be compared (start, zoned)"),
+        ({"order": [["a", "s"]]}, "order names column 's', which is categorical; order takes numbers, dates and times"),
+        ({"order": [["a", "b"], ["b", "a"]]}, "form a cycle, so they could only be equal"),
+        ({"order": [["a", "c"]]}, "order names column 'c', which the schema does not declare"),
+        ({"together": [["b", "a"]]}, "together names column 'a', which is never missing; declare it `nullable: true`"),
+        ({"together": [["b", "total"]], "derive": {"total": "a"}}, "together names column 'total', which is derived"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_does_not_fit_its_columns_is_refused(rules, said):
+    with pytest.raises(SchemaError) as refused:
+        Schema(COLUMNS, rules=Rules(**rules))
+
+    assert str(refused.value).startswith("rules: ")
+    assert said in str(refused.value)
+
+
+def test_rules_compile_in_an_order_in_which_they_can_be_computed():
+    schema = Schema(
+        COLUMNS,
+        rules=Rules(
+            derive={"total": "b + 1", "b": "a"},
+            order=[["start", "end", "local"]],
+            require=["total > 1"],
+        ),
+    )
+
+    found = schema.compiled_rules
+
+    assert found.stages == (("b",), ("total",))
+    assert found.ends == {"end": ("start",), "local": ("start", "end")}
+    assert [c.rule for c in found.conditions] == ["total > 1", "start <= end <= local"]
+
+
+def test_a_second_order_that_ends_in_the_same_column_becomes_a_condition():
+    schema = Schema(COLUMNS, rules=Rules(order=[["a", "total"], ["b", "total"]]))
+
+    assert schema.compiled_rules.ends == {"total": ("a",)}

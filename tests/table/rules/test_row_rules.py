@@ -1,0 +1,280 @@
+"""Rows are learned without what rules compute, and come back complete."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema
+from syntabula.errors import SchemaError
+from syntabula.table.coding.codec import Codec
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.read import read
+from syntabula.table.rules.evaluation import plain_cells
+from syntabula.table.rules.row_rules import as_declared, row_rules
+
+N = 600
+
+
+def schema(columns, **rules):
+    return row_rules(Schema(columns, rules=Rules(**rules)))
+
+
+def learned(found, frame):
+    return found.learned_table(read(frame, found.schema))[0]
+
+
+def completed(found, table):
+    """Encode what is learned with a code for each value, decode it, and complete the rows."""
+    codec = Codec.plan(found.learned_schema, bins=1_000_000)
+    encoded, coercions = codec.encode(table)
+    assert not coercions
+    rng = np.random.default_rng(0)
+    return found.completed(codec.decode(encoded, rng), encoded.n_rows, rng)
+
+
+class TestOrders:
+    def test_numbers_dates_and_times_come_back_exactly(self):
+        rng = np.random.default_rng(1)
+        first = rng.integers(0, 50, N)
+        day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, N), unit="D")
+        seen = day + pd.to_timedelta(rng.integers(0, 3000, N), unit="min")
+        frame = pd.DataFrame(
+            {
+                "first": first,
+                "second": first + rng.integers(0, 20, N),
+                "low": np.round(rng.uniform(-5, 5, N), 2),
+                "day": day,
+                "seen": seen,
+            }
+        )
+        frame["high"] = (frame.low + np.round(rng.exponential(1, N).clip(0, 4), 1)).round(2)
+        found = schema(
+            {
+                "first": Numeric(0, 49, integer=True),
+                "second": Numeric(0, 70, integer=True),
+                "low": Numeric(-5, 5, decimals=2),
+                "day": Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31)),
+                "seen": Datetime(dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), resolution="minute"),
+                "high": Numeric(-5, 10, decimals=2),
+            },
+            order=[["first", "second"], ["low", "high"], ["day", "seen"]],
+        )
+
+        rows, kept, broken = completed(found, learned(found, frame))
+
+        assert kept.all()
+        assert not broken
+        original = read(frame, found.schema).columns
+        for name, column in rows.items():
+            expected, _ = plain_cells(found.schema[name], original[name])
+            np.testing.assert_array_equal(column.values, expected)
+
+    def test_the_distance_has_the_bounds_and_the_grid_that_follow(self):
+        found = schema(
+            {
+                "a": Numeric(5, 10, decimals=1),
+                "b": Numeric(0, 20, decimals=2),
+                "day": Date(dt.date(2020, 1, 2), dt.date(2020, 2, 1)),
+                "end": Date(dt.date(2020, 1, 1), dt.date(2020, 3, 1), nullable=True, provenance="observed"),
+            },
+            order=[["a", "b"], ["day", "end"]],
+        )
+
+        assert found.learned_schema["b"] == Numeric(0.0, 20.0, decimals=2)
+        assert found.learned_schema["end"] == Numeric(
+            0, 60, integer=True, nullable=True, provenance="observed"
+        )
+
+    def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self):
+        values = [1, 3, None]
+        cases = [(a, b, c) for a in values for b in (3, 4, None) for c in (4, 7, None)]
+        frame = pd.DataFrame(cases, columns=["a", "b", "c"], dtype="Int64")
+        column = Numeric(0, 9, integer=True, nullable=True)
+        found = schema({"a": column, "b": column, "c": column}, order=[["a", "b", "c"]])
+
+        rows, kept, _ = completed(found, learned(found, frame))
+
+        assert kept.all()
+        for name in frame:
+            np.testing.assert_array_equal(rows[name].missing, frame[name].isna())
+            here = ~rows[name].missing
+            np.testing.assert_array_equal(rows[name].values[here], frame[name].dropna().astype(int))
+
+    def test_a_row_whose_sum_passes_the_upper_bound_is_not_kept(self):
+        found = schema(
+            {"a": Numeric(0, 5, integer=True), "b": Numeric(0, 6, integer=True)}, order=[["a", "b"]]
+        )
+        whole = PhysicalType("integer", "int64")
+        gaps = np.zeros(2, np.bool_)
+        cells = {
+            "a": RawColumn(np.array([5, 5]), gaps, whole),
+            "b": RawColumn(np.array([1, 2]), gaps, whole),
+        }
+
+        _, kept, broken = found.completed(cells, 2, np.random.default_rng(0))
+
+        assert kept.tolist() == [True, False]
+        assert broken == {"b within its bounds": 1}
+
+    def test_values_beyond_the_bounds_are_clipped_and_counted(self):
+        found = schema(
+            {"a": Numeric(0, 5, integer=True), "b": Numeric(0, 6, integer=True)}, order=[["a", "b"]]
+        )
+
+        table, clipped = found.learned_table(read(pd.DataFrame({"a": [1, 9], "b": [9, 3]}), found.schema))
+
+        assert clipped == {"b": 1}
+        assert table.columns["b"].values.tolist() == [5, 0]
+
+
+DERIVED = {
+    "a": Numeric(0, 10, decimals=2),
+    "b": Numeric(0, 10, decimals=2, nullable=True),
+    "total": Numeric(0, 15, decimals=1, nullable=True),
+    "day": Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31)),
+    "weekday": Categorical(["Saturday", "Sunday", "other day"], open=True, other_label="workday"),
+    "copy": Numeric(0, 15, integer=True, nullable=True),
+}
+
+
+class TestDerived:
+    def found(self):
+        return schema(DERIVED, derive={"total": "a + b", "weekday": "dayname(day)", "copy": "total"})
+
+    def test_they_are_not_learned(self):
+        assert [*self.found().learned_schema] == ["a", "b", "day"]
+
+    def test_they_are_computed_rounded_and_missing_as_declared(self):
+        frame = pd.DataFrame(
+            {
+                "a": [1.11, 2.0, 9.5, 0.3],
+                "b": [2.22, None, 9.5, 0.6],
+                "day": pd.to_datetime(["2020-01-04", "2020-01-05", "2020-01-06", "2020-01-07"]),
+            }
+        )
+        found = self.found()
+
+        rows, kept, broken = completed(found, learned(found, frame))
+
+        assert [*rows] == [*DERIVED]
+        assert rows["total"].values[[0, 3]].tolist() == [3.3, 0.9]
+        assert rows["total"].missing.tolist() == [False, True, False, False]
+        assert rows["weekday"].values.tolist() == ["Saturday", "Sunday", "workday", "workday"]
+        # A copy of the rounded total, rounded again.
+        assert rows["copy"].values[[0, 3]].tolist() == [3, 1]
+        assert kept.tolist() == [True, True, False, True]
+        assert broken == {"total within its domain": 1}
+
+    def test_real_rows_that_break_one_are_found(self):
+        frame = pd.DataFrame(
+            {
+                "a": [1.0, 1.0, 1.0],
+                "b": [2.0, 2.0, None],
+                "total": [3.0, 3.5, 3.0],
+                "day": pd.to_datetime(["2020-01-04"] * 3),
+                "weekday": ["Saturday", "Sunday", "Saturday"],
+                "copy": [3, 4, 3],
+            }
+        )
+        found = self.found()
+
+        broken = found.broken_by(read(frame, found.schema).columns, 3)
+
+        assert {rule: rows.tolist() for rule, rows in broken.items()} == {
+            "total = a + b": [False, True, True],
+            "weekday = dayname(day)": [False, True, False],
+            "copy = total": [False, False, False],
+        }
+
+    def test_something_must_be_left_to_learn(self):
+        with pytest.raises(SchemaError, match="every column is derived"):
+            _ = schema({"a": Numeric(0, 1, integer=True)}, derive={"a": "1"}).learned_schema
+
+    def test_an_expression_that_fails_for_a_row_is_missing_there(self):
+        found = schema(
+            {
+                "s": Categorical(["12", "x"]),
+                "n": Numeric(0, 99, integer=True, nullable=True),
+            },
+            derive={"n": "s::INTEGER"},
+        )
+
+        rows, kept, _ = completed(found, learned(found, pd.DataFrame({"s": ["12", "x", "12"]})))
+
+        assert rows["n"].missing.tolist() == [False, True, False]
+        assert kept.all()
+
+
+class TestConditions:
+    def test_where_they_are_missing_they_hold(self):
+        found = schema({"a": Numeric(0, 9, integer=True, nullable=True)}, require=["a > 3"])
+        frame = pd.DataFrame({"a": pd.array([1, 5, None], dtype="Int64")})
+
+        _, kept, broken = completed(found, learned(found, frame))
+
+        assert kept.tolist() == [False, True, True]
+        assert broken == {"a > 3": 1}
+
+    def test_decimals_are_exact(self):
+        column = Numeric(0, 1, decimals=1)
+        found = schema({"a": column, "b": column, "c": column}, require=["a + b = c"])
+        frame = pd.DataFrame({"a": [0.1], "b": [0.2], "c": [0.3]})
+
+        _, kept, _ = completed(found, learned(found, frame))
+
+        assert kept.all()
+
+    def test_times_with_a_zone_are_wall_clock_times(self):
+        ends = (dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1))
+        for zone, hour in (("Europe/Paris", 1), ("+05:30", 5), ("UTC", 0)):
+            found = schema({"t": Datetime(*ends, timezone=zone)}, require=[f"hour(t) = {hour}"])
+            cells = read(pd.DataFrame({"t": pd.to_datetime(["2020-06-01T00:00"]).tz_localize("UTC")})).columns
+            expected = [hour == (2 if zone == "Europe/Paris" else hour)]  # summer time
+
+            (rows,) = found.broken_by(cells, 1).values()
+
+            assert [not row for row in rows] == expected
+
+    def test_columns_that_differ_only_in_case_are_two(self):
+        whole = Numeric(0, 9, integer=True)
+        found = schema({"a": whole, "A": whole}, require=["a < A"])
+
+        _, kept, _ = completed(found, learned(found, pd.DataFrame({"a": [1, 2], "A": [2, 1]})))
+
+        assert kept.tolist() == [True, False]
+
+
+class TestTogether:
+    def test_the_first_column_decides_and_others_take_values_of_other_rows(self):
+        whole = Numeric(0, 9, integer=True, nullable=True)
+        found = schema({"id": Identifier(), "a": whole, "b": whole}, together=[["a", "b"]])
+        kind = PhysicalType("integer", "int64")
+        rng = np.random.default_rng(3)
+        cells = {
+            "id": RawColumn(np.arange(N), np.zeros(N, np.bool_), kind),
+            "a": RawColumn(rng.integers(0, 10, N), rng.random(N) < 0.3, kind),
+            "b": RawColumn(rng.integers(4, 7, N), rng.random(N) < 0.3, kind),
+        }
+
+        rows, kept, _ = found.completed(cells, N, rng)
+
+        assert kept.all()
+        np.testing.assert_array_equal(rows["a"].missing, cells["a"].missing)
+        np.testing.assert_array_equal(rows["b"].missing, cells["a"].missing)
+        assert set(rows["b"].values[~rows["b"].missing]) <= {4, 5, 6}
+
+
+def test_a_computed_value_half_a_step_outside_is_rounded_to_the_bound_and_no_farther():
+    column = Numeric(0, 1, decimals=1)
+    values = np.array([-0.05, -0.06, 1.04, 1.06])
+
+    found, fits = as_declared(
+        column, RawColumn(values, np.zeros(4, np.bool_), PhysicalType("float", "DOUBLE"))
+    )
+
+    assert fits.tolist() == [True, False, True, False]
+    assert found.values[[0, 2]].tolist() == [0.0, 1.0]

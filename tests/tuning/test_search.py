@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, DataError, PrivacyWarning
+from syntabula.table.schema.plain_yaml import read_yaml
+from syntabula.tuning import job as trial_job
+from syntabula.tuning.objective import Objective
+from syntabula.tuning.picture import draw_search
+
+pytest.importorskip("optuna", reason="the extra tune is not installed")
+
+QUICK = Objective(weights={"tvd-2": 1.0}, metrics={})
+SPACE = {"bins": {"low": 2, "high": 40}, "records_per_noise": {"low": 1.0, "high": 16.0, "log": True}}
+
+
+def people(n: int = 600, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(17, 91, size=n)
+    return pd.DataFrame({"age": age, "pay": 500 * age + rng.integers(0, 9000, size=n), "old": age > 60})
+
+
+SCHEMA = st.Schema(
+    {"age": st.Numeric(17, 90, integer=True), "pay": st.Numeric(0, 60_000, integer=True), "old": st.Boolean()}
+)
+
+
+def search(**given):
+    options = {"schema": SCHEMA, "space": SPACE, "objective": QUICK, "trials": 4, "is_public": True}
+    return st.tune(st.MST(epsilon=4.0), people(), **options | given)
+
+
+class TestTune:
+    def test_finds_options_no_worse_than_the_method_as_it_is_given(self):
+        found = search(trials=8)
+
+        assert len(found.trials) == 8
+        assert found.best.value <= found.default.value
+        assert found.best.value == min(t.value for t in (found.default, *found.trials))
+        assert set(found.options) in ({"bins", "records_per_noise"}, set())
+        assert 0 <= found.gain < 1
+
+    def test_two_bins_are_found_to_be_too_few(self):
+        """An objective that sees nothing would not tell them apart."""
+        found = search(space={"bins": [2, 25]}, trials=6, seed=3)
+
+        by_bins = {bins: [t.value for t in found.trials if t.values["bins"] == bins] for bins in (2, 25)}
+        assert min(by_bins[2]) > max(by_bins[25])
+        assert found.options.get("bins") != 2
+
+    def test_the_same_seed_gives_the_same_search(self):
+        first, second = search(), search()
+
+        assert [t.values for t in first.trials] == [t.values for t in second.trials]
+        assert [t.value for t in first.trials] == [t.value for t in second.trials]
+        assert [t.values for t in first.trials] != [t.values for t in search(seed=1).trials]
+
+    def test_a_search_in_a_file_goes_on_as_it_would_have(self, tmp_path):
+        whole = search()
+        search(trials=2, storage=tmp_path / "trials")
+        went_on = search(storage=tmp_path / "trials")
+
+        assert [t.values for t in went_on.trials] == [t.values for t in whole.trials]
+        assert [t.value for t in went_on.trials] == [t.value for t in whole.trials]
+
+    @pytest.mark.thorough
+    def test_a_killed_search_goes_on_as_it_would_have(self, tmp_path):
+        script = tmp_path / "run.py"
+        script.write_text(
+            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "from tests.tuning.test_search import search\n"
+            "search(trials=30, storage=sys.argv[2])\n"
+        )
+        stored = tmp_path / "trials"
+        root = Path(__file__).parents[2]
+        running = subprocess.Popen([sys.executable, script, root, stored])
+        deadline = time.monotonic() + 240
+        # The journal has some lines per trial.
+        while not (stored.exists() and stored.read_text().count("\n") > 25) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+
+        went_on = search(storage=stored)
+
+        assert [t.values for t in went_on.trials[:4]] == [t.values for t in search().trials]
+        assert [t.value for t in went_on.trials[:4]] == [t.value for t in search().trials]
+
+    def test_another_search_in_the_file_is_refused(self, tmp_path):
+        search(trials=1, storage=tmp_path / "trials")
+
+        with pytest.raises(ArgumentError, match="another method, table, space"):
+            search(trials=1, storage=tmp_path / "trials", seed=1)
+
+    def test_a_file_that_holds_something_else_is_refused(self, tmp_path):
+        (tmp_path / "trials").write_text("age,pay\n1,2\n")
+
+        with pytest.raises(ArgumentError, match="holds no search"):
+            search(trials=1, storage=tmp_path / "trials")
+
+    def test_a_file_in_use_is_refused(self, tmp_path):
+        from syntabula._files import lock_exclusively
+
+        descriptor = os.open(tmp_path / "trials.lock", os.O_CREAT | os.O_RDWR)
+        assert lock_exclusively(descriptor)
+        try:
+            with pytest.raises(ArgumentError, match="another search uses"):
+                search(trials=1, storage=tmp_path / "trials")
+        finally:
+            os.close(descriptor)
+
+    @pytest.mark.thorough
+    def test_processes_try_as_many(self):
+        found = search(workers=2)
+
+        assert [t.state for t in found.trials] == ["done"] * 4
+
+    def test_repeats_are_averaged_over_other_seeds(self):
+        found = search(trials=1, repeats=2)
+        once = search(trials=1)
+
+        assert found.default.value != once.default.value
+        assert found.trials[0].values == once.trials[0].values
+
+    def test_a_bad_trial_is_given_up_after_its_first_repeats(self, monkeypatch):
+        """With the median rule, after five trials, one that is far worse is not fitted again."""
+        asked = []
+
+        def repeat(self, values, number, place):
+            asked.append((number, place))
+            return {"tvd-2": 0.9 if number == 6 else 0.1 + 0.001 * number}
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        found = search(trials=8, repeats=3)
+
+        assert found.trials[6].state == "pruned"
+        assert [place for number, place in asked if number == 6] == [0]
+        assert [place for number, place in asked if number == 0] == [0, 1, 2]
+
+    def test_a_trial_that_fails_is_recorded_and_the_others_go_on(self, monkeypatch):
+        whole = trial_job.Job.repeat
+
+        def repeat(self, values, number, place):
+            if number == 1:
+                raise DataError("the bins are odd")
+            if number == 2:
+                raise ValueError("cell 1234")
+            return whole(self, values, number, place)
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        found = search()
+
+        assert [t.state for t in found.trials] == ["done", "failed", "failed", "done"]
+        assert found.trials[1].reason == "the bins are odd"
+        # Messages of other libraries may hold a cell.
+        assert found.trials[2].reason == "ValueError"
+        assert "2 failed, the first because: the bins are odd" in found.text()
+
+    def test_no_trial_starts_after_the_seconds_are_over(self):
+        found = search(trials=50, seconds=1e-9)
+
+        assert not found.trials
+        assert found.options == {}
+        assert "nothing tried was better" in found.text()
+
+    def test_warns_that_a_sensitive_table_is_not_protected(self):
+        with pytest.warns(PrivacyWarning, match="no privacy guarantee covers the choice"):
+            search(trials=1, is_public=False)
+
+    @pytest.mark.parametrize(
+        ("given", "what"),
+        [
+            ({"space": {"binz": [2]}}, "did you mean 'bins'"),
+            ({"target": "pya"}, "did you mean 'pay'"),
+            ({"trials": 0}, "trials"),
+            ({"seconds": -1}, "seconds"),
+            ({"workers": 0}, "workers"),
+            ({"objective": Objective(weights={"affinity": 1.0})}, "needs target"),
+        ],
+    )
+    def test_refuses_wrong_arguments_before_anything_is_fitted(self, given, what, monkeypatch):
+        monkeypatch.setattr(trial_job.Job, "repeat", None)
+
+        with pytest.raises(ArgumentError, match=what):
+            search(**given)
+
+    def test_refuses_a_method_with_a_journal(self, tmp_path):
+        with pytest.raises(ArgumentError, match="neither journal nor noise"):
+            st.tune(st.MST(journal=tmp_path / "j"), people(), schema=SCHEMA)
+
+    def test_refuses_a_table_of_too_few_rows(self):
+        with pytest.raises(DataError, match="10 rows"):
+            st.tune(st.MST(), people(9), schema=SCHEMA, objective=QUICK, is_public=True)
+
+
+class TestObjective:
+    def test_sums_weighted_distances_from_the_best_value(self):
+        objective = Objective(weights={"tvd-1": 2.0, "spikes": 1.0}, metrics={})
+
+        assert objective.value({"tvd-1": 0.1, "spikes": 0.7}) == pytest.approx(0.5)
+
+    @pytest.mark.parametrize(
+        ("weights", "what"),
+        [
+            ({"tvd-1": -1}, "weight"),
+            ({"tvd-1": 0}, "above 0"),
+            ({"tvd1": 1}, "did you mean 'tvd-1'"),
+            ({"efficacy": 1}, "no best value"),
+            (["tvd-1"], "mapping"),
+        ],
+    )
+    def test_refuses_weights_that_make_no_sense(self, weights, what):
+        with pytest.raises(ArgumentError, match=what):
+            Objective(weights=weights, metrics={})
+
+    def test_affinity_is_left_out_of_the_usual_one_without_a_target(self):
+        assert set(Objective().check(has_target=False).weights) == {"wasserstein-sliced", "query-error-3"}
+        assert "affinity" in Objective().check(has_target=True).weights
+
+    @pytest.mark.thorough
+    def test_affinity_is_judged_on_validation_rows(self):
+        found = st.tune(
+            st.MST(epsilon=4.0), people(), schema=SCHEMA, target="old", space=SPACE, trials=1, is_public=True
+        )
+
+        assert set(found.default.scores) == {"wasserstein-sliced", "affinity", "query-error-3"}
+
+
+class TestTuning:
+    def test_options_are_written_for_the_command_and_trials_as_json(self, tmp_path):
+        found = search(space={"bins": [25], "records_per_noise": [4.5]}, trials=2)
+        found.write(tmp_path / "best.yaml")
+        found.write(tmp_path / "all.json")
+
+        written = read_yaml((tmp_path / "best.yaml").read_text())
+        assert written == {"method": "mst", "options": dict(found.options)}
+        assert len(json.loads((tmp_path / "all.json").read_text())["trials"]) == 2
+        with pytest.raises(ArgumentError, match=r"\.yaml"):
+            found.write(tmp_path / "best.txt")
+
+    def test_is_drawn(self, tmp_path):
+        found = search(space=SPACE | {"discretizer": ["uniform", "privtree"]})
+
+        draw_search(found, tmp_path / "search.png")
+
+        assert (tmp_path / "search.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
