@@ -526,3 +526,35 @@ class TestErrorsHideCells:
         assert "canary" not in plain.err
         assert "Traceback" not in plain.err
         assert "Traceback" in detailed.err
+
+
+class TestColumnsWithoutInformation:
+    """Texts that no two rows share are made anew, and a note says so; `--require-columns` refuses them."""
+
+    @pytest.fixture
+    def notes(self, folder):
+        rows = [{"age": 20 + i % 50, "note": f"said {i}"} for i in range(400)]
+        pandas.DataFrame(rows).to_csv(folder / "notes.csv", index=False)
+        return ("synth", "notes.csv", "-o", "out.csv", "--epsilon", 8)
+
+    def test_the_summary_names_them(self, notes, run):
+        ran = run(*notes, "--json")
+
+        assert ran.code == 0, ran.err
+        assert "1 of 2 columns carry no information" in ran.err
+        assert "'note'" in ran.err
+        assert json.loads(ran.out)["lost_columns"] == ["note"]
+
+    def test_they_can_be_refused_before_anything_is_written(self, folder, notes, run):
+        ran = run(*notes, "--require-columns", "--save", "made.release", "--statement", "told.txt")
+
+        assert ran.code == 4
+        assert "nothing was written" in ran.err
+        assert "budget is spent" in ran.err
+        assert not [name for name in ("out.csv", "made.release", "told.txt") if (folder / name).exists()]
+
+    def test_declared_columns_are_never_called_lost(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--require-columns")
+
+        assert ran.code == 0, ran.err
+        assert "no information" not in ran.err

@@ -238,7 +238,8 @@ class TestStatement:
         text = " ".join(release.privacy.text().split())
 
         assert (
-            "Rules that every row of the release satisfies, and that cost nothing (6): total = a + b;" in text
+            "Rules that every row of the release satisfies, stated by the custodian, at no cost (6): total = a + b;"
+            in text
         )
         assert release.privacy.rules == tuple(RULES.described())
         assert type(release.privacy).from_json(release.privacy.to_json()) == release.privacy

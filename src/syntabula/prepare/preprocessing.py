@@ -49,6 +49,8 @@ class Preprocessing:
         atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
             find them if bins cost anything.
         share: Fraction of the whole budget, if any is needed.
+        most_share: What the search for types and domains may raise it to where noise would hide a fiftieth of the
+            records, by their noisy number: a small table of which nothing is declared is lost otherwise.
         delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
     Raises:
@@ -59,6 +61,7 @@ class Preprocessing:
     within: Literal["auto", "round", "even", "normal"] = "auto"
     atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)
+    most_share: Fraction = Fraction(1, 2)
     delta_share: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -70,6 +73,7 @@ class Preprocessing:
             within=one_of("auto", "round", "even", "normal"),
             atoms=one_of("auto", "found", "declared"),
             share=share,
+            most_share=share,
             delta_share=share,
         )
 
