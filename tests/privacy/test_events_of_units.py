@@ -205,5 +205,11 @@ class TestGroups:
         assert epsilon == 3.0
         assert delta == pytest.approx(1e-5 * (1 + math.e + math.e**2))
 
+    def test_the_best_of_trials_goes_from_record_to_record(self):
+        epsilon, delta = Budget.best_of(1.0, 1e-5, 4).for_rows(2)
+
+        assert epsilon == 2.0
+        assert delta == pytest.approx(1e-5 * (1 + math.e))
+
     def test_without_privacy_nothing_is_promised(self):
         assert Budget.none().for_rows(3) == (math.inf, 0.0)

@@ -29,7 +29,7 @@ from syntabula.privacy.noise import SecureNoise
 from syntabula.privacy.rounding import shown_above, shown_below
 from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
 from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
-from syntabula.privacy.units import RECORD
+from syntabula.privacy.units import RECORD, Unit
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -332,6 +332,18 @@ class TestEvents:
         assert facts == {"number": 3, "repetitions": 2, "cost": 0.1} | event.to_json() | derived
         assert StatedEvent.from_json(facts) == stated
 
+    def test_a_statement_with_a_unit_comes_back_equal_in_a_version_of_its_own(self) -> None:
+        ledger = Ledger(Budget(1.0, 1e-6), unit=Unit("person", 4))
+        ledger.spend(ExponentialEvent(0.1, 3, 4), step="choose")
+        shown = of_ledger(ledger)
+
+        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+
+        assert facts["statement_version"] == STATEMENT_VERSION == 3
+        assert (facts["unit_column"], facts["rows_per_unit"]) == ("person", 4)
+        assert PrivacyStatement.from_json(facts) == shown
+        assert "for each of 4 rows" in shown.text()
+
     @pytest.mark.parametrize(
         "budget", [Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-6), Budget.pure(1.0), Budget.none()]
     )
@@ -343,7 +355,7 @@ class TestEvents:
 
         facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
 
-        assert facts["statement_version"] == STATEMENT_VERSION == 2
+        assert facts["statement_version"] == 2
         assert PrivacyStatement.from_json(facts) == shown
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact

@@ -210,7 +210,7 @@ class Budget:
         and k times as much in pure privacy, as each bound on an event's cost does (`privacy.gdp`: discrete Gaussian
         noise exactly, and a loss that lies in a range r lies in a range k r; m' = k^2 m keeps r^2 / 4 <=
         m (1 - m / (V' + m)) where V' grows by k^2 as well). Filters hold for the totals that grow so. Chances to fail do
-        not: where part of delta is set aside for them, one record after the other gives k epsilon and delta
+        not, nor does what the best of several trials reveals: there one record after the other gives k epsilon and delta
         (1 + e^epsilon + ... + e^((k - 1) epsilon)).
 
         Args:
@@ -223,7 +223,7 @@ class Budget:
             return self.epsilon, self.delta
         if self.kind == "pure":
             return float_above(rows * Fraction(self.epsilon)), 0.0
-        if self.failure_delta:
+        if self.failure_delta or self.kind == "best_of_trials":
             growth = [self.delta * _grown(step * self.epsilon) for step in range(rows)]
             return float_above(rows * Fraction(self.epsilon)), min(1.0, sum(growth) * (1 + 1e-9))
         total = rows**2 * (self.total or Fraction(0))
