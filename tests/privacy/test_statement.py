@@ -333,7 +333,7 @@ class TestEvents:
         assert StatedEvent.from_json(facts) == stated
 
     def test_a_statement_with_a_unit_comes_back_equal_in_a_version_of_its_own(self) -> None:
-        ledger = Ledger(Budget(1.0, 1e-6), unit=Unit("person", 4))
+        ledger = Ledger(Budget(2.0, 1e-6), unit=Unit("person", 4))
         ledger.spend(ExponentialEvent(0.1, 3, 4), step="choose")
         shown = of_ledger(ledger)
 
@@ -436,9 +436,9 @@ class TestOlderStatements:
         assert old.to_json()["composition"]["limit"] is not None
 
     def test_later_versions_are_refused(self) -> None:
-        for version in (3, 99):
+        for version in (4, 99):
             with pytest.raises(
-                ReleaseFileError, match=f"has version {version}, and.*up to 2; upgrade syntabula"
+                ReleaseFileError, match=f"has version {version}, and.*up to 3; upgrade syntabula"
             ):
                 PrivacyStatement.from_json({**statement().to_json(), "statement_version": version})
         for version in (0, -1, "2", 2.0, True, None):

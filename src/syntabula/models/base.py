@@ -105,6 +105,11 @@ class MarginalModel(Model, Protocol):
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
 
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible, as given by `with_possible`; none are known by default."""
+        return {}
+
     def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
         """Return the same model, which gives combinations of codes that are not possible no records if it can.
 

@@ -22,6 +22,7 @@ from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.exact_rounds import is_exact, learn_exactly
@@ -154,7 +155,7 @@ class Adaptive(Selector):
         start = self._start(curator, share)
         curator, measured = start.curator, start.measured
         domain = curator.domain
-        model = model.over(domain).fit(measured)
+        model = over_merged(model, start.recoding).fit(measured)
         rounds = Rounds(
             share=share,
             used=start.used,

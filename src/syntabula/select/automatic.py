@@ -19,6 +19,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.storage import check_storable
+from syntabula.models.supported import Supported
 from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice
@@ -179,7 +180,8 @@ class Automatic(Selector):
         ways, left_out = self._ways(curator.domain)
         name, reason, spent = self._chosen(curator, ways, share)
         way = ways[name]
-        fitted = way.selector.select(curator, way.model or model, share=share - spent, progress=progress)
+        own = model if way.model is None else Supported(way.model)
+        fitted = way.selector.select(curator, own, share=share - spent, progress=progress)
         return fitted, MethodChoice(method=name, reason="; ".join([reason, *left_out]))
 
     def within(self, memory_mb: float) -> Self:

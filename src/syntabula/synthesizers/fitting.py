@@ -25,6 +25,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
+from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
@@ -182,6 +183,8 @@ def fit_table(
         from syntabula.models.recoded import RecodedModel
 
         model = RecodedModel(model, recoding)
+    if method.preprocessing.joins_bins(exact=is_exact):
+        codec, model = with_joined_bins(codec, model)
     if judging:
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
