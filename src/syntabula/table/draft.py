@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
+from syntabula.table.key_names import REMEDY, keys_of_persons
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
@@ -54,6 +55,9 @@ _OFTEN = 10
 """How often each value of codes must occur on average, and how many other values must fit between two of them."""
 
 MOST_DECIMALS = 6
+
+_MOST_ROWS_OF_A_KEY = 100
+"""Values with more rows than this on average are not keys of persons."""
 
 _NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -136,6 +140,10 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
             noted.setdefault(note, []).append(name)
+        if _may_name_persons(name, raw):
+            noted.setdefault(f"holds keys with several rows each; {REMEDY.format(name=name)}", []).append(
+                name
+            )
     return drafted, noted
 
 
@@ -152,6 +160,16 @@ def _in_format(column: Column, format: str | None) -> Column:
             decimals = 0 if column.integer else column.decimals
             return replace(column, format=NumberFormat.of(format).for_decimals(format, decimals))
     return column
+
+
+def _may_name_persons(name: str, raw: RawColumn) -> bool:
+    """Return whether a column has the name of a key, and many values, most of them with a few rows each."""
+    named = is_key_name(name) or keys_of_persons([name])
+    if not named or raw.physical.kind not in ("integer", "float", "text"):
+        return False
+    present = raw.values[~raw.missing]
+    distinct = len(set(present.tolist()))
+    return distinct > FEW_VALUES and distinct < present.size <= _MOST_ROWS_OF_A_KEY * distinct
 
 
 def _note(names: list[str], note: str) -> str:

@@ -106,6 +106,29 @@ class DelimitedFile:
             counts = interruptible(self._database, lambda: kind_counts(self._database, "written", column))
         return np.repeat(np.arange(len(CELL_KINDS)), [counts[kind] for kind in CELL_KINDS])
 
+    def texts(self, name: str) -> RawColumn:
+        """Return the cells of a column as written; sensitive."""
+        in_order(self._database)
+        cells = self._database.sql(f"SELECT c{self.names.index(name)} FROM written")
+        with memory_for("read the table"):
+            columns, _ = interruptible(self._database, lambda: read_relation(cells, [name]))
+        return columns[name]
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Drop all rows but some, given by their rising positions."""
+        in_order(self._database)
+        kept = np.zeros(self.n_rows, dtype=np.bool_)
+        kept[rows] = True
+        self._database.register("marks", {"kept": kept})
+        with memory_for("read the table"):
+            self._database.execute(
+                "CREATE TABLE fewer AS SELECT written.* FROM written POSITIONAL JOIN marks WHERE marks.kept"
+            )
+        self._database.unregister("marks")
+        self._database.execute("DROP TABLE written")
+        self._database.execute("ALTER TABLE fewer RENAME TO written")
+        self.n_rows = rows.size
+
     def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
         """Return the table with columns of these types, and free the texts; call it once, at the end.
 

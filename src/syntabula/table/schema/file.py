@@ -8,6 +8,8 @@ columns:
 others: find   # only if the table has more columns, whose domains will be found privately
 rules:         # only if something is known to hold within each row
   derive: {total: part_a + part_b}
+unit: person   # only if persons have several rows; an identifier column, and at most so many rows of each are kept
+rows_per_unit: 5
 """
 
 from __future__ import annotations
@@ -98,13 +100,20 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         temporary.write_bytes(raw)
 
 
+OF_TABLE = ("others", "unit", "rows_per_unit")
+"""Entries of the whole table, after its columns."""
+
+
 def document_of(
-    columns: Mapping[str, Column], label: str | None, others: str | None, rules: Rules | None = None
+    columns: Mapping[str, Column],
+    label: str | None,
+    of_table: Mapping[str, str | int | None],
+    rules: Rules | None = None,
 ) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
     stated = {name: _column_document(column) for name, column in columns.items()}
     named = {} if label is None else {"label": label}
-    further = {} if others is None else {"others": others}
+    further = {name: entry for name, entry in of_table.items() if entry is not None}
     stated_rules = {} if rules is None else {"rules": rules.to_json()}
     return {"version": VERSION, **named, "columns": stated, **further, **stated_rules}
 
@@ -123,7 +132,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
-    _refuse_unknown("the schema", document, ["version", "label", "columns", "others", "rules"])
+    _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE, "rules"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
     version = document["version"]
@@ -136,7 +145,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    found = {"columns": made, "label": document.get("label"), "others": document.get("others")}
+    found = {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
     return found | ({"rules": Rules.from_json(document["rules"])} if "rules" in document else {})
 
 
