@@ -200,11 +200,13 @@ def test_codes_that_are_held_as_categories(tmp_path):
 
 
 def with_money() -> tuple[pd.DataFrame, st.Schema]:
-    """Return a table in which 0, 500 and 999,000 are frequent, and the rarest values one record's."""
+    """Return a table of round amounts and of fees that are not round; each has values that many records share."""
     amounts = [0.0] * 60 + [500.0] * 40 + [999_000.0] * 30 + [100.0 * i for i in range(1, 30)] + [7.77, 12.3]
-    frame = pd.DataFrame({"amount": amounts, "hours": [i % 3 * 20 for i in range(len(amounts))]})
+    fees = [0.0] * 40 + [12.34] * 50 + [33.33 + 1.01 * i for i in range(len(amounts) - 90)]
+    frame = pd.DataFrame({"amount": amounts, "fee": fees, "hours": [i % 3 * 20 for i in range(len(amounts))]})
     declared = {
         "amount": st.Numeric(0, 1e6, decimals=2, nullable=True),
+        "fee": st.Numeric(0, 1e6, decimals=2, nullable=True),
         "hours": st.Numeric(0, 120, integer=True),
     }
     return frame, st.Schema(declared)
@@ -224,7 +226,7 @@ class TestFrequentValues:
 
         events = {s.step: type(s.event) for s in first.spends}
         asked = ThresholdEvent if budget is not PURE else LaplaceEvent
-        assert events["find the frequent values of 'amount'"] is asked
+        assert events["find the frequent values of 'fee'"] is asked
         assert "find the roundness of 'hours'" in events
 
     def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
