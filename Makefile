@@ -16,7 +16,7 @@ help:
 	@echo "make test      run the tests that show most, in a few minutes"
 	@echo "make test-all  run all tests"
 	@echo "make lint      ruff and mypy"
-	@echo "make bench     run the benchmarks"
+	@echo "make bench     run a quick study and draw its page; docs/studies.md has all of them"
 	@echo "make clean     remove .venv and caches"
 
 demo: $(VENV)/.installed-pandas,report
@@ -34,7 +34,8 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-test
-	$(BIN)/python benchmarks/systems.py
+	$(BIN)/syntabula bench run syntabula-methods --quick
+	$(BIN)/syntabula bench show syntabula-methods --quick --page bench.html --force
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

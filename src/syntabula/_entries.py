@@ -476,6 +476,12 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="study_collection",
+        key="syntabula",
+        home="syntabula.bench.papers.ours:OurStudies",
+        summary="Every method, and every pair of selector and model.",
+    ),
+    Entry(
+        kind="study_collection",
         key="tab_bench",
         home="syntabula.bench.papers.tab_bench:TabBench",
         summary="Tables and figures of a benchmark of private methods and of their modules.",

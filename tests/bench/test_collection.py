@@ -39,7 +39,9 @@ class TestPapers:
                 with pytest.raises(ArgumentError, match="is not run"):
                     find_study(study.name)
 
-    @pytest.mark.parametrize("collection", ["tab_bench", "margnet", "synmeter", "discretization"])
+    @pytest.mark.parametrize(
+        "collection", ["syntabula", "tab_bench", "margnet", "synmeter", "discretization"]
+    )
     def test_methods_and_options_exist(self, collection: str) -> None:
         for study in list_studies(collection):
             if isinstance(study, Study):

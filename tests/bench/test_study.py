@@ -70,6 +70,10 @@ class TestStudyFile:
             ),
             ("datasets: [census]\nmethods: [mst]\npreprocessing: [{bins: ric}]", "did you mean 'rice'"),
             (
+                "datasets: [census]\nmethods: [mst]\npreprocessing: [{options: {treshold: zero}}]",
+                "has no option 'treshold'; did you mean 'threshold'",
+            ),
+            (
                 "datasets: [census]\nmethods: [{method: mst, preset: tab-bench}]",
                 "there is no preset 'tab-bench'; did you mean 'tab_bench'",
             ),
@@ -90,7 +94,7 @@ class TestStudyFile:
         [
             ("msst", "there is no method 'msst'; did you mean 'mst'"),
             ("adaptve+pgm", "there is no selector 'adaptve'; did you mean 'adaptive'"),
-            ("peer:mbi-mts", "there is no peer 'mbi-mts'; did you mean 'mbi-mst'"),
+            ("peer:mbi-aimm", "there is no peer 'mbi-aimm'; did you mean 'mbi-aim'"),
             ("self", "write 'SELF'"),
             (
                 Candidate(method="aim", options={"max_round": 3}),

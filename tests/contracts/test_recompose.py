@@ -109,6 +109,14 @@ class TestEveryMethod:
     def test_a_budget_that_is_stated_in_rho(self) -> None:
         check(fitted("aim", RHO))
 
+    def test_the_best_of_several_trials(self) -> None:
+        """The losses of one trial say nothing of a choice among several, so only the theorem is recomposed."""
+        facts = fitted("mst", st.Budget.best_of(1.0, 1e-5, 5))
+
+        spent = facts["epsilon_spent"]
+        assert 1 - 1e-6 < spent <= 1
+        assert spent * (1 - 1e-6) <= page_code().recomposed(facts) <= spent * (1 + 1e-9)
+
 
 class TestTraining:
     """A ledger that paid for training states it as a method's does, here with other rates and steps."""

@@ -19,6 +19,7 @@ from syntabula.bench.cell import Cell
 from syntabula.bench.worker import answer_in
 
 _LOOK_EVERY = 0.05
+_CLOCK = 3.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -33,7 +34,8 @@ def run_cell(
 
     Args:
         cell: The cell.
-        seconds: Most seconds, by the clock, after which it is ended.
+        seconds: Most processor seconds, so that a busy machine changes nothing; by the clock it may take three times
+            as long. Where the system does not show processor seconds, the clock alone counts.
         memory_mb: Most resident memory of the process, watched several times a second where the system shows it.
         stop: Ends the process when set.
 
@@ -47,6 +49,7 @@ def run_cell(
     # -P keeps files of the working directory from replacing modules.
     command = [sys.executable, "-P", "-m", "syntabula.bench.worker"]
     started, peak = time.perf_counter(), 0.0
+    used: float | None = None
     with tempfile.TemporaryFile() as written:
         process = subprocess.Popen(
             command,
@@ -63,10 +66,11 @@ def run_cell(
                 process.stdin.flush()
             ended: dict[str, Any] | None = None
             while process.poll() is None and ended is None:
-                spent, peak = time.perf_counter() - started, max(peak, _resident_mb(process.pid))
+                clock, used = time.perf_counter() - started, _processor_seconds(process.pid)
+                peak = max(peak, _resident_mb(process.pid))
                 if stop is not None and stop.is_set():
                     raise Stopped
-                if spent > seconds:
+                if (used if used is not None else clock) > seconds or clock > _CLOCK * seconds:
                     ended = {"reason": f"not done in {seconds:g} s", "limit": "seconds"}
                 elif peak > memory_mb:
                     ended = {"reason": f"needed more than {memory_mb:g} MB of memory", "limit": "memory"}
@@ -74,8 +78,8 @@ def run_cell(
                     time.sleep(_LOOK_EVERY)
         finally:
             code = _ended(process)
-        spent = time.perf_counter() - started
-        measured = {"seconds": spent, "processor_seconds": None, "peak_mb": peak or None}
+        clock = time.perf_counter() - started
+        measured = {"seconds": clock, "processor_seconds": used, "peak_mb": peak or None}
         if ended is not None:
             return {"status": "cut off", **ended, **measured}
         written.seek(0)
@@ -104,6 +108,17 @@ def _why_ended(code: int) -> str:
     if code < 0:
         return f"its process crashed (signal {-code})"
     return f"its process ended without a result (exit code {code})"
+
+
+def _processor_seconds(pid: int) -> float | None:
+    """Return the processor seconds of a process and of those it waited for; None where the system does not show them."""
+    try:
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        )
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return None
 
 
 def _resident_mb(pid: int) -> float:

@@ -66,13 +66,25 @@ class Task:
             _check_metrics(study)
 
     def quick(self, study: Study) -> Study:
-        """Return the study with small options."""
-        return replace(study, options={**study.options, **self.quick_options})
+        """Return the study with small options, and cheaper scores of the same names."""
+        cheaper = {name: _CHEAPER[name] for name in study.scores if name in _CHEAPER}
+        scores = {**study.score_options, **cheaper} if not self.scores else {}
+        return replace(study, options={**study.options, **self.quick_options}, score_options=scores)
 
     def run(self, cell: Cell) -> Outcome:
         """Do what a cell says; raises what its parts raise."""
         run: Callable[[Cell], Outcome] = import_module(self.home).run
         return run(cell)
+
+
+_FEW = ("linear", "tree")
+_CHEAPER: Mapping[str, Mapping[str, Any]] = {
+    "wasserstein": {"max_rows": 200, "max_pairs": 2},
+    "affinity": {"evaluators": _FEW},
+    "affinity-tuned": {"evaluators": _FEW, "n_trials": 2},
+    "efficacy": {"evaluators": ("xgboost", "forest")},
+}
+"""Options of scores in quick studies, whose names stay the same."""
 
 
 def direction_of(task: str, score: str) -> Direction:

@@ -120,6 +120,9 @@ class CountedLevels:
             apart[level] = np.maximum(alike - usual, 0.0).sum()
         for rest in (every - apart, every):
             shares = self._clear(rest[:-1])
+            if self.integer:
+                # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
+                shares[-1] = 0.0
             if shares.any():
                 return Roundness(self.steps, tuple((shares / shares.sum()).tolist()))
         return None

@@ -1,1 +1,1 @@
-"""The studies of the papers: every numbered table and figure, and why some of them are not run."""
+"""Studies by name: every numbered table and figure of the papers, why some are not run, and our own."""

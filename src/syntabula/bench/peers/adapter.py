@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -31,13 +32,11 @@ class Adapter:
         script: File of this folder that runs it.
         word: The method, as the script takes it.
         installed_by: How it is installed.
-        private: Whether it takes a budget.
     """
 
     script: str
     word: str
     installed_by: str
-    private: bool = True
 
     @property
     def variable(self) -> str:
@@ -46,11 +45,13 @@ class Adapter:
 
 
 ADAPTERS: Mapping[str, Adapter] = {
-    "mbi-mst": Adapter(script="mbi.py", word="mst", installed_by="pip install mbi pandas"),
-    "mbi-independent": Adapter(script="mbi.py", word="independent", installed_by="pip install mbi pandas"),
-    "dpmm-mst": Adapter(script="dpmm.py", word="mst", installed_by="pip install dpmm"),
-    "dpmm-aim": Adapter(script="dpmm.py", word="aim", installed_by="pip install dpmm"),
-    "dpmm-privbayes": Adapter(script="dpmm.py", word="privbayes", installed_by="pip install dpmm"),
+    "mbi-aim": Adapter(script="mbi.py", word="aim", installed_by="pip install mbi"),
+    "mbi-independent": Adapter(script="mbi.py", word="independent", installed_by="pip install mbi"),
+    "dpmm-mst": Adapter(script="dpmm.py", word="mst", installed_by="pip install dpmm 'pyarrow<20'"),
+    "dpmm-aim": Adapter(script="dpmm.py", word="aim", installed_by="pip install dpmm 'pyarrow<20'"),
+    "dpmm-privbayes": Adapter(
+        script="dpmm.py", word="privbayes", installed_by="pip install dpmm 'pyarrow<20'"
+    ),
 }
 """Adapters by the name that follows "peer:"."""
 
@@ -72,6 +73,7 @@ def peer_rows(cell: Cell, split: Split) -> tuple[RawTable, dict[str, Any]]:
     """
     from syntabula.bench.splits import declared
     from syntabula.bench.task_tables import settings_of
+    from syntabula.privacy.conversion import rho_from_epsilon
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import SeededNoise
     from syntabula.synthesizers.independent import Independent
@@ -79,6 +81,8 @@ def peer_rows(cell: Cell, split: Split) -> tuple[RawTable, dict[str, Any]]:
     from syntabula.table.raw import RawTable
 
     name = cell.method.partition(":")[2]
+    if math.isinf(cell.epsilon):
+        raise ArgumentError(f"the peer {name!r} needs a finite epsilon")
     check_peer(name)
     adapter = ADAPTERS[name]
     python = os.environ.get(adapter.variable)
@@ -90,8 +94,10 @@ def peer_rows(cell: Cell, split: Split) -> tuple[RawTable, dict[str, Any]]:
     schema = declared(split, cell.binning, cell.epsilon) or split.schema
     method = Independent(**settings_of(cell, split))
     prepared = preparation_of(method, schema, {})
+    ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
+    counted = prepared.counted(split.fit.n_rows, ledger, noise)
     codec = prepared.codec(
-        split.fit, schema, Ledger(budget_of(method)), SeededNoise(cell.seed), progress=lambda step, done: None
+        split.fit, schema, ledger, noise, counted=counted, progress=lambda step, done: None
     )
     encoded, _ = codec.encode(split.fit)
     sizes = dict(zip(codec.domain.columns, codec.domain.sizes, strict=True))
@@ -102,7 +108,8 @@ def peer_rows(cell: Cell, split: Split) -> tuple[RawTable, dict[str, Any]]:
         (folder / "sizes.json").write_text(json.dumps(sizes), encoding="utf-8")
         files = [str(folder / name) for name in ("codes.csv", "sizes.json", "out.csv")]
         script = Path(__file__).parent / adapter.script
-        words = [adapter.word, *files, repr(cell.epsilon), repr(cell.delta), str(cell.seed)]
+        rho = rho_from_epsilon(cell.epsilon, cell.delta)
+        words = [adapter.word, *files, repr(cell.epsilon), repr(cell.delta), repr(rho), str(cell.seed)]
         started = time.perf_counter()
         ran = subprocess.run([python, "-P", str(script), *words], capture_output=True, check=False)
         seconds = time.perf_counter() - started
