@@ -164,7 +164,17 @@ def _table() -> tuple[str, Any, Schema]:
         except DatasetError:
             # The folder lacks this table: fall back to the simulated one.
             pass
-    return "a simulated census", datasets.census(), datasets.schema_of("census")
+    from syntabula import Rules
+
+    schema = datasets.schema_of("census")
+    rules = Rules(
+        require=[
+            "employed or (occupation is null and hours_per_week is null and commute_minutes is null)",
+            "not employed or occupation is not null",
+            "age >= 18 or marital_status = 'never_married'",
+        ]
+    )
+    return "a simulated census", datasets.census(), schema.with_columns(schema.columns, rules=rules)
 
 
 def _summary(release: Release) -> str:

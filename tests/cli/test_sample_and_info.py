@@ -81,6 +81,8 @@ class TestConditions:
             (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),
             (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
             (["--where", "age=3"], "it goes from 17 to 90"),
+            (["--where", "sex>f"], "has no order; ask for its values"),
+            (["--where", "age>x"], "cannot be read as a number"),
             (["--where", "age=x..y"], "cannot be read as a number"),
             (["--where", "age=40..30"], "the range is empty: swap its ends"),
             (["--where", "sex="], "missing cells of column 'sex', which has none"),
@@ -129,6 +131,8 @@ class TestWords:
             (["n=1e0"], {"n": [1]}),
             (["k=2"], {"k": [2]}),
             (["d=2020-01-05..2020-01-06"], {"d": [("2020-01-05", "2020-01-06")]}),
+            (["n>1", "n <= 2.5"], {"n": [">1 and <= 2.5"]}),
+            (["n>=1", "n="], {"n": [None, ">=1"]}),
             (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
         ]
         for words, where in cases:

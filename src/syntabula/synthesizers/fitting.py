@@ -39,7 +39,7 @@ from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import RowRules, learned_part, row_rules
+from syntabula.table.rules.at_work import learned_part, row_rules
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from syntabula.models.base import Model
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.rules.row_rules import RowRules
 
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
@@ -247,7 +248,9 @@ def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
         return rules
     names = dict.fromkeys([*learned, *declared])
     columns = {name: declared[name] if name in declared else learned[name] for name in names}
-    return RowRules(Schema(columns, label=declared.label, rules=declared.rules))
+    found = row_rules(Schema(columns, label=declared.label, rules=declared.rules))
+    assert found is not None
+    return found
 
 
 def _opened(

@@ -17,7 +17,7 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
-from syntabula.table.rules.row_rules import learned_part
+from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
@@ -168,7 +168,8 @@ def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
     if is_whole(schema):
         codec = guessed_codec(method, schema, n_rows)
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
-    from syntabula.prepare.found_columns import NUMBER, TEXT
+    from syntabula.prepare.found_columns import NUMBER
+    from syntabula.table.files.cell_kinds import TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
