@@ -228,6 +228,62 @@ def test_codes_that_are_held_as_categories(tmp_path):
     assert {type(s.event) for s in first.spends if "code" in s.step} == {ThresholdEvent}
 
 
+def with_money() -> tuple[pd.DataFrame, st.Schema]:
+    """Return a table of round amounts and of fees that are not round; each has values that many records share."""
+    amounts = [0.0] * 60 + [500.0] * 40 + [999_000.0] * 30 + [100.0 * i for i in range(1, 30)] + [7.77, 12.3]
+    fees = [0.0] * 40 + [12.34] * 50 + [33.33 + 1.01 * i for i in range(len(amounts) - 90)]
+    frame = pd.DataFrame({"amount": amounts, "fee": fees, "hours": [i % 3 * 20 for i in range(len(amounts))]})
+    declared = {
+        "amount": st.Numeric(0, 1e6, decimals=2, nullable=True),
+        "fee": st.Numeric(0, 1e6, decimals=2, nullable=True),
+        "hours": st.Numeric(0, 120, integer=True),
+    }
+    return frame, st.Schema(declared)
+
+
+class TestFrequentValues:
+    """Atoms and roundness, where values are counted and where the question about them may fail."""
+
+    @pytest.mark.parametrize("discretizer", ["uniform", "privtree"])
+    @pytest.mark.parametrize("budget", [st.Budget(epsilon=9.0, delta=1e-4), PURE], ids=["gdp", "pure"])
+    def test_nothing_but_noise_tells_neighbours_apart(self, discretizer, budget, tmp_path):
+        frame, schema = with_money()
+        chosen = st.Preprocessing(discretizer=discretizer, atoms="found", within="round", share=0.5)
+        options = {"budget": budget, "preprocessing": chosen, "bins": 10}
+
+        first = self.compared(frame, schema, tmp_path, options)
+
+        events = {s.step: type(s.event) for s in first.spends}
+        asked = ThresholdEvent if budget is not PURE else LaplaceEvent
+        assert events["find the frequent values of 'fee'"] is asked
+        assert "find the roundness of 'hours'" in events
+
+    def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
+        from syntabula.privacy.doors import columns as doors
+
+        # The planted bug: positions among the values that occur, whatever their noisy counts.
+        def leaky(token, noise, counts):
+            event = token.consume()
+            exact = counts.reveal_inside_privacy()
+            return np.arange(exact.size), noise.discrete_gaussian(exact, event.sigma)
+
+        monkeypatch.setattr(doors, "frequent", leaky)
+        frame, schema = with_money()
+        options = {"budget": st.Budget(epsilon=9.0, delta=1e-4), "bins": 250}
+
+        with pytest.raises(AssertionError):
+            self.compared(frame, schema, tmp_path, options)
+
+    def compared(self, frame, schema, folder, options) -> Run:
+        first = Run(frame, schema, RecordingNoise(SeededNoise(0)), folder, **options)
+        calls = [call for spent in first.spends for call in spent.calls]
+        for gone in (0, 70, 120, len(frame) - 1, len(frame) - 3):
+            replay = ReplayingLabels(SeededNoise(0), script=calls)
+            check(first, Run(frame.drop(index=gone), schema, replay, folder, **options))
+        assert first.released is not None
+        return first
+
+
 class TestRule:
     def test_the_number_of_bins_rests_on_a_noisy_count(self, tmp_path):
         options = {"bins": "auto", "preprocessing": st.Preprocessing(discretizer="privtree")}

@@ -110,7 +110,20 @@ Discretizer = Annotated[
 ]
 Within = Annotated[
     str | None,
-    typer.Option("--within", help="Distribution of values within a bin: even (free; default) or normal."),
+    typer.Option(
+        "--within",
+        help="How values lie within a bin: round (at round numbers, as the column's), even (free), normal, or auto "
+        "(default: round if bins cost anything).",
+    ),
+]
+Atoms = Annotated[
+    str | None,
+    typer.Option(
+        "--atoms",
+        help="Frequent values, which get codes of their own: found (where the schema declares none), declared (only "
+        "these), or auto (default: found if bins cost anything).",
+        metavar="found|declared|auto",
+    ),
 ]
 PreprocessingShare = Annotated[
     float | None,

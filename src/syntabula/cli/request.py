@@ -77,6 +77,7 @@ class Request:
     bins: options.Bins = None
     discretizer: options.Discretizer = None
     within: options.Within = None
+    atoms: options.Atoms = None
     preprocessing_share: options.PreprocessingShare = None
     method_options: options.MethodOption = None
     options_file: options.OptionsFile = None
@@ -164,6 +165,7 @@ class Request:
         chosen = {
             "discretizer": self.discretizer,
             "within": self.within,
+            "atoms": self.atoms,
             "share": self.preprocessing_share,
         }
         given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

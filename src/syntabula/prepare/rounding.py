@@ -26,6 +26,9 @@ MOST_VALUES = 0.6
 NEARLY_ALL = 0.95
 """A larger step is taken if this part of them are multiples of it."""
 
+FEW_ATOMS = 5
+"""Fewer atoms of a level do not tell what is usual among them."""
+
 CLEAR = 3.0
 """Standard deviations of the noise above which a level is taken to occur."""
 
@@ -98,13 +101,25 @@ class CountedLevels:
         return next(self.steps[i] for i in few if shares[i] >= NEARLY_ALL * shares[few[-1]])
 
     def beside(self, atoms: Atoms) -> Roundness | None:
-        """Return how round values are that are not atoms, or all values if noise hides these; None if it hides all."""
+        """Return how round values are, apart from atoms that stand out among the atoms of their level.
+
+        Atoms of a level that are alike belong to its values: the others of that level lie elsewhere, where they are as
+        frequent beside those of other levels.
+
+        Returns:
+            The roundness, of all values if noise hides the others; None if it hides all.
+        """
         kind = np.int64 if self.integer else np.float64
         every = self.answer.values
         levels = levels_of(np.array(atoms.points, dtype=kind), self.steps, integer=self.integer)
-        taken = np.bincount(levels, np.array(atoms.counts), minlength=every.size)
-        for counts in (every - taken, every):
-            shares = self._clear(counts[:-1])
+        counts = np.array(atoms.counts)
+        apart = np.zeros(every.size)
+        for level in np.unique(levels):
+            alike = counts[levels == level]
+            usual = float(np.median(alike)) if alike.size >= FEW_ATOMS else 0.0
+            apart[level] = np.maximum(alike - usual, 0.0).sum()
+        for rest in (every - apart, every):
+            shares = self._clear(rest[:-1])
             if self.integer:
                 # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
                 shares[-1] = 0.0
