@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -61,6 +62,36 @@ def neighbours(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield name, frame.drop(index=frame.index[position]).reset_index(drop=True)
     if n == 1:
         yield "the only row", frame.iloc[:0].copy()
+
+
+def persons(seed: int) -> tuple[pd.DataFrame, st.Schema]:
+    """Draw such a table in which persons have 1 to 8 rows, of which at most three are used."""
+    frame, schema = table(seed)
+    rng = np.random.default_rng([seed, 1])
+    of_person = np.repeat(np.arange(len(frame)), rng.integers(1, 9, len(frame)))[: len(frame)]
+    frame["who"] = rng.permutation(np.array([f"person {i}" for i in of_person], dtype=object))
+    return frame, replace(schema, unit="who", rows_per_unit=3)
+
+
+def neighbours_by_person(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield tables without all rows of one person."""
+    people = frame["who"].value_counts()
+    chosen = {"most rows": people.index[0], "fewest rows": people.index[-1]}
+    chosen |= {"first row": frame["who"].iloc[0], "last row": frame["who"].iloc[-1]}
+    chosen["extreme value"] = frame["who"].iloc[int(np.nanargmax(frame["income"].fillna(-1).to_numpy()))]
+    for name, person in chosen.items():
+        yield f"the person with the {name}", frame[frame["who"] != person].reset_index(drop=True)
+
+
+def with_another_person(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield a table with a person more, of more rows than are used, in front of the others and among them."""
+    new = pd.concat([frame.iloc[[0]]] * 5).assign(who="somebody else", income=199.0, job="judge")
+    yield "a person in front", pd.concat([new, frame], ignore_index=True)
+    mixed = pd.concat([frame, new], ignore_index=True)
+    order = np.random.default_rng(0).permutation(len(mixed))
+    # The rows of the others stay in their order.
+    order[np.isin(order, np.arange(len(frame)))] = np.arange(len(frame))
+    yield "a person in between", mixed.iloc[order].reset_index(drop=True)
 
 
 def retyped(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -15,6 +15,7 @@ import logging
 import traceback
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,7 @@ class TestArtifacts:
         ("method", "schema"),
         [
             *(pytest.param(m, SCHEMA, id=f"{m}-declared") for m in PRIVATE),
+            pytest.param("mst", replace(SCHEMA, unit="who", rows_per_unit=3), id="mst-persons"),
             *(
                 pytest.param(m, None, id=f"{m}-found", marks=() if m in FIRST else pytest.mark.thorough)
                 for m in PRIVATE

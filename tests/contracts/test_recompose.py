@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_settings import PRIVATE, small_parts, takes, unspent
-from small_tables import table
+from small_tables import persons, table
 
 import syntabula as st
 from syntabula.privacy.events import GaussianEvent, TrainingEvent
@@ -63,6 +64,15 @@ def published(release: st.Release) -> dict[str, Any]:
     return facts
 
 
+def fitted_to_persons(method: str, budget: st.Budget, **options: Any) -> dict[str, Any]:
+    """Return the statement of a fit to persons, with every kind of draw that columns may need."""
+    frame, schema = persons(1)
+    declared = {name: column for name, column in schema.columns.items() if name != "job"}
+    found = {} if budget.kind == "pure" else {"columns": declared, "others": "find"}
+    usual = {"budget": budget, "seed": 1, "bins": 6} | small_parts(method)
+    return published(st.synthesizer(method)(**(usual | options)).fit(frame, replace(schema, **found)))
+
+
 def events_of(facts: dict[str, Any]) -> list[dict[str, Any]]:
     return [event for step in facts["steps"] for event in step["events"]]
 
@@ -105,6 +115,20 @@ class TestEveryMethod:
 
         assert {event["kind"] for event in events_of(facts)} == {"gaussian"}
         assert page_code().composed_losses(facts) >= 0.99 * facts["epsilon_spent"]
+
+    @pytest.mark.parametrize("budget", list(BUDGETS))
+    def test_a_unit_of_several_rows(self, budget: str) -> None:
+        facts = fitted_to_persons("mst", BUDGETS[budget])
+        kinds = {event["kind"] for event in events_of(facts)}
+
+        assert kinds >= (
+            {"exponential", "tree"} if budget == "pure" else {"exponential", "tree", "threshold"}
+        )
+        assert {event["rows"] for event in events_of(facts) if event["kind"] in ("exponential", "tree")} == {
+            3
+        }
+        assert (facts["unit_column"], facts["rows_per_unit"], facts["statement_version"]) == ("who", 3, 3)
+        check(facts)
 
     def test_a_budget_that_is_stated_in_rho(self) -> None:
         check(fitted("aim", RHO))
@@ -259,7 +283,9 @@ class TestPublished:
     def test_the_page_names_every_field(self) -> None:
         facts = fitted("mst", BUDGETS["gdp"])
         fields = {*facts, *facts["composition"], *facts["steps"][0], *facts["steps"][0]["events"][0]}
-        fields |= {"selection_delta", "mu_squared", "rho"}.union(*PUBLISHED.values())
+        fields |= {"selection_delta", "mu_squared", "rho", "unit_column", "rows_per_unit", "rows"}.union(
+            *PUBLISHED.values()
+        )
 
         missing = [field for field in sorted(fields) if f"`{field}`" not in PAGE]
 

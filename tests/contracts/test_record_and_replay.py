@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from recording import RecordingNoise, ReplayingNoise
 from small_settings import small_parts, takes
@@ -108,7 +109,7 @@ def check(first: Run, second: Run) -> None:
             assert one.scale == noise_scale(event)
         else:
             assert isinstance(event, ExponentialEvent)
-            sensitivity = one.scale * event.epsilon / 2
+            sensitivity = event.rows * one.scale * event.epsilon / 2
             assert difference.max(initial=0) <= sensitivity * (1 + 1e-9) + 1e-9
     assert first.released == second.released
     assert first.samples.equals(second.samples)
@@ -126,10 +127,23 @@ def maker(method: str, budget: str) -> Callable[..., Any]:
 def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
     """Run on one table and all its neighbours; return how many pairs were compared."""
     frame, schema = table(seed)
+    return compare_with(method, budget, seed, tmp_path, frame, schema, (*neighbours(frame), *retyped(frame)))
+
+
+def compare_with(
+    method: str,
+    budget: str,
+    seed: int,
+    tmp_path: Path,
+    frame: pd.DataFrame,
+    schema: st.Schema,
+    others: Iterable[tuple[str, pd.DataFrame]],
+) -> int:
+    """Run on one table and on these neighbours; return how many pairs were compared."""
     make = maker(method, budget)
     first = Run(make(noise=RecordingNoise(SeededNoise(seed))), frame, schema, tmp_path)
     pairs = 0
-    for name, neighbour in (*neighbours(frame), *retyped(frame)):
+    for name, neighbour in others:
         replay = ReplayingNoise(SeededNoise(seed), script=first.noise.calls)
         try:
             second = Run(make(noise=replay), neighbour, schema, tmp_path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -263,9 +264,9 @@ class TestPlantedBugs:
     def test_sums_that_are_charged_as_counts(
         self, name: str, budget: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def wrong(ledger: Ledger, share: Fraction, *, sensitivity: int, cells: int) -> Event:
+        def wrong(ledger: Ledger, share: Fraction, *, sensitivity: int, **options: Any) -> Event:
             del sensitivity
-            return counting_event(ledger, share, sensitivity=1, cells=cells)
+            return counting_event(ledger, share, sensitivity=1, **options)
 
         monkeypatch.setattr(column_curator, "counting_event", wrong)
 

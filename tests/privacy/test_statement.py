@@ -24,11 +24,12 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
-from syntabula.privacy.ledger import RELATION, Ledger
+from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise
 from syntabula.privacy.rounding import shown_above, shown_below
 from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
 from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
+from syntabula.privacy.units import RECORD, Unit
 
 APPROXIMATE = Budget(epsilon=1.2345612, delta=1e-6)
 BUDGETS = {
@@ -53,7 +54,7 @@ def statement(budget: Budget = APPROXIMATE, **changes: Any) -> PrivacyStatement:
             ),
             StatementLine(step="choose", mechanism="exponential mechanism", share=0.25 if private else None),
         ),
-        relation=RELATION,
+        relation=RECORD.relation,
         noise="secure",
         noise_is_private=True,
         provenance={"age": "public", "job": "private"},
@@ -122,7 +123,7 @@ class TestText:
 
         for fact in (
             "one record",
-            RELATION,
+            RECORD.relation,
             "delta = 1e-06",
             "The number of records is protected too",
             "Noise: secure.",
@@ -181,7 +182,7 @@ class TestJson:
 
         assert facts["is_private"] is False
         assert facts["reasons_against"][0].startswith("not private: seeded noise")
-        assert facts["neighbouring_relation"] == RELATION
+        assert facts["neighbouring_relation"] == RECORD.relation
         assert [step["share"] for step in facts["steps"]] == [0.75, 0.25]
         assert facts["epsilon_spent"] == APPROXIMATE.epsilon
 
@@ -331,6 +332,18 @@ class TestEvents:
         assert facts == {"number": 3, "repetitions": 2, "cost": 0.1} | event.to_json() | derived
         assert StatedEvent.from_json(facts) == stated
 
+    def test_a_statement_with_a_unit_comes_back_equal_in_a_version_of_its_own(self) -> None:
+        ledger = Ledger(Budget(2.0, 1e-6), unit=Unit("person", 4))
+        ledger.spend(ExponentialEvent(0.1, 3, 4), step="choose")
+        shown = of_ledger(ledger)
+
+        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+
+        assert facts["statement_version"] == STATEMENT_VERSION == 3
+        assert (facts["unit_column"], facts["rows_per_unit"]) == ("person", 4)
+        assert PrivacyStatement.from_json(facts) == shown
+        assert "for each of 4 rows" in shown.text()
+
     @pytest.mark.parametrize(
         "budget", [Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-6), Budget.pure(1.0), Budget.none()]
     )
@@ -342,7 +355,7 @@ class TestEvents:
 
         facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
 
-        assert facts["statement_version"] == STATEMENT_VERSION == 2
+        assert facts["statement_version"] == 2
         assert PrivacyStatement.from_json(facts) == shown
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
@@ -423,9 +436,9 @@ class TestOlderStatements:
         assert old.to_json()["composition"]["limit"] is not None
 
     def test_later_versions_are_refused(self) -> None:
-        for version in (3, 99):
+        for version in (4, 99):
             with pytest.raises(
-                ReleaseFileError, match=f"has version {version}, and.*up to 2; upgrade syntabula"
+                ReleaseFileError, match=f"has version {version}, and.*up to 3; upgrade syntabula"
             ):
                 PrivacyStatement.from_json({**statement().to_json(), "statement_version": version})
         for version in (0, -1, "2", 2.0, True, None):
@@ -489,7 +502,7 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     hidden = statement(made_anew=("name", "town"))
 
     text = " ".join(hidden.text().split())
-    assert "For name, town, noise hides every category: the values are running numbers" in text
+    assert "For name, town, noise hides every category, or the values are keys" in text
     assert "state the categories in a schema" in text
     assert "running numbers" not in statement().text()
     assert hidden.is_private

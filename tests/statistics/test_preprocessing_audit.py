@@ -153,6 +153,23 @@ class TestAudits:
         # The bound on the tail is loose by a factor of about 6 here; a dead mechanism would show 0.
         assert seen >= 10
 
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_a_value_of_one_record_comes_out_no_more_often_than_delta(self):
+        delta = Fraction(1, 20)
+        budget = Budget(epsilon=2.0, delta=0.09).with_failure_delta(delta)
+        noise = SeededNoise(9)
+        points = np.array([0.0] * 50 + [7.7])
+
+        seen = sum(
+            7.7
+            in ColumnCurator(points, Ledger(budget), noise).frequent(9, share=WHOLE, delta=delta, step="s")[0]
+            for _ in range(RUNS)
+        )
+
+        assert 1 - bounds.upper_rate(RUNS - seen, RUNS, 1 - CONFIDENCE) <= delta
+        # As above.
+        assert seen >= 10
+
 
 # Two neighbouring columns, numbers of missing values, and an event that is likelier with the first of them.
 WHOLES = {

@@ -10,12 +10,13 @@ Worst case: thirty records that are all alike, and a target that differs in ever
 A bound errs upwards with probability at most 1e-3 for another seed. A false alarm needs far more, as the claim
 lies above what the noise allows: at epsilon 4 all of the budget in Gaussian noise has mu 0.864, where the claim
 stands for 0.925. With 600 runs or more in each world a bound above that has probability below 2e-8 (summed over
-both binomial counts of errors): below 1e-7 for the three audits.
+both binomial counts of errors): below 1e-7 for the four audits.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import audit_bounds as bounds
 import numpy as np
@@ -25,6 +26,7 @@ from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 import syntabula as st
+from syntabula.privacy import pricing
 from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import Adaptive
@@ -48,6 +50,17 @@ def world(with_target: bool) -> RawTable:
 
 
 WITH, WITHOUT = world(True), world(False)
+KEYED = st.Schema({"who": st.Identifier(), **SCHEMA.columns}, unit="who", rows_per_unit=3)
+
+
+def keyed_world(with_target: bool) -> RawTable:
+    """Return ten persons with three rows each that are all alike, and a target with more rows than are used."""
+    who = [f"p{i // 3}" for i in range(30)] + ["target"] * 5 * with_target
+    rows = ["no"] * 30 + ["yes"] * 5 * with_target
+    return read(pd.DataFrame({"who": who, **dict.fromkeys(SCHEMA, rows)}))
+
+
+KEYED_WITH, KEYED_WITHOUT = keyed_world(True), keyed_world(False)
 
 
 def log_likelihood(calls: list[Call]) -> float:
@@ -63,24 +76,29 @@ def log_likelihood(calls: list[Call]) -> float:
     return total
 
 
-def evidence(method: str, *, target_is_in: bool, seed: int, halved: bool) -> float:
+def evidence(method: str, *, target_is_in: bool, seed: int, halved: bool, keyed: bool = False) -> float:
     """Run once, replay the answers in the other world, and return the log-likelihood ratio for the target."""
     source = HalfNoise(SeededNoise(seed)) if halved else SeededNoise(seed)
-    here, there = (WITH, WITHOUT) if target_is_in else (WITHOUT, WITH)
+    worlds = (KEYED_WITH, KEYED_WITHOUT) if keyed else (WITH, WITHOUT)
+    schema = KEYED if keyed else SCHEMA
+    here, there = worlds if target_is_in else worlds[::-1]
     first = RecordingNoise(source)
     kind, options, _ = SYSTEMS[method]
-    kind(epsilon=EPSILON, delta=DELTA, noise=first, **options).fit(here, SCHEMA)
+    kind(epsilon=EPSILON, delta=DELTA, noise=first, **options).fit(here, schema)
     second = ReplayingNoise(source, script=first.calls)
-    kind(epsilon=EPSILON, delta=DELTA, noise=second, **options).fit(there, SCHEMA)
+    kind(epsilon=EPSILON, delta=DELTA, noise=second, **options).fit(there, schema)
     difference = log_likelihood(first.calls) - log_likelihood(second.calls)
     return difference if target_is_in else -difference
 
 
-def epsilon_bound(method: str, runs: int, *, halved: bool = False) -> float:
+def epsilon_bound(method: str, runs: int, *, halved: bool = False, keyed: bool = False) -> float:
     """Lower bound on epsilon at the stated delta from so many runs in each world."""
     found = {
         inside: np.array(
-            [evidence(method, target_is_in=inside, seed=2 * i + inside, halved=halved) for i in range(runs)]
+            [
+                evidence(method, target_is_in=inside, seed=2 * i + inside, halved=halved, keyed=keyed)
+                for i in range(runs)
+            ]
         )
         for inside in (True, False)
     }
@@ -97,6 +115,27 @@ class TestAudits:
 
     def test_half_of_the_noise_is_flagged(self, method: str) -> None:
         assert epsilon_bound(method, SYSTEMS[method][2] // 2, halved=True) > EPSILON
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["independent"])
+class TestPersons:
+    def test_a_person_with_many_rows_is_as_protected_as_claimed_and_the_audit_is_not_blind(
+        self, method: str
+    ) -> None:
+        assert 0.4 * EPSILON <= epsilon_bound(method, 600, keyed=True) <= EPSILON
+
+    def test_rows_counted_in_the_place_of_persons_are_flagged(
+        self, method: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        right = pricing._price
+        monkeypatch.setattr(
+            pricing,
+            "_price",
+            lambda ledger, share, **options: replace(right(ledger, share, **options), rows=1),
+        )
+
+        assert epsilon_bound(method, 300, keyed=True) > EPSILON
 
 
 def test_the_likelihood_of_a_choice_is_that_of_the_exponential_mechanism() -> None:

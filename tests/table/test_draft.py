@@ -152,6 +152,29 @@ class TestIdentifiers:
         assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
 
 
+class TestKeysOfPersons:
+    @pytest.mark.parametrize("kind", ["integer", "text"])
+    def test_keys_with_several_rows_are_noted_with_the_remedy(self, kind):
+        values = [f"k{i // 4}" if kind == "text" else 70_000 + 13 * (i // 4) for i in range(400)]
+
+        notes = draft_one(raw(kind, values), "client_id")[1]
+
+        assert any("several rows" in note and "unit: client_id" in note for note in notes)
+        assert not any("k7" in note or "70013" in note for note in notes)
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("client_id", [*range(400)]),
+            ("client_id", [i % 5 for i in range(400)]),
+            ("client_id", [i % 30 for i in range(9000)]),
+            ("age", [i // 4 for i in range(400)]),
+        ],
+    )
+    def test_other_columns_are_not(self, name, values):
+        assert not any("unit:" in note for note in draft_one(raw("integer", values), name)[1])
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         "raw_column", [raw("other", ["canary", 1]), raw("duration", [1]), raw("text", ["canary\ud800"])]

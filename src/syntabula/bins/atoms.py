@@ -30,6 +30,9 @@ def with_atoms(bins: Bins, atoms: Sequence[int | float], unit: Fraction | None =
             reaches up to the next multiple. None for any point of the grid, or any float.
     """
     first, end = bins.edges[0], bins.edges[-1]
+    if first == end:
+        # A constant is an atom already.
+        return bins
     fixed: set[int | float] = set()
     for atom in atoms:
         fixed |= {atom, min(_after(atom, unit, integer=bins.integer), end)}

@@ -111,6 +111,7 @@ def _plain_lines() -> Progress:
 # The command-line option for each argument that a message of the library may begin with.
 _ARGUMENTS = {
     "accounting": "--accounting",
+    "atoms": "--atoms",
     "bins": "--bins",
     "delta": "--delta",
     "discretizer": "--discretizer",

@@ -24,14 +24,15 @@ def real_number(text: str) -> float:
 
 
 Table = Annotated[
-    Path, typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet or Arrow.", metavar="TABLE")
+    Path,
+    typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx.", metavar="TABLE"),
 ]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")
 ]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Synthesizer; default mst. See `syntabula methods`."),
+    typer.Option("--method", "-m", help="Synthesizer; default auto. See `syntabula methods`."),
 ]
 Selector = Annotated[
     str | None,
@@ -109,7 +110,20 @@ Discretizer = Annotated[
 ]
 Within = Annotated[
     str | None,
-    typer.Option("--within", help="Distribution of values within a bin: even (free; default) or normal."),
+    typer.Option(
+        "--within",
+        help="How values lie within a bin: round (at round numbers, as the column's), even (free), normal, or auto "
+        "(default: round if bins cost anything).",
+    ),
+]
+Atoms = Annotated[
+    str | None,
+    typer.Option(
+        "--atoms",
+        help="Frequent values, which get codes of their own: found (where the schema declares none), declared (only "
+        "these), or auto (default: found if bins cost anything).",
+        metavar="found|declared|auto",
+    ),
 ]
 PreprocessingShare = Annotated[
     float | None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from syntabula import Budget, Schema
 
 
-DEFAULT_METHOD = "mst"
+DEFAULT_METHOD = "auto"
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
@@ -42,7 +42,7 @@ class Request:
     """The options of a command that makes a synthesizer; annotated fields are options of every such command.
 
     Attributes:
-        method: Key of the synthesizer, or None for mst.
+        method: Key of the synthesizer, or None for auto.
         selector: Key of a selector, with `model`, instead of a method.
         model: Key of a model, with `selector`, instead of a method.
         epsilon: Budget, or None for 1 (or for rho).
@@ -77,6 +77,7 @@ class Request:
     bins: options.Bins = None
     discretizer: options.Discretizer = None
     within: options.Within = None
+    atoms: options.Atoms = None
     preprocessing_share: options.PreprocessingShare = None
     method_options: options.MethodOption = None
     options_file: options.OptionsFile = None
@@ -164,6 +165,7 @@ class Request:
         chosen = {
             "discretizer": self.discretizer,
             "within": self.within,
+            "atoms": self.atoms,
             "share": self.preprocessing_share,
         }
         given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

@@ -21,6 +21,9 @@ FALSE_ALARMS = 0.5
 AROUND = 8
 """Number of points on either side that an atom is compared with."""
 
+MOST_ALONE = 3
+"""0 and both bounds."""
+
 LEAST_OF_BIN = 0.25
 """Part of the records of an average bin that an atom holds at least."""
 
@@ -85,10 +88,9 @@ def find_atoms(
     """Find values that many records share.
 
     Where few values come into question, because they are few or most records lie at round numbers, each of these is
-    counted with noise, and so are 0 and both bounds. An atom then stands out from the noise and holds as many records as
-    an average bin, or more than twice what is usual around it. Otherwise the question that finds categories is asked of
-    the exact values (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds
-    alone are counted.
+    counted with noise, and so are 0 and both bounds. An atom then holds more than twice what is usual around it, by more
+    than noise explains. Otherwise the question that finds categories is asked of the exact values
+    (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds alone are counted.
 
     Args:
         column: The values, within the bounds.
@@ -134,14 +136,16 @@ def candidates(
 def _counted(
     column: ColumnCurator, points: Sequence[int | float], *, count: int, share: Fraction, step: str
 ) -> Atoms:
-    """Count points, and return those that stand out from noise and from the points around them."""
+    """Count points, and return those that stand out from noise and from what is usual around them."""
     ends = [p + 1 if column.integer else math.nextafter(p, math.inf) for p in points]
     edges = sorted({*points, *ends})
     answer = column.histogram(edges, share=share, step=step)
     counts = answer.values[np.searchsorted(np.array(edges), np.array(points))]
     noise = answer.above_noise(FALSE_ALARMS / counts.size)
     above = counts > noise
-    padded = np.pad(counts, AROUND, constant_values=np.nan)
+    # Those that are counted alone have nothing around them.
+    alone = len(points) <= MOST_ALONE
+    padded = np.pad(np.zeros_like(counts) if alone else counts, AROUND, constant_values=np.nan)
     usual = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
     stands_out = counts - 2 * np.maximum(usual, 0.0) > noise
     total = float(answer.values.sum())
@@ -151,5 +155,9 @@ def _counted(
         if every := clear.if_all(total):
             return every
     of_bin = counts * count / max(total, 1.0)
-    kept = np.flatnonzero((stands_out & (of_bin >= LEAST_OF_BIN)) | (above & (of_bin >= 1)))
-    return Atoms(tuple(points[int(i)] for i in kept), tuple(counts[kept].tolist())).largest(3 * count // 4)
+    kept = stands_out & (of_bin >= LEAST_OF_BIN)
+    if not column.is_private:
+        # Under a budget bins describe neighbouring values that are alike in less noise.
+        kept |= of_bin >= 1
+    found = Atoms(tuple(points[i] for i in np.flatnonzero(kept).tolist()), tuple(counts[kept].tolist()))
+    return found.largest(3 * count // 4)

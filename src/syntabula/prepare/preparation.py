@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
+from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.bounds import LEAST_FAILURE
@@ -31,6 +32,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
     from syntabula.privacy.pricing import NoisyVector
+    from syntabula.privacy.units import Units
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.raw import PhysicalType, RawTable
 
 _COUNT_STEP = "count the records"
+_UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN = 200
 _TOLD = 0.02
 """Part of the records that a search should tell from noise."""
@@ -57,6 +61,7 @@ class Preparation:
         settings: The options.
         bins: Largest number of bins of a column, or "auto" for the rule of `usual_bins`.
         count: Share for counting the records; 0 if their number is not needed.
+        units: Share for counting units by their number of rows; 0 where each has one.
         types: Share of each column whose type must be found.
         domains: Share of each column whose domain must be found.
         refinements: Share of each ordered column for its frequent values, its bins and the distribution within them; 0 if
@@ -72,6 +77,7 @@ class Preparation:
     settings: Preprocessing
     bins: BinCount
     count: Fraction
+    units: Fraction = Fraction(0)
     types: Mapping[str, Fraction] = field(default_factory=dict)
     domains: Mapping[str, Fraction]
     refinements: Mapping[str, Fraction]
@@ -87,7 +93,9 @@ class Preparation:
         """Fraction of the whole budget for all preprocessing."""
         columns = (self.types, self.domains, self.refinements)
         merging = self.merging.share if self.merging else Fraction(0)
-        return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+        return (
+            self.count + self.units + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
+        )
 
     def budget(self, budget: Budget, failure_before: Fraction = Fraction(0)) -> Budget:
         """Return the budget, with part of its delta reserved for what must be found, or for the learner.
@@ -148,6 +156,7 @@ class Preparation:
 
     def _column_steps(self) -> list[PlannedStep]:
         steps = [(_COUNT_STEP, self.count)] if self.count else []
+        steps += [(_UNITS_STEP, self.units)] if self.units else []
         steps += [(type_step(name), share) for name, share in self.types.items()]
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
         for name, share in self.refinements.items():
@@ -222,13 +231,23 @@ class Preparation:
         *,
         counted: NoisyVector | None,
         progress: Progress,
+        units: Units | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
+
+        Args:
+            table: The table, of which a unit has no more rows than its schema keeps.
+            schema: The declared columns.
+            ledger: Pays for every answer.
+            noise: Draws the noise.
+            progress: Called with the name of a step and the fraction done.
+            units: Whom the rows are about; None where each is about somebody else.
 
         Raises:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
         """
         n_estimated = 0.0 if counted is None else max(float(counted.values[0]), 1.0)
+        unit_sizes = self._unit_sizes(units, ledger, noise)
         if not is_whole(schema):
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
@@ -273,7 +292,18 @@ class Preparation:
             fitted={name: found.bins for name, found in codes.items()},
             spreads={name: found.spread for name, found in codes.items() if found.spread is not None},
             roundness={name: found.roundness for name, found in codes.items() if found.roundness is not None},
+            unit_sizes=unit_sizes,
         )
+
+    def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
+        """Count the units by their number of rows, so that synthetic ones have as many."""
+        if units is None or not self.units:
+            return None
+        most = ledger.unit.rows
+        every = ColumnCurator(units.sizes(), ledger, noise, of_units=True)
+        answer = every.histogram(range(1, most + 2), share=self.units, step=_UNITS_STEP)
+        total = max(float(answer.values.sum()), 1.0)
+        return UnitSizes.of(project_simplex(answer.values, total).tolist())
 
 
 def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
@@ -325,10 +355,12 @@ def prepare(
     }
     costly = [name for name, asked in parts.items() if asked]
     count = _count_share(settings, bins)
+    units = _units_share(settings, schema)
     preparation = Preparation(
         settings=settings,
         bins=bins,
         count=Fraction(0),
+        units=units,
         domains={},
         refinements=dict.fromkeys(refined, Fraction(0)),
         large=large,
@@ -340,7 +372,7 @@ def prepare(
         return preparation
     parts |= {name: settings.parts(asks_roundness=found[name].kind != "date") for name in ordered}
     paying = len(found) + len(large) + len(costly)
-    each = (settings.share - count) / max(paying, 1)
+    each = (settings.share - count - units) / max(paying, 1)
     types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
     rest = each * (1 - TYPE_SHARE) if types_found else each
     of_codes = {name: rest / 2 if parts[name] else Fraction(0) for name in ordered}
@@ -379,6 +411,11 @@ def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
 def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
     needed = bins == "auto" or (settings.fitted is not None and settings.fitted.needs_count)
     return settings.share / 20 if needed else Fraction(0)
+
+
+def _units_share(settings: Preprocessing, schema: Schema | None) -> Fraction:
+    several = schema is not None and (schema.rows_per_unit or 1) > 1
+    return settings.share / 10 if several else Fraction(0)
 
 
 def _is_worth(column: Ordered, bins: BinCount) -> bool:

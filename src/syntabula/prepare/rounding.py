@@ -14,7 +14,7 @@ from syntabula.bins.roundness import LARGEST, Roundness, multiples_at
 from syntabula.prepare.atoms import MOST_POINTS, Atoms, n_candidates
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
-from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered, Time
 
 ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for part in (1, Fraction(1, 2)))
 """1,000,000 and half of it, 100,000 and half of it, and so on."""
@@ -25,6 +25,9 @@ MOST_VALUES = 0.6
 
 NEARLY_ALL = 0.95
 """A larger step is taken if this part of them are multiples of it."""
+
+FEW_ATOMS = 5
+"""Fewer atoms of a level do not tell what is usual among them."""
 
 CLEAR = 3.0
 """Standard deviations of the noise above which a level is taken to occur."""
@@ -38,7 +41,7 @@ def steps_of(column: Ordered) -> tuple[Fraction, ...]:
     lower, upper, integer = column.span()
     if isinstance(column, Numeric):
         steps = [number / column.unit for number in ROUND_NUMBERS]
-    elif isinstance(column, Datetime):
+    elif isinstance(column, Datetime | Time):
         unit = Fraction(MICROSECONDS[column.resolution], 10**6)
         steps = [second / unit for second in (*_PARTS_OF_A_DAY, Fraction(1, 1000))]
     else:
@@ -98,13 +101,25 @@ class CountedLevels:
         return next(self.steps[i] for i in few if shares[i] >= NEARLY_ALL * shares[few[-1]])
 
     def beside(self, atoms: Atoms) -> Roundness | None:
-        """Return how round values are that are not atoms, or all values if noise hides these; None if it hides all."""
+        """Return how round values are, apart from atoms that stand out among the atoms of their level.
+
+        Atoms of a level that are alike belong to its values: the others of that level lie elsewhere, where they are as
+        frequent beside those of other levels.
+
+        Returns:
+            The roundness, of all values if noise hides the others; None if it hides all.
+        """
         kind = np.int64 if self.integer else np.float64
         every = self.answer.values
         levels = levels_of(np.array(atoms.points, dtype=kind), self.steps, integer=self.integer)
-        taken = np.bincount(levels, np.array(atoms.counts), minlength=every.size)
-        for counts in (every - taken, every):
-            shares = self._clear(counts[:-1])
+        counts = np.array(atoms.counts)
+        apart = np.zeros(every.size)
+        for level in np.unique(levels):
+            alike = counts[levels == level]
+            usual = float(np.median(alike)) if alike.size >= FEW_ATOMS else 0.0
+            apart[level] = np.maximum(alike - usual, 0.0).sum()
+        for rest in (every - apart, every):
+            shares = self._clear(rest[:-1])
             if self.integer:
                 # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
                 shares[-1] = 0.0

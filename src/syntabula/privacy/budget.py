@@ -13,8 +13,15 @@ from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
 from syntabula.privacy.best_of_trials import epsilon_from_trials, rho_from_trials
-from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
-from syntabula.privacy.rounding import Number, float_above, float_below, number_below, shown_above
+from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.rounding import (
+    Number,
+    float_above,
+    float_below,
+    number_below,
+    root_above,
+    shown_above,
+)
 
 Kind = Literal["approximate", "zcdp", "pure", "best_of_trials", "none"]
 Accounting = Literal["gdp", "zcdp"]
@@ -32,7 +39,7 @@ _EPSILON_ALLOWED = "a finite number above 0; to switch privacy off, use Budget.n
 
 @dataclass(frozen=True, init=False)
 class Budget:
-    """A total that a ledger enforces, for adding or removing one record.
+    """A total that a ledger enforces, for adding or removing one record, or what the ledger names as a unit.
 
     `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is accounted in Gaussian differential
     privacy, whose conversion is exact, or with `accounting="zcdp"` in zCDP, as in most papers; the same guarantee
@@ -196,9 +203,37 @@ class Budget:
             object.__setattr__(budget, "epsilon", epsilon)
         return budget
 
-    def describe(self) -> str:
-        """Return the guarantee in one plain sentence."""
-        relation = "for adding or removing one record"
+    def for_rows(self, rows: int) -> tuple[float, float]:
+        """Return epsilon and delta, rounded up, of so many records at once where each is a unit: group privacy.
+
+        A group of k records moves what one moves k times as far. So it costs k^2 as much in Gaussian privacy and in zCDP
+        and k times as much in pure privacy, as each bound on an event's cost does (`privacy.gdp`: discrete Gaussian
+        noise exactly, and a loss that lies in a range r lies in a range k r; m' = k^2 m keeps r^2 / 4 <=
+        m (1 - m / (V' + m)) where V' grows by k^2 as well). Filters hold for the totals that grow so. Chances to fail do
+        not, nor does what the best of several trials reveals: there one record after the other gives k epsilon and delta
+        (1 + e^epsilon + ... + e^((k - 1) epsilon)).
+
+        Args:
+            rows: At least 1.
+
+        Returns:
+            Infinite epsilon without privacy.
+        """
+        if self.kind == "none" or rows == 1:
+            return self.epsilon, self.delta
+        if self.kind == "pure":
+            return float_above(rows * Fraction(self.epsilon)), 0.0
+        if self.failure_delta or self.kind == "best_of_trials":
+            growth = [self.delta * _grown(step * self.epsilon) for step in range(rows)]
+            return float_above(rows * Fraction(self.epsilon)), min(1.0, sum(growth) * (1 + 1e-9))
+        total = rows**2 * (self.total or Fraction(0))
+        if self.currency == "rho":
+            return self.epsilon_of(total), self.delta
+        return epsilon_from_mu(root_above(total), self.delta), self.delta
+
+    def describe(self, whom: str = "one record") -> str:
+        """Return the guarantee in one plain sentence, for adding or removing somebody."""
+        relation = f"for adding or removing {whom}"
         match self.kind:
             case "approximate":
                 bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
@@ -338,6 +373,11 @@ def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
+
+
+def _grown(power: float) -> float:
+    """Return the exponential, at most a number that no delta survives."""
+    return math.exp(min(power, 700.0))
 
 
 def _require_positive(name: str, number: float, allowed: str) -> None:

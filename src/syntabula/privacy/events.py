@@ -1,7 +1,8 @@
 """Events: which mechanism was drawn, with its own parameters.
 
 An event says nothing about budgets; `privacy.rules` computes its cost in each currency.
-The neighbouring relation is always: add or remove one record.
+The neighbouring relation is: add or remove one record, or where the ledger names a unit, all of its rows, of which the
+table has at most `rows` (`privacy.units`). Sensitivities that are stated here hold for that.
 
 A new mechanism is one dataclass here, one rule in `privacy.rules` and one draw in `privacy.mechanisms`.
 """
@@ -28,10 +29,12 @@ class Event:
     kind: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind and parameters as JSON values; a Fraction becomes an int or text."""
+        """Return the kind and parameters as JSON values, without defaults; a Fraction becomes an int or text."""
         record: dict[str, Any] = {"kind": self.kind}
         for parameter in fields(self):  # type: ignore[arg-type]
             value = getattr(self, parameter.name)
+            if value == parameter.default:
+                continue
             if isinstance(value, Fraction):
                 value = int(value) if value.denominator == 1 else str(value)
             record[parameter.name] = value
@@ -104,9 +107,12 @@ class LaplaceEvent(Event):
 class ExponentialEvent(Event):
     """One choice by the exponential mechanism, with probability proportional to exp(epsilon q / (2 Delta)).
 
+    Delta is the sensitivity of the score q to one row, so the rows of a unit change log-odds `rows` times as much.
+
     Attributes:
         epsilon: The mechanism's own parameter, above 0.
         candidates: Number of candidates, at least 1.
+        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
 
     Raises:
         BudgetError: If a parameter is outside its range.
@@ -115,21 +121,25 @@ class ExponentialEvent(Event):
     kind = "exponential"
     epsilon: float
     candidates: int
+    rows: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "candidates", _count("candidates", self.candidates))
+        object.__setattr__(self, "rows", _count("rows", self.rows))
 
 
 @dataclass(frozen=True)
 class TreeEvent(Event):
     """All decisions of one PrivTree with binary splits (Zhang, Xiao and Xie, 2016).
 
-    All of its decisions together cost a pure epsilon of `sensitivity` / scale; `privacy.split_tree.split_tree` proves it.
+    All of its decisions together cost a pure epsilon of `rows` times `sensitivity` / scale: for each row of a unit in
+    turn, as much as for one; `privacy.split_tree.split_tree` proves it.
 
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
             level.
+        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
         sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
 
     Raises:
@@ -139,9 +149,11 @@ class TreeEvent(Event):
     kind = "tree"
     sensitivity: ClassVar[int] = 3
     scale: float
+    rows: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _positive_float("scale", self.scale))
+        object.__setattr__(self, "rows", _count("rows", self.rows))
 
     @property
     def decay(self) -> float:
@@ -156,9 +168,15 @@ class ThresholdEvent(Event):
     One record has one category. If others have it too, the noise protects it. If none has, the category is released
     with probability at most delta = exp(-(threshold - 1)^2 / (2 sigma^2)), because the noise is sub-Gaussian.
 
+    The k rows of a unit may have as many categories that nobody else has, c_1 + c_2 + ... <= k rows in them. One with c
+    rows is released with probability at most f(c) = exp(-(threshold - c)^2 / (2 sigma^2)), and the sum of f(c_i) is
+    that of c_i f(c_i) / c_i, so at most delta = k max f(c) / c over c = 1 .. k. The counts that others have a part in
+    move by at most k in L2, whatever the unit's rows are.
+
     Attributes:
         sigma: Scale of the noise, above 0.
-        threshold: Smallest noisy count of a released category, above 1.
+        threshold: Smallest noisy count of a released category, above `rows`.
+        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
 
     Raises:
         BudgetError: If a parameter is outside its range.
@@ -167,18 +185,26 @@ class ThresholdEvent(Event):
     kind = "threshold"
     sigma: float
     threshold: float
+    rows: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", _positive_float("sigma", self.sigma))
         object.__setattr__(self, "threshold", _positive_float("threshold", self.threshold))
-        if self.threshold <= 1:
-            raise BudgetError("threshold must be above 1, the count of a single record")
+        object.__setattr__(self, "rows", _count("rows", self.rows))
+        if self.threshold <= self.rows:
+            raise BudgetError(
+                "threshold must be above 1, the count of a single record"
+                if self.rows == 1
+                else f"threshold must be above {self.rows}, the count of all rows of a unit"
+            )
 
     @property
     def delta(self) -> float:
-        """Probability of releasing a category that only one record has, rounded up."""
-        exponent = ((self.threshold - 1) / self.sigma) ** 2 / 2
-        return math.exp(-exponent) * (1 + 1e-9)
+        """Probability of releasing a category that only one unit has, rounded up."""
+        of_rows = (
+            math.exp(-(((self.threshold - c) / self.sigma) ** 2) / 2) / c for c in range(1, self.rows + 1)
+        )
+        return self.rows * max(of_rows) * (1 + 1e-9)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from syntabula.privacy.events import Event
 from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 from syntabula.privacy.spends import Checkpoint, MemoryJournal, NoisyArray, Replay
-
-RELATION = "add or remove one record"
+from syntabula.privacy.units import RECORD, Unit
 
 
 @dataclass(frozen=True)
@@ -101,19 +100,24 @@ class Ledger:
         journal: Receives spends before their draw. Spends that it already holds are counted first.
         replay_from: Number of this run's first spend in the journal, if it was interrupted: from there on, spends are
             answered from the journal, in order. None if it made none.
+        unit: Whom the budget protects; a single record by default.
 
     Raises:
         BudgetExceededError: If the journal already holds more than the budget allows.
     """
 
-    relation = RELATION
-
     def __init__(
-        self, budget: Budget, journal: MemoryJournal | None = None, *, replay_from: int | None = None
+        self,
+        budget: Budget,
+        journal: MemoryJournal | None = None,
+        *,
+        replay_from: int | None = None,
+        unit: Unit = RECORD,
     ) -> None:
         if not isinstance(budget, Budget):
             raise ArgumentError(f"budget is a {type(budget).__name__}; it must be a Budget")
         self._budget = budget
+        self._unit = unit
         self._journal = journal
         self._lock = threading.Lock()
         self._entries: list[LedgerEntry] = []
@@ -132,6 +136,16 @@ class Ledger:
     def budget(self) -> Budget:
         """The allowed total."""
         return self._budget
+
+    @property
+    def relation(self) -> str:
+        """Which tables are neighbours."""
+        return self._unit.relation
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the budget protects: neighbouring tables differ by one of these."""
+        return self._unit
 
     def spend(self, event: Event, *, step: str, query: str | None = None) -> Token:
         """Charge one event before it is drawn.

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.gdp import laplace_epsilon
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.rules import RULES, Price
+from syntabula.privacy.units import Unit
 
 CountingEvent = GaussianEvent | LaplaceEvent | ExactEvent
 EventT = TypeVar("EventT", bound=Event)
@@ -51,7 +53,13 @@ def standard_deviation(event: CountingEvent) -> float:
 
 
 def bought(
-    ledger: Ledger, share: Fraction | float, kind: type[EventT], *, what: str, **query: Any
+    ledger: Ledger,
+    share: Fraction | float,
+    kind: type[EventT],
+    *,
+    what: str,
+    of_units: bool = False,
+    **query: Any,
 ) -> EventT | ExactEvent:
     """Return the event of a kind that a share buys; without privacy, an exact answer.
 
@@ -60,6 +68,7 @@ def bought(
         share: Fraction of the ledger's allowance, which is the whole budget unless earlier runs spent part of it.
         kind: Kind of the draw.
         what: Name of the answer in a statement, if privacy is switched off.
+        of_units: Whether the parameters below hold for all rows of a unit; by default they hold for one row.
         query: Parameters of the event that the query fixes, such as its sensitivity; see the rule of the kind.
 
     Raises:
@@ -68,7 +77,7 @@ def bought(
     """
     if ledger.budget.currency == "none":
         return ExactEvent(what)
-    return cast(EventT, RULES[kind].bought(_price(ledger, share), **query))
+    return cast(EventT, RULES[kind].bought(_price(ledger, share, of_units=of_units), **query))
 
 
 def vector_event(
@@ -79,6 +88,7 @@ def vector_event(
     l2_sensitivity_squared: int,
     cells: int,
     what: str = "counts",
+    of_units: bool = False,
 ) -> CountingEvent:
     """Return the noise that a share buys for a vector of integers: Laplace noise in pure privacy, else Gaussian noise.
 
@@ -89,29 +99,43 @@ def vector_event(
         l2_sensitivity_squared: Square of its L2 sensitivity.
         cells: Length of the vector.
         what: Name of the vector in a statement, if privacy is switched off.
+        of_units: Whether the sensitivities hold for all rows of a unit; by default they hold for one row.
     """
+    query: dict[str, Any] = {"what": what, "of_units": of_units, "cells": cells}
     if ledger.budget.currency == "epsilon":
-        return bought(ledger, share, LaplaceEvent, what=what, l1_sensitivity=l1_sensitivity, cells=cells)
-    squared = l2_sensitivity_squared
-    return bought(ledger, share, GaussianEvent, what=what, l2_sensitivity_squared=squared, cells=cells)
+        return bought(ledger, share, LaplaceEvent, l1_sensitivity=l1_sensitivity, **query)
+    return bought(ledger, share, GaussianEvent, l2_sensitivity_squared=l2_sensitivity_squared, **query)
 
 
-def counting_event(ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int) -> CountingEvent:
+def counting_event(
+    ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int, of_units: bool = False
+) -> CountingEvent:
     """Return the noise for a vector in which one record changes one cell, by at most `sensitivity` steps."""
     return vector_event(
-        ledger, share, l1_sensitivity=sensitivity, l2_sensitivity_squared=sensitivity**2, cells=cells
+        ledger,
+        share,
+        l1_sensitivity=sensitivity,
+        l2_sensitivity_squared=sensitivity**2,
+        cells=cells,
+        of_units=of_units,
     )
 
 
+def whole_count(budget: Budget, rows: int) -> CountingEvent:
+    """Return the noise on one count that takes a whole budget, where a unit has at most this many rows."""
+    return counting_event(Ledger(budget, unit=Unit(rows=rows)), 1, sensitivity=1, cells=1)
+
+
 def laplace_epsilon_of_share(ledger: Ledger, share: Fraction | float) -> Fraction:
-    """Return the pure epsilon of Laplace draws for this share."""
+    """Return the pure epsilon that Laplace draws for this share have for a single row."""
     price = _price(ledger, share)
-    return laplace_epsilon(price.cost, price.currency, price.left)
+    return laplace_epsilon(price.cost, price.currency, price.left) / price.rows
 
 
-def _price(ledger: Ledger, share: Fraction | float) -> Price:
+def _price(ledger: Ledger, share: Fraction | float, *, of_units: bool = False) -> Price:
     exact = Fraction(share)
     if not 0 < exact <= 1:
         raise ArgumentError(f"share must be a fraction of the budget in (0, 1]; got {float(share):g}")
     assert ledger.allowance is not None
-    return Price(exact * ledger.allowance, ledger.budget.currency, ledger.remaining or Fraction(0))
+    rows = 1 if of_units else ledger.unit.rows
+    return Price(exact * ledger.allowance, ledger.budget.currency, ledger.remaining or Fraction(0), rows)

@@ -52,6 +52,7 @@ from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.rules import RULES, failure_of
 from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
+from syntabula.privacy.units import RECORD, Unit
 
 _LENGTH = 32
 _MOST_NAMED = 5
@@ -59,7 +60,12 @@ _MOST_NAMED = 5
 
 
 def open_ledger(
-    budget: Budget, journal: MemoryJournal | None, facts: Mapping[str, str], *, resume: bool
+    budget: Budget,
+    journal: MemoryJournal | None,
+    facts: Mapping[str, str],
+    *,
+    resume: bool,
+    unit: Unit = RECORD,
 ) -> Ledger:
     """Return the ledger of a new run, or of the last run in the journal, to resume it.
 
@@ -68,6 +74,7 @@ def open_ledger(
         journal: Receives the spends.
         facts: Public description of the run, in words by name, such as method and noise.
         resume: Whether to resume. With an empty journal a new run begins.
+        unit: Whom the budget protects; a single record by default.
 
     Raises:
         BudgetExceededError: If earlier runs left less than a hundredth; nothing was written.
@@ -75,7 +82,7 @@ def open_ledger(
     """
     resumed = resume and journal is not None and _is_begun(journal, facts)
     first = journal.runs[-1].first if journal is not None and resumed else None
-    ledger = Ledger(budget, journal, replay_from=first)
+    ledger = Ledger(budget, journal, replay_from=first, unit=unit)
     ledger.require_allowance()
     if journal is not None and not resumed:
         journal.record_run(facts)

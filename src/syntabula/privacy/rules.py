@@ -38,7 +38,7 @@ from syntabula.privacy.gdp import (
     ranged_cost,
     ranged_cost_before,
 )
-from syntabula.privacy.rounding import float_above, shown_above, shown_below
+from syntabula.privacy.rounding import float_above, float_below, nonzero, shown_above, shown_below
 
 _DIGITS = 4
 _ROUNDING = 1e-9
@@ -53,11 +53,13 @@ class Price:
         cost: Above 0.
         currency: Its unit; not "none".
         left: Rest of the total before the event; it only matters in mu^2.
+        rows: Rows of one unit, at most (`privacy.units`): the event must cover all of them together.
     """
 
     cost: Fraction
     currency: Currency
     left: Fraction
+    rows: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +67,11 @@ class Rule:
     """Facts about one kind of event; each function except `bought` takes the event first.
 
     Attributes:
-        bought: Takes a `Price` and, by name, the parameters that the query fixes; returns the affordable event with
-            the least noise.
+        bought: Takes a `Price` and, by name, the parameters that the query fixes, for one row; returns the affordable
+            event with the least noise, for all rows of a unit.
         is_answer: Whether numbers have the type, length and range of an answer.
-        covers: Whether noise of a scale allows one record to change an exact statistic by this much [cells].
+        covers: Whether noise of a scale allows one record, or one unit, to change an exact statistic by this much
+            [cells].
         words: The mechanism in words, followed by its parameter.
         parameter: Name of the parameter that follows the words; empty for none.
         promises_more: Whether a larger parameter means less privacy, so that it is rounded up for display.
@@ -116,43 +119,51 @@ class Rule:
 
 
 def _gaussian(price: Price, *, l2_sensitivity_squared: int, cells: int) -> GaussianEvent:
-    sigma = gaussian_sigma(price.cost, l2_sensitivity_squared, price.currency)
-    return GaussianEvent(sigma, l2_sensitivity_squared, cells)
+    squared = l2_sensitivity_squared * price.rows**2
+    return GaussianEvent(gaussian_sigma(price.cost, squared, price.currency), squared, cells)
 
 
 def _laplace(price: Price, *, l1_sensitivity: int, cells: int) -> LaplaceEvent:
     epsilon = laplace_epsilon(price.cost, price.currency, price.left)
+    l1_sensitivity *= price.rows
     return LaplaceEvent(laplace_scale(epsilon, l1_sensitivity), l1_sensitivity, cells)
 
 
 def _exponential(price: Price, *, candidates: int) -> ExponentialEvent:
-    return ExponentialEvent(exponential_epsilon(price.cost, price.currency, price.left), candidates)
+    epsilon = exponential_epsilon(price.cost, price.currency, price.left)
+    if price.rows > 1:
+        epsilon = nonzero(float_below(Fraction(epsilon) / price.rows))
+    return ExponentialEvent(epsilon, candidates, price.rows)
 
 
 def _tree(price: Price) -> TreeEvent:
     epsilon = laplace_epsilon(price.cost, price.currency, price.left)
-    return TreeEvent(laplace_scale(epsilon, TreeEvent.sensitivity))
+    return TreeEvent(laplace_scale(epsilon, TreeEvent.sensitivity * price.rows), price.rows)
 
 
 def _threshold(price: Price, *, failure: Fraction | float) -> ThresholdEvent:
-    return smallest_threshold(gaussian_sigma(price.cost, 1, price.currency), failure)
+    sigma = gaussian_sigma(price.cost, price.rows**2, price.currency)
+    return smallest_threshold(sigma, failure, price.rows)
 
 
-def smallest_threshold(sigma: float, failure: Fraction | float) -> ThresholdEvent:
-    """Return the smallest threshold that a single record's label passes with at most this probability."""
-    threshold = 1 + sigma * math.sqrt(-2 * math.log(float(failure)))
-    event = ThresholdEvent(sigma=sigma, threshold=threshold)
+def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -> ThresholdEvent:
+    """Return the smallest threshold that a label of a single record, or unit, passes with at most this probability."""
+    delta = float(failure)
+    # For each c, the threshold at which rows f(c) / c is delta; see `ThresholdEvent`.
+    threshold = max(c + sigma * math.sqrt(-2 * math.log(delta * c / rows)) for c in range(1, rows + 1))
+    event = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
     while Fraction(event.delta) > Fraction(failure):
         threshold = threshold * (1 + 1e-9)
-        event = ThresholdEvent(sigma=sigma, threshold=threshold)
+        event = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
     return event
 
 
 # A release of marginals loads no file of `privacy.training`.
-def _training(price: Price, **query: Any) -> Event:
+def _training(price: Price, *, rate: float, **query: Any) -> Event:
     from syntabula.privacy.training.prices import training_event
 
-    return training_event(price.cost, price.currency, **query)
+    # A step takes one row of a unit alone (`doors.records`), and a unit is in as many steps as all of its rows.
+    return training_event(price.cost, price.currency, rate=rate * price.rows, **query)
 
 
 def _no_training(currency: Currency) -> NoReturn:
@@ -211,48 +222,48 @@ RULES: dict[type[Event], Rule] = {
     ),
     # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).
     ExponentialEvent: Rule(
-        words=lambda event: "exponential mechanism, epsilon",
+        words=lambda event: f"exponential mechanism,{_for_each_row(event.rows)} epsilon",
         parameter="epsilon",
         promises_more=True,
-        epsilon=lambda event: Fraction(event.epsilon),
-        rho=lambda event: Fraction(event.epsilon) ** 2 / 8,
-        loss_range=lambda event: Fraction(event.epsilon),
+        epsilon=lambda event: event.rows * Fraction(event.epsilon),
+        rho=lambda event: (event.rows * Fraction(event.epsilon)) ** 2 / 8,
+        loss_range=lambda event: event.rows * Fraction(event.epsilon),
         bought=_exponential,
         is_answer=lambda event, values: (
             _are_counts(values) and values.shape == (1,) and 0 <= values[0] < event.candidates
         ),
         # If a score changes by half of scale times epsilon, its odds change by exp(epsilon / 2).
         covers=lambda event, moved, scale: (
-            moved.max(initial=0) <= scale * event.epsilon / 2 * (1 + _ROUNDING) + _ROUNDING
+            moved.max(initial=0) <= event.rows * scale * event.epsilon / 2 * (1 + _ROUNDING) + _ROUNDING
         ),
     ),
     # Zhang, Xiao and Xie (2016), for binary splits.
     TreeEvent: Rule(
         words=lambda event: "private tree, Laplace noise on each decision, scale",
         parameter="scale",
-        epsilon=lambda event: event.sensitivity / Fraction(event.scale),
+        epsilon=lambda event: event.rows * event.sensitivity / Fraction(event.scale),
         derived="epsilon",
         bought=_tree,
         is_answer=lambda event, values: (
             _are_counts(values) and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
         ),
         # A record lies in one node per level.
-        covers=lambda event, moved, scale: moved.sum() * event.scale <= scale,
+        covers=lambda event, moved, scale: moved.sum() * event.scale <= event.rows * scale,
     ),
-    # The cost of its Gaussian noise, and the probability of releasing a single record's label.
+    # The cost of its Gaussian noise, and the probability of releasing a label that one record, or unit, has alone.
     ThresholdEvent: Rule(
         words=lambda event: (
             f"noisy counts, kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}; "
             "standard deviation"
         ),
         parameter="sigma",
-        rho=lambda event: 1 / (2 * Fraction(event.sigma) ** 2),
-        mu_squared=lambda event: gaussian_cost(event.sigma),
+        rho=lambda event: event.rows**2 / (2 * Fraction(event.sigma) ** 2),
+        mu_squared=lambda event: event.rows**2 * gaussian_cost(event.sigma),
         failure=lambda event: Fraction(event.delta),
         derived="delta",
         bought=_threshold,
         is_answer=lambda event, values: values.dtype == np.uint8 and values.ndim == 1,
-        covers=lambda event, moved, scale: np.square(moved).sum() <= 1 and scale == event.sigma,
+        covers=lambda event, moved, scale: np.square(moved).sum() <= event.rows**2 and scale == event.sigma,
     ),
     # Abadi et al. (2016), for the mechanism; `privacy.training` for its cost.
     TrainingEvent: Rule(
@@ -277,6 +288,10 @@ RULES: dict[type[Event], Rule] = {
         covers=lambda event, moved, scale: True,
     ),
 }
+
+
+def _for_each_row(rows: int) -> str:
+    return "" if rows == 1 else f" for each of {rows} rows"
 
 
 def _are_counts(values: NDArray[Any]) -> bool:

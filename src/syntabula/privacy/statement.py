@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from syntabula.privacy.rounding import shown_above
-from syntabula.privacy.statement_facts import UNIT, MethodChoice, StatementFacts, lines_of
+from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, lines_of
 
 if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _OF_COLUMN = re.compile(r"""(.+?) of (['"]).*\2""", re.DOTALL)
 _MOST_APART = 3
 """Largest number of otherwise equal steps, one per column, that are still listed one by one."""
+
+_GROUPS = (2, 5, 10)
+"""Numbers of records of one person for which a statement says what is promised."""
+
+_USELESS_DELTA = 0.01
+
+_OF_UNITS = (
+    "Which column names a unit, {column!r}, and how many rows of one are used at most, {rows}. A hash chooses them, "
+    "which looks at the key alone; the others are not used. Keys are made anew."
+)
 
 _OF_TYPES = (
     "Stored types of undeclared columns ({n}): {names}. For a column of categories, the type is the kind of its "
@@ -76,6 +86,7 @@ def statement_of(
         epsilon_spent=ledger.epsilon_spent if private else None,
         lines=lines_of(ledger),
         relation=ledger.relation,
+        unit=ledger.unit,
         noise=noise.name,
         noise_is_private=noise.is_private,
         provenance=dict(provenance),
@@ -107,9 +118,9 @@ def _protection(statement: StatementFacts) -> list[str]:
     if statement.budget.kind == "none":
         return ["  Nothing: the synthetic table may reveal anything about the people in the original."]
     lines = [
-        f"  Unit: {UNIT}. Neighbouring tables: {statement.relation}.",
+        f"  Unit: {statement.unit.words}. Neighbouring tables: {statement.relation}.",
         "  Whatever an attacker already knows, and whatever is done with this release, the odds of any",
-        "  conclusion about whether a given record was in the table change by at most a factor of",
+        f"  conclusion about whether a given {_unit(statement)} was in the table change by at most a factor of",
         f"  exp(epsilon) = {_factor(statement.budget.epsilon)}"
         + (
             f", except with probability delta = {shown_above(statement.budget.delta)}."
@@ -117,7 +128,7 @@ def _protection(statement: StatementFacts) -> list[str]:
             else "."
         ),
         "  The number of records is protected too: it is estimated from noisy counts.",
-        f"  Allowed: {statement.budget.describe()}",
+        f"  Allowed: {statement.budget.describe(statement.unit.short)}",
         f"  Steps add up {statement.budget.composition()}.",
         f"  Noise: {statement.noise}.",
     ]
@@ -157,12 +168,14 @@ def _resumption(statement: StatementFacts) -> list[str]:
 
 
 def _public(statement: StatementFacts) -> list[str]:
-    stored = statement.stored_types
+    stored, unit = statement.stored_types, statement.unit
     lines = [
-        "  Column names and their order, the kind of table, the schema and the options of the method.",
+        "  Column names and their order, the kind of table (of delimited text its separator and quotes too),",
+        "  the schema and the options of the method.",
         *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
         "  fits no declared value is left out. Each record is treated independently of the others.",
+        *(_wrapped(_OF_UNITS.format(column=unit.column, rows=unit.rows)) if unit.column else []),
     ]
     paid, found = {line.step for line in statement.lines}, statement.columns_of("private")
     here = [c for c in found if domain_step(c) in paid]
@@ -187,9 +200,9 @@ def _public(statement: StatementFacts) -> list[str]:
     anew = statement.made_anew
     if anew:
         lines += _wrapped(
-            f"For {', '.join(anew)}, noise hides every category: the values are running numbers, and only the "
-            "number of missing cells was learned. To learn more, state the categories in a schema, or raise epsilon or "
-            "the share of preprocessing."
+            f"For {', '.join(anew)}, noise hides every category, or the values are keys that hardly repeat: they are "
+            "running numbers, and only the number of missing cells was learned. To learn more, state the categories in a "
+            "schema, or raise epsilon or the share of preprocessing."
         )
     return lines
 
@@ -197,11 +210,41 @@ def _public(statement: StatementFacts) -> list[str]:
 def _limits(statement: StatementFacts) -> list[str]:
     return [
         "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
-        "  A person with several records is protected less, in proportion to their number.",
+        *_wrapped(_several_rows(statement)),
         "  Scores that compare the synthetic with the real table are not part of this release and are not",
         "  private. Timing and memory of the computer that made the release are not covered.",
         f"  Made by syntabula {statement.version}, method {statement.method}.",
     ]
+
+
+def _unit(statement: StatementFacts) -> str:
+    """Return a unit in a few words."""
+    return "record" if statement.unit.column is None else f"{statement.unit.column!r}, with all of its rows,"
+
+
+def _several_rows(statement: StatementFacts) -> str:
+    """Say what is promised to somebody with several records."""
+    unit, budget = statement.unit, statement.budget
+    if unit.column is not None:
+        return (
+            f"Whoever has more than one {unit.column!r} is protected less. That the rows of one synthetic "
+            f"{unit.column!r} fit together was not learned."
+        )
+    less = "A person with several records is protected less"
+    if budget.kind == "none":
+        return f"{less}."
+    of_groups = [(rows, *budget.for_rows(rows)) for rows in _GROUPS]
+    useful = [group for group in of_groups if group[2] < _USELESS_DELTA]
+    bounds = [
+        f"with {rows} of them by epsilon {shown_above(epsilon, 3)}"
+        + (f", delta {shown_above(delta, 2)}" if delta > budget.delta else "")
+        for rows, epsilon, delta in useful
+    ]
+    rest = "" if len(useful) == len(of_groups) else "; with more, no bound of use follows"
+    return (
+        f"{less}{': ' if bounds else ''}{'; '.join(bounds)}{rest}. To protect persons, name the column of their keys "
+        "as the unit in the schema."
+    )
 
 
 def _wrapped(sentence: str) -> list[str]:

@@ -14,14 +14,14 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, event_class, event_from_json
 from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import RULES, derived_facts, failure_of, in_words, parameters_in_words
+from syntabula.privacy.units import RECORD, Unit
 
 if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
 
-STATEMENT_VERSION = 2
-"""Version of the JSON. Version 1, which did not state its version, had no events and no composition."""
-
-UNIT = "one record (one row of the table)"
+STATEMENT_VERSION = 3
+"""Version of the JSON. Version 1, which did not state its version, had no events and no composition; 2 had no unit but
+records, and statements without one are still written as 2."""
 
 _MOST_NAMED = 10
 """Largest number of columns that a warning names; all are listed below it."""
@@ -143,9 +143,10 @@ class StatementFacts:
         version: Version of the library that made the release.
         choice: The method that `method` chose by itself; None if it makes no choice.
         replayed: Number of answers that came from the journal of an interrupted run.
+        unit: Whom the guarantee protects.
         types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
         stored_types: Undeclared columns whose stored types were used.
-        made_anew: Columns of text in which noise hides every category: their values are running numbers.
+        made_anew: Columns whose values are running numbers: keys, and texts in which noise hides every category.
         rules: The schema's rules, which every row of the release satisfies.
         rules_observed: Whether these were read off the sensitive table.
     """
@@ -161,6 +162,7 @@ class StatementFacts:
     version: str
     choice: MethodChoice | None = None
     replayed: int = 0
+    unit: Unit = RECORD
     types_read: bool = False
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
@@ -214,14 +216,17 @@ class StatementFacts:
     def to_json(self) -> dict[str, Any]:
         """Return the facts as values that JSON can hold; `from_json` reads them back."""
         return {
-            "statement_version": STATEMENT_VERSION,
+            "statement_version": STATEMENT_VERSION if self.unit.column is not None else 2,
             "method": self.method,
             "budget": self.budget.to_json(),
             "epsilon_spent": self.epsilon_spent,
             "delta": self.budget.delta,
             "composition": self._composition(),
             "steps": [line.to_json() for line in self.lines],
-            "unit": UNIT,
+            "unit": self.unit.words,
+            **(
+                {"unit_column": self.unit.column, "rows_per_unit": self.unit.rows} if self.unit.column else {}
+            ),
             "neighbouring_relation": self.relation,
             "noise": self.noise,
             "noise_is_private": self.noise_is_private,
@@ -289,6 +294,7 @@ class StatementFacts:
             else MethodChoice(method=str(choice["method"]), reason=str(choice["reason"])),
             # Older files do not have these.
             replayed=int(facts.get("replayed", 0)),
+            unit=Unit(facts.get("unit_column"), int(facts.get("rows_per_unit", 1))),
             types_read=bool(facts.get("types_read", False)),
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),

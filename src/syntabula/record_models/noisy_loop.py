@@ -145,7 +145,7 @@ def train_with_noise(
         session = door.training(
             losses,
             network.parameters,
-            rate=paid.rate,
+            rate=min(paid.rate, door.most_rate),
             steps=steps,
             clip=noisy.clip,
             total=paid.total,

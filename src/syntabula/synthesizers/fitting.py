@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ import numpy as np
 
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError
+from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
 from syntabula.marginals.counting import engine_for
+from syntabula.prepare.persons import limited, unit_of
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -37,9 +38,10 @@ from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec, Coercions
+from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import RowRules, learned_part, row_rules
+from syntabula.table.rules.at_work import learned_part, row_rules
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from syntabula.models.base import Model
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.rules.row_rules import RowRules
 
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
@@ -125,6 +128,7 @@ def fit_table(
         judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable)
+    source, units = limited(source, schema)
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -142,6 +146,8 @@ def fit_table(
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     computed = () if rules is None else (*rules.compiled.derived,)
     found = _to_find(source, schema, computed)
+    if units is None and not is_exact and (keys := keys_of_persons(found)):
+        warn_caller(PrivacyWarning(warning_of_keys(keys)))
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, declared, journal)
 
@@ -156,7 +162,7 @@ def fit_table(
         table = table if rules is None else _learned(rules, table, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing)
+    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing, units=units)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
@@ -165,7 +171,8 @@ def fit_table(
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     engine = engine_for(encoded, limit_mb=method.memory_mb)
-    doors = Doors(Curator(engine, ledger, noise), partial(code_texts, codec))
+    encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
+    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(code_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
@@ -247,7 +254,9 @@ def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
         return rules
     names = dict.fromkeys([*learned, *declared])
     columns = {name: declared[name] if name in declared else learned[name] for name in names}
-    return RowRules(Schema(columns, label=declared.label, rules=declared.rules))
+    found = row_rules(replace(declared, columns=columns, others=None))
+    assert found is not None
+    return found
 
 
 def _opened(
@@ -293,7 +302,7 @@ def _ledger(
     """Return the ledger of this run, begun or resumed."""
     budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
-    return open_ledger(budget, journal, facts, resume=method.resume)
+    return open_ledger(budget, journal, facts, resume=method.resume, unit=unit_of(schema))
 
 
 def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
@@ -334,7 +343,8 @@ def _schema_facts(schema: Schema | None) -> dict[str, str]:
     columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
     found = {} if schema.others is None else {"domain of other columns": "to be found"}
     rules = {} if schema.rules is None else {"rules of the schema": fingerprint(schema.rules.to_json())}
-    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | rules
+    unit = {} if schema.unit is None else {"unit": f"{schema.unit}, at most {schema.rows_per_unit} rows"}
+    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | rules | unit
 
 
 def _facts(name: str, value: object) -> list[tuple[str, str]]:

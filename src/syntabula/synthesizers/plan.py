@@ -10,14 +10,17 @@ from typing import Any
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
+from syntabula.prepare.persons import unit_of
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.pricing import standard_deviation, whole_count
 from syntabula.privacy.statement import folded
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.privacy.units import RECORD, Unit
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
-from syntabula.table.rules.row_rules import learned_part
+from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
@@ -26,6 +29,7 @@ _SECONDS_PER_READ_CELL = 2.3e-7
 _SECONDS_PER_READ_COLUMN = 1.3e-3
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
+_ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
 
@@ -40,6 +44,7 @@ class PlanStep:
         cost: The same in the budget's own unit (mu squared, rho or epsilon); None without privacy.
         memory_mb: Upper bound on the memory it needs beyond the table.
         seconds: Rough time on two cores.
+        instead: Whether it stands for another way of learning, which may replace the others.
     """
 
     name: str
@@ -47,6 +52,7 @@ class PlanStep:
     cost: float | None
     memory_mb: float
     seconds: float
+    instead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,7 @@ class Plan:
         steps: The steps in order.
         choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
             by released values too.
+        unit: Whom the guarantee protects.
         computed: Columns that rules of the schema compute, which cost nothing.
     """
 
@@ -70,6 +77,7 @@ class Plan:
     table_mb: float
     steps: tuple[PlanStep, ...]
     choice: MethodChoice | None = None
+    unit: Unit = RECORD
     computed: tuple[str, ...] = ()
 
     @property
@@ -79,8 +87,19 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Rough total time on two cores."""
-        return sum(s.seconds for s in self.steps)
+        """Rough total time on two cores, without what may be done instead."""
+        return sum(s.seconds for s in self.steps if not s.instead)
+
+    @property
+    def noise_by_rows(self) -> dict[int, float]:
+        """Standard deviation of the noise on a count that takes the whole budget, by the rows that a unit may have.
+
+        It is empty where each record is a unit, and 0 without privacy.
+        """
+        if self.unit.column is None:
+            return {}
+        several = sorted({*_ROWS_SHOWN, self.unit.rows})
+        return {rows: standard_deviation(whole_count(self.budget, rows)) for rows in several}
 
     def check(self, memory_mb: float, domain: Domain) -> None:
         """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed."""
@@ -99,9 +118,10 @@ class Plan:
     def describe(self) -> str:
         """Return the plan as a table in plain text."""
         lines = [
-            f"Plan for method {self.method}, {self.budget.describe()}",
+            f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
+            *self._units(),
             "",
             f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
         ]
@@ -114,9 +134,27 @@ class Plan:
             lines += ["", f"Computed by rules, at no cost: {', '.join(self.computed)}"]
         return "\n".join(lines) + "\n"
 
+    def _units(self) -> list[str]:
+        """Return lines on what several rows a unit cost."""
+        noise = self.noise_by_rows
+        if not noise:
+            return []
+        return [
+            "",
+            f"Of each {self.unit.column!r}, at most {self.unit.rows} rows are used (rows_per_unit). Noise grows with "
+            "that number; on a count that takes the whole budget:",
+            "  rows_per_unit " + "".join(f"{rows:>8}" for rows in noise),
+            "  noise         " + "".join(f"{sigma:>8.3g}" for sigma in noise.values()),
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON-able facts."""
-        return {
+        unit = {
+            "unit": self.unit.column,
+            "rows_per_unit": self.unit.rows,
+            "noise_by_rows": {str(rows): sigma for rows, sigma in self.noise_by_rows.items()},
+        }
+        return (unit if self.unit.column is not None else {}) | {
             "method": self.method,
             "budget": self.budget.to_json(),
             "n_rows": self.n_rows,
@@ -166,7 +204,8 @@ def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
     if is_whole(schema):
         codec = guessed_codec(method, schema, n_rows)
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
-    from syntabula.prepare.found_columns import NUMBER, TEXT
+    from syntabula.prepare.found_columns import NUMBER
+    from syntabula.table.files.cell_kinds import TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
@@ -209,10 +248,18 @@ def planned_fit(
                 cost=None if budget.total is None else float(share * budget.total),
                 memory_mb=step.memory_mb,
                 seconds=seconds,
+                instead=step.instead,
             )
         )
     table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
-    return Plan(method=method.name, budget=budget, n_rows=n_rows, table_mb=table_mb, steps=tuple(steps))
+    return Plan(
+        method=method.name,
+        budget=budget,
+        n_rows=n_rows,
+        table_mb=table_mb,
+        steps=tuple(steps),
+        unit=unit_of(codec.schema),
+    )
 
 
 def preparation_of(

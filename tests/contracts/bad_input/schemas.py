@@ -7,6 +7,7 @@ import math
 import syntabula as st
 from bad_input.matrix import base, case, fit, refuses
 from syntabula.errors import (
+    DataError,
     ObservedDomainError,
     PrivateDomainError,
     SchemaError,
@@ -62,3 +63,25 @@ def _(folder):
 def _(folder):
     frame, schema = base()
     fit(frame, schema.with_column("age", st.Numeric(18, 90, integer=True, provenance="observed")))
+
+
+@case("schema", "a unit that the schema does not declare")
+@refuses(SchemaError, "person", "identifier")
+def _(folder):
+    _, schema = base()
+    st.Schema(schema.columns, unit="person", rows_per_unit=3)
+
+
+@case("schema", "a unit whose column is missing in some rows")
+@refuses(DataError, "person", "unit", "empty")
+def _(folder):
+    frame, schema = base()
+    keyed = st.Schema({"person": st.Identifier(), **schema.columns}, unit="person", rows_per_unit=3)
+    fit(frame.assign(person=[None, *range(1, len(frame))]), keyed)
+
+
+@case("schema", "a unit whose column is not in the table")
+@refuses(SchemaError, "person")
+def _(folder):
+    frame, schema = base()
+    fit(frame, st.Schema({"person": st.Identifier(), **schema.columns}, unit="person", rows_per_unit=3))

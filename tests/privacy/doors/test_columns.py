@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.spends import MemoryJournal
 from syntabula.privacy.split_tree import Node
 
 WHOLE = Fraction(1)
@@ -213,3 +215,39 @@ class TestPrivateTree:
             )
             assert len(leaves) <= most
             assert [n.low for n in leaves[1:]] == [n.high for n in leaves[:-1]]
+
+
+class TestFrequent:
+    BUDGET = Budget.zcdp(1.0, 1e-5).with_failure_delta(Fraction(1, 10**6))
+
+    def released(self, points: Any, most: int, journal: Any = None, budget: Any = None) -> Any:
+        column = ColumnCurator(np.array(points), Ledger(budget or self.BUDGET, journal), SeededNoise(0))
+        return column.frequent(most, share=1, delta=Fraction(1, 10**6), step="s")
+
+    def test_frequent_values_ascend_with_their_counts(self) -> None:
+        for points in ([7.5] * 300 + [-1.0] * 500 + [2.0], [7] * 300 + [-1] * 500 + [2]):
+            values, counts = self.released(points, 10)
+
+            assert values == [-1, type(points[0])(7.5)]
+            # Noise of standard deviation .71; 6 of them are below 1e-6.
+            assert np.allclose(counts, [500, 300], atol=6)
+
+    def test_the_largest_are_taken_if_there_are_more(self) -> None:
+        values, _ = self.released([1.0] * 100 + [2.0] * 300 + [3.0] * 200, 2)
+
+        assert values == [2.0, 3.0]
+
+    def test_a_resumed_run_gets_the_same_values(self) -> None:
+        journal = MemoryJournal()
+        first = self.released([0.0] * 100 + [2.5] * 300, 5, journal)
+        again = Ledger(self.BUDGET, journal, replay_from=0)
+        column = ColumnCurator(np.array([1.0] * 900), again, SeededNoise(1))
+
+        values, counts = column.frequent(5, share=1, delta=Fraction(1, 10**6), step="s")
+
+        assert (values, counts.tolist()) == (first[0], first[1].tolist())
+
+    def test_without_privacy_counts_are_exact(self) -> None:
+        values, counts = self.released([0.0] * 3 + [2.5] * 2 + [9.0], 5, budget=Budget.none())
+
+        assert (values, counts.tolist()) == ([0.0, 2.5], [3, 2])

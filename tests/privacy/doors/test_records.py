@@ -19,6 +19,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
+from syntabula.privacy.doors import records as records_door
 from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.doors.tables import Curator
@@ -29,6 +30,7 @@ from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
 from syntabula.privacy.spends import MemoryJournal
 from syntabula.privacy.training.grid import Grid, noise_scale
+from syntabula.privacy.units import Unit, Units
 
 torch = pytest.importorskip("torch", reason="the neural extra is not installed")
 
@@ -444,3 +446,59 @@ class TestResume:
 
         with pytest.raises(ReleaseFileError, match="damaged"):
             Journal(path)
+
+
+class TestUnits:
+    """Persons with up to three rows each, of which a step takes one."""
+
+    UNITS = Units.of(np.arange(N) // 3, [f"person {i}" for i in range(N // 3 + 1)])
+
+    def opened(self, units: Units | None, noise: object = None, **options: object) -> TrainingSession:
+        ledger = Ledger(BUDGET, unit=Unit("person", 3))
+        table = EncodedTable(DOMAIN, tuple(CODES[:, j].astype(np.uint8) for j in range(3)))
+        door = RecordCurator(CountedTable(MemoryEngine(table), ledger, noise or SeededNoise(3), units))
+        return opened(door, **options)[0]
+
+    def test_a_step_takes_at_most_one_row_of_a_person_and_each_row_in_one_of_three(self, monkeypatch) -> None:
+        taken: list[np.ndarray] = []
+        right = records_door.clipped_sum
+
+        def watched(losses, parameters, rows, random, **options):
+            taken.append(rows.numpy().copy())
+            return right(losses, parameters, rows, random, **options)
+
+        monkeypatch.setattr(records_door, "clipped_sum", watched)
+        slots = self.UNITS.slots(3)
+        # At the largest rate a step takes all rows of its slot.
+        session = self.opened(self.UNITS, rate=1 / 3, steps=3)
+        assert session._token.event.rate == 1.0
+        for _ in range(3):
+            session.gradient()
+
+        for step, rows in enumerate(taken):
+            assert np.array_equal(rows, CODES[slots == step])
+            assert np.unique(self.UNITS.numbers[slots == step]).size == rows.shape[0]
+        assert sum(len(rows) for rows in taken) == N
+
+    def test_a_person_is_taken_as_often_as_is_paid_for(self) -> None:
+        calls: list[tuple[int, float]] = []
+
+        class Asking(SeededNoise):
+            def sampled_records(self, n_records, rate):
+                calls.append((n_records, rate))
+                return super().sampled_records(n_records, rate)
+
+        session = self.opened(self.UNITS, Asking(1), rate=0.1)
+        for _ in range(6):
+            session.gradient()
+
+        assert {rate for _, rate in calls} == {session._token.event.rate} == {0.1 * 3}
+        assert sum(n for n, _ in calls[:3]) == N
+
+    def test_a_higher_rate_than_one_row_of_each_person_is_refused(self) -> None:
+        with pytest.raises(ArgumentError, match="one of a unit's 3 rows"):
+            self.opened(self.UNITS, rate=0.4)
+
+    def test_a_table_that_does_not_say_whom_rows_are_about_is_refused(self) -> None:
+        with pytest.raises(ArgumentError, match="whom its rows are about"):
+            self.opened(None)

@@ -24,6 +24,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import vector_event
 from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.units import Unit, Units
 from syntabula.testing.replay import check_alike, recorded
 
 DOMAIN = Domain(("a", "b", "c"), (4, 2, 3))
@@ -293,3 +294,29 @@ def replay_on_neighbours() -> None:
 
 def test_only_the_inputs_of_noise_differ_on_neighbours() -> None:
     replay_on_neighbours()
+
+
+class TestUnits:
+    def test_a_person_of_many_rows_has_one_teacher_and_its_votes_cost_as_those_of_a_record(self) -> None:
+        table, asked = rows(60, 1), rows(9, 2)
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+
+        def votes(kept: np.ndarray) -> np.ndarray:
+            curator = Curator(
+                MemoryEngine(at(table, kept)), Ledger(NO_PRIVACY), SeededNoise(0), units.take(kept)
+            )
+            return Council(curator, AGREEMENT, 7).vote(asked, rows(40, 3), share=SOME, step="vote").values
+
+        every = votes(np.arange(60))
+        moved = [np.abs(every - votes(np.flatnonzero(units.numbers != person))) for person in range(12)]
+
+        assert max(change.max() for change in moved) == 1
+        ledger = Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5))
+        curator = Curator(MemoryEngine(table), ledger, SeededNoise(0), units)
+        assert Council(curator, AGREEMENT, 7)._event(9, SOME).l2_sensitivity_squared == 9
+
+    def test_rows_without_a_key_pay_for_all_that_a_unit_may_have(self) -> None:
+        ledger = Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5))
+        curator = Curator(MemoryEngine(rows(60, 1)), ledger, SeededNoise(0))
+
+        assert Council(curator, AGREEMENT, 7)._event(9, SOME).l2_sensitivity_squared == 9 * 25

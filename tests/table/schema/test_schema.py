@@ -11,7 +11,7 @@ import pytest
 
 from syntabula.errors import SchemaError
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-from syntabula.table.schema.columns import Boolean, Categorical, Datetime, Numeric
+from syntabula.table.schema.columns import Boolean, Categorical, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, completed
 
 SCHEMA = Schema(
@@ -145,3 +145,62 @@ class TestCheckTable:
         Schema({"t": column}).check_table(table)
         with pytest.raises(SchemaError, match="'t' is stored without a time zone"):
             Schema({"t": Datetime(column.lower, column.upper, timezone="UTC")}).check_table(table)
+
+
+COLUMNS = {
+    "person": Identifier(prefix="p"),
+    "age": Numeric(0, 99, integer=True),
+    "name": Identifier(nullable=True),
+}
+
+
+class TestUnit:
+    def test_a_unit_comes_back_from_files_and_copies(self, tmp_path):
+        schema = Schema(COLUMNS, unit="person", rows_per_unit=5, others="find")
+        for suffix in ("yaml", "json"):
+            schema.to_yaml(tmp_path / f"s.{suffix}")
+            assert Schema.from_yaml(tmp_path / f"s.{suffix}") == schema
+        assert Schema.from_json(schema.to_json()) == schema
+        assert pickle.loads(pickle.dumps(schema)) == schema == copy.deepcopy(schema)
+        assert "unit: person" in (tmp_path / "s.yaml").read_text()
+
+    def test_a_schema_without_a_unit_is_written_as_before(self):
+        assert not {"unit", "rows_per_unit"} & set(SCHEMA.to_json())
+
+    def test_it_tells_schemas_apart(self):
+        schemas = {Schema(COLUMNS), *(Schema(COLUMNS, unit="person", rows_per_unit=k) for k in (1, 2))}
+
+        assert len(schemas) == 3
+
+    def test_it_stays_when_columns_change(self):
+        schema = Schema(COLUMNS, unit="person", rows_per_unit=5, others="find")
+        whole = completed(schema, [*COLUMNS, "x"], {"x": Boolean()})
+
+        assert (whole.unit, whole.rows_per_unit, whole.others) == ("person", 5, None)
+        assert schema.with_column("x", Boolean()).rows_per_unit == 5
+        assert repr(whole).endswith("at most 5 rows of one person)")
+
+    @pytest.mark.parametrize(
+        ("entries", "words"),
+        [
+            ({"unit": "persn", "rows_per_unit": 3}, "does not declare; did you mean 'person'"),
+            ({"unit": "zzz", "rows_per_unit": 3}, "declare this column as {kind: identifier}"),
+            ({"unit": "age", "rows_per_unit": 3}, "declared numeric; declare it as {kind: identifier}"),
+            ({"unit": "name", "rows_per_unit": 3}, "is nullable; each row must say whom it is about"),
+            ({"unit": "person"}, "rows_per_unit is missing"),
+            ({"rows_per_unit": 3}, "rows_per_unit needs a unit"),
+            ({"unit": 7, "rows_per_unit": 3}, "unit must be the name of a column; got 7"),
+            ({"unit": "person", "rows_per_unit": 0}, "rows_per_unit must be an integer from 1 to 10000"),
+            ({"unit": "person", "rows_per_unit": 2.5}, "rows_per_unit must be an integer"),
+            ({"unit": "person", "rows_per_unit": True}, "rows_per_unit must be an integer"),
+            ({"unit": "person", "rows_per_unit": "3"}, "rows_per_unit must be an integer"),
+        ],
+    )
+    def test_a_unit_that_makes_no_sense_is_refused_with_the_remedy(self, entries, words):
+        with pytest.raises(SchemaError) as caught:
+            Schema(COLUMNS, **entries)
+        with pytest.raises(SchemaError) as read:
+            Schema.from_json(Schema(COLUMNS).to_json() | entries)
+
+        assert words in str(caught.value)
+        assert words in str(read.value)

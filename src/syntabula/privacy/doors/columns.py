@@ -35,7 +35,8 @@ class ColumnCurator:
 
     Neighbouring tables differ by one record, which has at most one value in the column: it changes one cell
     of a histogram by one, one sum by at most one width, and the rank of any point by at most one. Cells,
-    candidates and shares must come from public facts or released values; sensitivities are computed here.
+    candidates and shares must come from public facts or released values; sensitivities are computed here, for one
+    record; `privacy.rules` turns them into those for all rows of a unit.
 
     Args:
         points: [n] present values: float64 without NaN, int64 or uint64. They are sorted once, in a copy of 8 bytes
@@ -43,19 +44,27 @@ class ColumnCurator:
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
+        of_units: Whether each value is that of a whole unit, so that a unit changes no more than a record does.
 
     Attributes:
         integer: Whether the column holds integers; the bounds of an integer column are integers too.
     """
 
     def __init__(
-        self, points: NDArray[Any], ledger: Ledger, noise: NoiseSource, *, n_missing: int = 0
+        self,
+        points: NDArray[Any],
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        n_missing: int = 0,
+        of_units: bool = False,
     ) -> None:
         points_in_order = SortedPoints(points)
         self._points = Sensitive(points_in_order)
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
+        self._of_units = of_units
         self.integer = points_in_order.integer
 
     @property
@@ -97,7 +106,7 @@ class ColumnCurator:
             [k] or [k + 1] noisy counts.
         """
         cells = len(edges) - 1 + count_missing
-        event = counting_event(self._ledger, share, sensitivity=1, cells=cells)
+        event = counting_event(self._ledger, share, sensitivity=1, cells=cells, of_units=self._of_units)
 
         def draw(token: Token) -> NoisyArray:
             counts = np.diff(self._sorted().starts(edges))
@@ -129,7 +138,13 @@ class ColumnCurator:
         Returns:
             [k] noisy sums.
         """
-        event = counting_event(self._ledger, share, sensitivity=FRACTION_STEPS, cells=len(edges) - 1)
+        event = counting_event(
+            self._ledger,
+            share,
+            sensitivity=FRACTION_STEPS,
+            cells=len(edges) - 1,
+            of_units=self._of_units,
+        )
 
         def draw(token: Token) -> NoisyArray:
             return noisy_counts(token, self._source, Sensitive(self._sorted().sums(edges, power, of)))
@@ -228,7 +243,9 @@ class ColumnCurator:
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and the divisor of a score of sensitivity one in it."""
-        event = bought(self._ledger, share, ExponentialEvent, what=what, candidates=candidates)
+        event = bought(
+            self._ledger, share, ExponentialEvent, what=what, of_units=self._of_units, candidates=candidates
+        )
         return event, 2 / event.epsilon if isinstance(event, ExponentialEvent) else 0.0
 
     def _quantile(
@@ -266,7 +283,7 @@ class ColumnCurator:
         Returns:
             The leaves, in ascending order.
         """
-        event = bought(self._ledger, share, TreeEvent, what="tree")
+        event = bought(self._ledger, share, TreeEvent, what="tree", of_units=self._of_units)
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
             ends = (
@@ -313,7 +330,14 @@ class ColumnCurator:
         Raises:
             BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
         """
-        event = bought(self._ledger, share, ThresholdEvent, what="frequent values", failure=delta)
+        event = bought(
+            self._ledger,
+            share,
+            ThresholdEvent,
+            what="frequent values",
+            of_units=self._of_units,
+            failure=delta,
+        )
         kind = self._sorted().values.dtype
 
         def draw(token: Token) -> NoisyArray:

@@ -21,6 +21,7 @@ from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.resume import answer
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
+from syntabula.privacy.units import Units
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -33,12 +34,16 @@ class CountedTable:
         engine: Counts the encoded table exactly.
         ledger: Pays for every answer, before the noise is drawn.
         noise: Draws the noise.
+        units: Whom the engine's records are about; None where each is about somebody else.
     """
 
-    def __init__(self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource) -> None:
+    def __init__(
+        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: Units | None = None
+    ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._source = noise
+        self._units = units
         self._recoding: Recoding | None = None
         self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
         self._cached_cells = 0

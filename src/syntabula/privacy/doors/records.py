@@ -61,6 +61,11 @@ class RecordCurator:
         ledger.spend(ExactEvent("records"), step=step).consume()
         return self._curator._records()
 
+    @property
+    def most_rate(self) -> float:
+        """Largest rate of training: where units have several rows, a step takes one row of a unit alone."""
+        return 1 / self._curator.ledger.unit.rows
+
     def training(
         self,
         losses: Losses,
@@ -83,7 +88,7 @@ class RecordCurator:
         Args:
             losses: Takes codes [batch, columns], int64, and a generator; returns the loss of each record [batch].
             parameters: All that is trained, by name; torch's tensors, which training may change in place.
-            rate: Probability with which a step takes a record, above 0 and at most 1.
+            rate: Probability with which a step takes a record, above 0 and at most `most_rate`.
             steps: Number of gradients that are paid for, at least 1.
             clip: Largest L2 length of a record's gradient, above 0.
             total: Number of records as it was released, above 0. A mean is a sum over rate times this.
@@ -114,6 +119,15 @@ class RecordCurator:
             raise ArgumentError(
                 f"a step would take {rate * total:,.0f} records on average; at most {MOST_RECORDS:,}: lower the rate"
             )
+        if rate > self.most_rate:
+            raise ArgumentError(
+                f"rate is {rate:g}, but a step takes at most one of a unit's {ledger.unit.rows} rows; it must be at most "
+                f"{self.most_rate:g}"
+            )
+        if ledger.unit.rows > 1 and curator._units is None:
+            raise ArgumentError(
+                "the ledger protects units, but the table does not say whom its rows are about"
+            )
         _try_out(losses, parameters, curator.domain.sizes)
         part = ledger.budget.failure_delta - ledger.failure_spent if failure is None else failure
         event = bought(
@@ -139,7 +153,14 @@ class RecordCurator:
 
 
 class TrainingSession:
-    """Gives one noisy mean gradient a step, as many as were paid for; made by `RecordCurator.training`."""
+    """Gives one noisy mean gradient a step, as many as were paid for; made by `RecordCurator.training`.
+
+    Where units have up to k rows, the rows are divided among k slots, in which a unit has at most one row whatever others
+    have (`Units.slots`). Step t takes the rows of slot t mod k alone, each with probability k r, where r is the rate that
+    was asked for. Whoever adds or removes a unit thus adds or removes at most one record of each step's slot, so a step
+    is the one that is priced for records, at rate k r. A row is in a step with probability r on average, and the sum of
+    a step is over as many rows on average as without units.
+    """
 
     def __init__(
         self,
@@ -161,6 +182,9 @@ class TrainingSession:
         codes = curator._records().codes
         columns = [torch.as_tensor(np.asarray(column, dtype=np.int32)) for column in codes]
         self._records: Sensitive[Tensor] = Sensitive(torch.stack(columns, 1).to(device))
+        rows = curator.ledger.unit.rows
+        slot_of = np.zeros(len(codes[0]), np.intp) if curator._units is None else curator._units.slots(rows)
+        self._slots = Sensitive([np.flatnonzero(slot_of == slot) for slot in range(rows)])
         self._resumed = token.checkpoint
         self._done = 0 if self._resumed is None else self._resumed.steps
         if self._done > steps:
@@ -222,7 +246,9 @@ class TrainingSession:
         torch, event = require("torch", "neural"), self._token.event
         assert isinstance(event, TrainingEvent)
         records = self._records.reveal_inside_privacy()
-        taken = self._noise.sampled_records(len(records), event.rate)
+        slots = self._slots.reveal_inside_privacy()
+        rows = slots[self._done % len(slots)]
+        taken = rows[self._noise.sampled_records(rows.size, event.rate)]
         total = np.zeros(event.cells)
         for start in range(0, len(taken), _RECORDS_AT_ONCE):
             some = torch.as_tensor(taken[start : start + _RECORDS_AT_ONCE], device=records.device)

@@ -35,7 +35,8 @@ class Curator(CountedTable):
     Neighbouring tables differ by adding or removing one record. One record changes one cell of a
     marginal by one, so k marginals that are measured together have L1 sensitivity k and squared L2
     sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
-    sensitivities are computed here, from the query; no caller passes one in.
+    sensitivities are computed here, from the query; no caller passes one in. Where neighbours differ by all rows of a
+    unit, `privacy.rules` turns them into those for its rows.
 
     A cost is given as a share of the ledger's allowance, a Fraction or float in (0, 1]. The allowance is the whole
     budget unless an earlier run has spent part of it.
@@ -44,6 +45,7 @@ class Curator(CountedTable):
         engine: Counts the encoded table exactly.
         ledger: Pays for every answer, before the noise is drawn.
         noise: Draws the noise.
+        units: Whom the engine's records are about; None where each is about somebody else.
     """
 
     def recoded(self, recoding: Recoding) -> Curator:
@@ -54,7 +56,7 @@ class Curator(CountedTable):
         """
         if recoding.domain != self.domain:
             raise ArgumentError("the recoding's domain differs from the curator's")
-        other = Curator(self._engine, self._ledger, self._source)
+        other = Curator(self._engine, self._ledger, self._source, self._units)
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
 
@@ -82,7 +84,7 @@ class Curator(CountedTable):
             further = tuple(threshold.codes(coded) for threshold in thresholds.values())
             return EncodedTable(domain, (*coded.codes, *further))
 
-        return Curator(self._engine.mapped(domain, wider), self._ledger, self._source)
+        return Curator(self._engine.mapped(domain, wider), self._ledger, self._source, self._units)
 
     def measure(self, cliques: Sequence[Clique], *, share: Fraction | float, step: str) -> list[Measurement]:
         """Release noisy counts of some marginals, all with the same noise.

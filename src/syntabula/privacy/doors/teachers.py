@@ -17,6 +17,7 @@ from syntabula.privacy.mechanisms import noisy_counts
 from syntabula.privacy.pricing import CountingEvent, NoisyVector, standard_deviation, vector_event
 from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
+from syntabula.privacy.units import mixed
 
 _ROWS_AT_ONCE = 4096
 
@@ -52,7 +53,9 @@ class Council:
     calls nothing real.
 
     Guarantee. A record's teacher follows from its codes and from how many equal records came before it. Whoever adds or
-    removes a record, wherever it stands, therefore changes the part of one teacher by this record, and no other part. A
+    removes a record, wherever it stands, therefore changes the part of one teacher by this record, and no other part.
+    Where the table says whom its rows are about, a row's teacher follows from the key of its unit alone, so that whoever
+    adds or removes all rows of a unit changes the part of one teacher too: what follows holds for units as it stands. A
     teacher's votes are a function of its part, the rows and the generated rows, in exact arithmetic
     (`marginals.agreement`): neither the size of another part nor the place of a record changes them. So the number
     of teachers that call a row real changes by at most 1, and for B rows the L1 sensitivity is B and the squared L2
@@ -115,7 +118,7 @@ class Council:
         return NoisyVector(noisy.astype(np.float64), event)
 
     def _event(self, rows: int, share: Fraction | float) -> CountingEvent:
-        # Of each row, one record changes one teacher's vote.
+        # Of each row, one record, or one unit, changes one teacher's vote.
         return vector_event(
             self._curator.ledger,
             share,
@@ -123,6 +126,7 @@ class Council:
             l2_sensitivity_squared=rows,
             cells=rows,
             what="votes",
+            of_units=self._curator._units is not None,
         )
 
     def _votes(self, rows: EncodedTable, generated: EncodedTable) -> Sensitive[NDArray[np.int64]]:
@@ -147,7 +151,9 @@ class Council:
         """Return the records by teacher, and the teacher of each."""
         if self._parts is None:
             records = self._curator._records()
-            teachers = teachers_of(records, self._teachers)
+            units = self._curator._units
+            of_units = None if units is None else (units.words % np.uint64(self._teachers)).astype(np.intp)
+            teachers = teachers_of(records, self._teachers) if of_units is None else of_units
             order = np.argsort(teachers, kind="stable")
             sorted_records = EncodedTable(records.domain, tuple(codes[order] for codes in records.codes))
             self._parts = sorted_records, teachers[order]
@@ -167,20 +173,12 @@ def teachers_of(records: EncodedTable, teachers: int) -> NDArray[np.intp]:
         repeated[1:] &= codes[order[1:]] == codes[order[:-1]]
     places = np.arange(n)
     firsts = np.maximum.accumulate(np.where(repeated, 0, places)) if n else places
-    hashed = _mixed((places - firsts).astype(np.uint64))
+    hashed = mixed((places - firsts).astype(np.uint64))
     for codes in records.codes:
-        hashed = _mixed(hashed ^ codes[order].astype(np.uint64))
+        hashed = mixed(hashed ^ codes[order].astype(np.uint64))
     found = np.empty(n, dtype=np.intp)
     found[order] = (hashed % np.uint64(teachers)).astype(np.intp)
     return found
-
-
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return words whose bits all depend on all bits of the given ones (Steele, Lea, Flood 2014, SplitMix)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
 
 
 def _pieces(rows: EncodedTable) -> list[EncodedTable]:

@@ -21,6 +21,7 @@ from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
+from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
@@ -39,6 +40,7 @@ class Codec:
         bins: Bins of every numeric, date and datetime column, in grid points if the column has a grid.
         spreads: How the values of some of these columns lie within their bins; evenly by default.
         roundness: Which round numbers the values of some other of these columns are multiples of.
+        unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
 
     Raises:
         SchemaError: If nothing is left to learn, or bins are missing, superfluous or do not span the domain.
@@ -48,6 +50,7 @@ class Codec:
     bins: Mapping[str, Bins] = field(repr=False)
     spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
     roundness: Mapping[str, Roundness] = field(default_factory=dict, repr=False)
+    unit_sizes: UnitSizes | None = None
     domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +88,7 @@ class Codec:
         fitted: Mapping[str, Bins] | None = None,
         spreads: Mapping[str, Spread] | None = None,
         roundness: Mapping[str, Roundness] | None = None,
+        unit_sizes: UnitSizes | None = None,
     ) -> Self:
         """Make a codec with even bins, before any data is read.
 
@@ -95,6 +99,7 @@ class Codec:
             fitted: Bins of some columns from another discretizer, used instead.
             spreads: How the values of some columns lie within their bins.
             roundness: Which round numbers the values of some columns are multiples of.
+            unit_sizes: How many rows synthetic units have.
 
         Returns:
             The codec. Declared atoms have codes of their own.
@@ -111,7 +116,7 @@ class Codec:
                 count = bins if column.bins is None else column.bins
                 even = even_bins(count, lower, upper, integer=integer, scale=column.scale())
                 chosen[name] = with_atoms(even, column.declared_atoms)
-        return cls(schema, chosen, spreads or {}, roundness or {})
+        return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
 
     def encode(
         self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
@@ -159,6 +164,7 @@ class Codec:
             records_left_out=int(kept.size - kept.sum()),
             outcomes={name: _outcome(column) for name, column in self._learned().items()},
             none_fit=tuple(none_fit),
+            kept=kept,
         )
         if strict and coercions:
             raise DataError(
@@ -182,7 +188,7 @@ class Codec:
 
         Returns:
             One column per column of the schema, in its order; identifiers are running numbers, from 1 for the first row
-            of the whole table. Encoding the values again gives the same codes.
+            of the whole table, and rows of one unit share its number. Encoding the values again gives the same codes.
 
         Raises:
             DataError: If the table has another domain.
@@ -197,11 +203,24 @@ class Codec:
                 missing = np.zeros(table.n_rows, np.bool_)
                 if column.is_learned:
                     missing = table.column(name) == column.n_codes() - 1
-                decoded[name] = surrogates(column, missing, first_row)
+                is_unit = name == self.schema.unit and self.unit_sizes is not None
+                decoded[name] = (
+                    self._keys(column, first_row, table.n_rows)
+                    if is_unit
+                    else surrogates(column, missing, first_row)
+                )
             else:
                 within = self.spreads.get(name) or self.roundness.get(name)
                 decoded[name] = decode_column(column, table.column(name), self.bins.get(name), within, rng)
         return decoded
+
+    def _keys(self, column: Identifier, first_row: int, n_rows: int) -> RawColumn:
+        """Return the made-up keys of the units of some rows."""
+        assert self.unit_sizes is not None
+        numbers = self.unit_sizes.numbers(first_row, n_rows)
+        first, last = (int(numbers[0]), int(numbers[-1])) if n_rows else (0, -1)
+        keys = surrogates(column, np.zeros(last - first + 1, np.bool_), first)
+        return keys.take((numbers - first).astype(np.intp))
 
     def to_json(self) -> dict[str, Any]:
         """Return the codec as a dictionary of JSON values, from which `from_json` rebuilds it."""
@@ -209,8 +228,10 @@ class Codec:
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
         rounds = {n: [list(map(str, r.steps)), list(r.shares)] for n, r in self.roundness.items()}
-        within = {key: value for key, value in (("spreads", spreads), ("roundness", rounds)) if value}
-        return {"schema": self.schema.to_json(), "cuts": cuts, **within}
+        sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
+        optional = {"spreads": spreads, "roundness": rounds, "unit_sizes": sizes}
+        stated = {key: value for key, value in optional.items() if value}
+        return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, learned: Collection[str] | None = None) -> Self:
@@ -224,12 +245,11 @@ class Codec:
         Raises:
             SchemaError: On anything else.
         """
-        if not isinstance(document, Mapping) or set(document) - {"spreads", "roundness"} != {
-            "schema",
-            "cuts",
-        }:
+        optional = {"spreads", "roundness", "unit_sizes"}
+        if not isinstance(document, Mapping) or set(document) - optional != {"schema", "cuts"}:
             raise SchemaError(
-                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads' and 'roundness'"
+                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads', 'roundness' and "
+                "'unit_sizes'"
             )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
@@ -241,13 +261,16 @@ class Codec:
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
             roundness = {n: Roundness(tuple(map(Fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
+            shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
-            raise SchemaError(f"the cuts, spreads or roundness of a codec cannot be read: {error}") from None
+            raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
         bins = {}
         for name, inner in cuts.items():
             lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
-        return cls(schema, bins, {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}, roundness)
+        sizes = None if shares is None else UnitSizes(shares)
+        spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
+        return cls(schema, bins, spreads, roundness, sizes)
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
@@ -297,6 +320,7 @@ class Coercions:
         records_left_out: Number of records that could not be encoded.
         outcomes: Per column, what happens to unknown and unreadable cells.
         none_fit: Columns in which all present cells are unknown or unreadable.
+        kept: Which records of the table could be encoded [records].
     """
 
     clipped: Mapping[str, int] = field(default_factory=dict)
@@ -307,6 +331,7 @@ class Coercions:
     records_left_out: int = 0
     outcomes: Mapping[str, str] = field(default_factory=dict)
     none_fit: tuple[str, ...] = ()
+    kept: NDArray[np.bool_] | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ columns:
 others: find   # only if the table has more columns, whose domains will be found privately
 rules:         # only if something is known to hold within each row
   derive: {total: part_a + part_b}
+unit: person   # only if persons have several rows; an identifier column, and at most so many rows of each are kept
+rows_per_unit: 5
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ LABELS = ("categories", "other_label")
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?")
 _DAY_OR_TIME = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
@@ -97,13 +100,20 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         temporary.write_bytes(raw)
 
 
+OF_TABLE = ("others", "unit", "rows_per_unit")
+"""Entries of the whole table, after its columns."""
+
+
 def document_of(
-    columns: Mapping[str, Column], label: str | None, others: str | None, rules: Rules | None = None
+    columns: Mapping[str, Column],
+    label: str | None,
+    of_table: Mapping[str, str | int | None],
+    rules: Rules | None = None,
 ) -> dict[str, Any]:
     """Return a schema as a dictionary of JSON values; fields at their defaults are left out."""
     stated = {name: _column_document(column) for name, column in columns.items()}
     named = {} if label is None else {"label": label}
-    further = {} if others is None else {"others": others}
+    further = {name: entry for name, entry in of_table.items() if entry is not None}
     stated_rules = {} if rules is None else {"rules": rules.to_json()}
     return {"version": VERSION, **named, "columns": stated, **further, **stated_rules}
 
@@ -122,7 +132,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
-    _refuse_unknown("the schema", document, ["version", "label", "columns", "others", "rules"])
+    _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE, "rules"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
     version = document["version"]
@@ -135,7 +145,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
-    found = {"columns": made, "label": document.get("label"), "others": document.get("others")}
+    found = {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
     return found | ({"rules": Rules.from_json(document["rules"])} if "rules" in document else {})
 
 
@@ -152,7 +162,7 @@ def _column_document(column: Column) -> dict[str, Any]:
 
 
 def _stated(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else value
 
 
 def _column_from_document(name: str, body: object) -> Column:
@@ -173,6 +183,10 @@ def _column_from_document(name: str, body: object) -> Column:
             values |= {side: _time(side, values[side], kind) for side in ("lower", "upper")}
             if isinstance(values.get("atoms"), list):
                 values["atoms"] = [_time("an atom", atom, kind) for atom in values["atoms"]]
+        if kind == "time":
+            values |= {side: _clock(side, values[side]) for side in ("lower", "upper") if side in values}
+            if isinstance(values.get("atoms"), list):
+                values["atoms"] = [_clock("an atom", atom) for atom in values["atoms"]]
         return column_type(**values)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
@@ -191,6 +205,13 @@ def _time(name: str, value: object, kind: str) -> dt.date:
     except ValueError:
         parts = "day or month" if kind == "date" else "day, month, hour or offset"
         raise SchemaError(f"{name} does not exist in the calendar; correct its {parts}") from None
+
+
+def _clock(name: str, value: object) -> dt.time:
+    """Read a clock time; messages do not show the value."""
+    if isinstance(value, str) and _CLOCK.fullmatch(value):
+        return dt.time.fromisoformat(value)
+    raise SchemaError(f"{name} must be a clock time in quotes, such as '07:30' or '23:59:59'")
 
 
 def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -> None:

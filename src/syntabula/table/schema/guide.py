@@ -19,6 +19,7 @@ columns:
   sex: {kind: categorical, categories: [F, M], nullable: true}
   ward: {kind: categorical, categories: [emergency, surgery], open: true}
   code: {kind: categorical, categories: ["007", "012"]}  # in quotes, as all texts that look like numbers or times
+  arrived: {kind: time, nullable: true}
   admitted: {kind: date, lower: 2020-01-01, upper: 2024-12-31}
   discharged: {kind: date, lower: 2020-01-01, upper: 2025-12-31, nullable: true}
   stay: {kind: numeric, lower: 0, upper: 2200, integer: true, nullable: true}
@@ -43,7 +44,7 @@ def schema_guide() -> str:
         names = [f.name for f in fields(kind) if f.name not in _OF_EVERY_KIND and f.name != "_"]
         lines += [*_entries(kind, names), ""]
     lines += ["Of every kind:", *_entries(ColumnBase, _OF_EVERY_KIND), ""]
-    lines += ["Of the table:", *_entries(Schema, ["others", "label"]), ""]
+    lines += ["Of the table:", *_entries(Schema, ["others", "unit", "rows_per_unit", "label"]), ""]
     lines += ["rules", *_wrapped(description(Rules), "  ")]
     lines += _entries(Rules, [f.name for f in fields(Rules)])
     return "\n".join(lines)

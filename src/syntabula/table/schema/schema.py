@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
-from syntabula._arguments import near, shown
+from syntabula._arguments import count, near, shown
 from syntabula.errors import ObservedDomainError, SchemaError
-from syntabula.table.schema.columns import Column, ColumnBase, Provenance
+from syntabula.table.schema.column_base import declare, left_out
+from syntabula.table.schema.columns import Column, ColumnBase, Identifier, Provenance
 from syntabula.table.schema.file import document_of, fields_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from syntabula.table.rules.rules import Rules
 
 Others = Literal["find"]
+MOST_ROWS_PER_UNIT = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,10 +35,17 @@ class Schema:
         others: "find" if a table may have further columns; their domains are found under differential privacy, for part
             of the budget, as for a table without a schema. None if there are no others; a column that was forgotten
             is then refused.
+        unit: The identifier column that names whom a row is about, such as a person, where persons have several rows.
+            The guarantee is then for all rows of one person, not for a single row, and keys are made anew. None if each
+            row is about somebody else.
+        rows_per_unit: How many rows of a person are kept, at most; needed with `unit`. The others are dropped, chosen by
+            the key alone. Noise grows with this number, so it should be what most persons have, not the largest, and
+            known without looking at the table.
         rules: What must hold within each row: derived columns, orders, impossible combinations; see `Rules`.
 
     Raises:
-        SchemaError: If there is no column, a name is empty or not text, a value is not a column, or a rule is wrong.
+        SchemaError: If there is no column, a name is empty or not text, a value is not a column, a rule is wrong, or
+            `unit` is no identifier column that always has a value.
 
     Examples:
         >>> from syntabula.table.schema.columns import Boolean, Numeric
@@ -48,6 +57,8 @@ class Schema:
     columns: Mapping[str, Column]
     label: str | None = None
     others: Others | None = None
+    unit: str | None = None
+    rows_per_unit: int | None = None
     rules: Rules | None = None
 
     def __init__(
@@ -56,6 +67,8 @@ class Schema:
         *,
         label: str | None = None,
         others: Others | None = None,
+        unit: str | None = None,
+        rows_per_unit: int | None = None,
         rules: Rules | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
@@ -74,8 +87,41 @@ class Schema:
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "others", others)
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "rows_per_unit", rows_per_unit)
+        self._check_unit()
         object.__setattr__(self, "rules", _checked_rules(rules))
         _ = self.compiled_rules  # refuses rules that do not fit the columns
+
+    def _check_unit(self) -> None:
+        declare(self, rows_per_unit=left_out(count(1, MOST_ROWS_PER_UNIT)))
+        if self.unit is None:
+            if self.rows_per_unit is not None:
+                raise SchemaError(
+                    "rows_per_unit needs a unit; add `unit:` with the name of the column that says whom a row is about"
+                )
+            return
+        if not isinstance(self.unit, str):
+            raise SchemaError(f"unit must be the name of a column; got {shown(self.unit)}")
+        column = self.columns.get(self.unit)
+        if column is None:
+            raise SchemaError(
+                f"unit is {self.unit!r}, which the schema does not declare{near(self.unit, self, 3)}; declare this "
+                "column as {kind: identifier}"
+            )
+        if not isinstance(column, Identifier):
+            raise SchemaError(
+                f"unit is {self.unit!r}, which is declared {column.kind}; declare it as {{kind: identifier}}, because a "
+                "key is never learned, but made anew"
+            )
+        if column.nullable:
+            raise SchemaError(
+                f"unit is {self.unit!r}, which is nullable; each row must say whom it is about: leave out `nullable`"
+            )
+        if self.rows_per_unit is None:
+            raise SchemaError(
+                "rows_per_unit is missing; state how many rows of one unit are kept, at most, such as `rows_per_unit: 5`"
+            )
 
     @functools.cached_property
     def compiled_rules(self) -> Compiled | None:
@@ -88,8 +134,9 @@ class Schema:
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        made = functools.partial(Schema, label=self.label, others=self.others, rules=self.rules)
-        return made, (dict(self.columns),)
+        stated: dict[str, Any] = {"label": self.label, "others": self.others, "rules": self.rules}
+        stated |= {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        return functools.partial(Schema, **stated), (dict(self.columns),)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -101,12 +148,13 @@ class Schema:
         return hash(self._declared())
 
     def _declared(self) -> tuple[object, ...]:
-        return self.label, self.others, self.rules, *self.columns.items()
+        return self.label, self.others, self.unit, self.rows_per_unit, self.rules, *self.columns.items()
 
     def __repr__(self) -> str:
         # Without domains: observed ones must not appear in a log.
         others = ["others found"] if self.others else []
-        return f"Schema({', '.join([f'{n}: {c.kind}' for n, c in self.columns.items()] + others)})"
+        unit = [] if self.unit is None else [f"at most {self.rows_per_unit} rows of one {self.unit}"]
+        return f"Schema({', '.join([f'{n}: {c.kind}' for n, c in self.columns.items()] + others + unit)})"
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -142,7 +190,7 @@ class Schema:
 
     def with_columns(self, columns: Mapping[str, Column], *, rules: Rules | None) -> Schema:
         """Return a schema of other columns and rules, and otherwise the same entries."""
-        return Schema(columns, label=self.label, others=self.others, rules=rules)
+        return replace(self, columns=columns, rules=rules)
 
     def check_table(self, table: RawTable) -> None:
         """Check that a table can be read as declared, by names and types, never by values.
@@ -204,7 +252,8 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
-        return document_of(self.columns, self.label, self.others, self.rules)
+        of_table = {"others": self.others, "unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        return document_of(self.columns, self.label, of_table, self.rules)
 
 
 SchemaSource = Schema | str | os.PathLike[str]
@@ -234,7 +283,7 @@ def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, C
     computed = () if schema.rules is None else schema.rules.derive
     listed = dict.fromkeys([*names, *computed])
     columns = {n: schema[n] if n in schema else found[n] for n in listed}
-    return Schema(columns, label=schema.label, rules=schema.rules)
+    return replace(schema, columns=columns, others=None)
 
 
 def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:

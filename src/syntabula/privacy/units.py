@@ -1,0 +1,148 @@
+"""Units: whom each row of a table is about, and which rows of each are kept.
+
+Where a schema names a unit, such as a person, neighbouring tables differ by all rows of one unit. Before anything else
+looks at a table, at most k rows of each unit are kept (`Units.kept`). The choice is a hash of the unit's key and of the
+row's place among the rows of this unit alone.
+
+**The map is 1-stable over units.** Whether a row is kept, and everything else that is said of it here (its unit's word,
+its rank, its slot), is a function of the key of its unit and of how many rows of this unit stand before it: of nothing in
+other units, of no cell of a row but the key, and of no number of rows or units. So if two tables differ by all rows of
+one unit, what is kept of them differs by at most k rows, all of this unit, and what is kept of every other unit is the
+same. That holds for any choice that looks at one unit alone, so no noise is needed. A hash is as good as a random choice,
+as no value decides, and the same rows are kept whenever a table is read: a resumed run asks about the same rows, and
+releases that are made one after the other show no others.
+
+**What a row can do, k rows can do k times.** A statistic that one row moves by at most s, in whatever norm, is moved by
+at most k s by the rows of one unit, one after the other, since each step lies between neighbours that differ by one row.
+It is tight for counts: all k rows may lie in one cell. By that `privacy.rules` turns the sensitivities that a query has
+for one row into those for a unit, when it buys the noise of an event. Two doors do better, since they need not use all
+rows of a unit at once: training takes one row of a unit in a step (`Units.slots`), and a unit's rows teach one teacher.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom a guarantee protects.
+
+    Attributes:
+        column: The column whose values name units; None if each record is one.
+        rows: Rows of one unit, at most.
+    """
+
+    column: str | None = None
+    rows: int = 1
+
+    @property
+    def relation(self) -> str:
+        """Which tables are neighbours."""
+        if self.column is None:
+            return "add or remove one record"
+        return f"add or remove all rows with one {self.column!r}, at most {self.rows}"
+
+    @property
+    def short(self) -> str:
+        """What a unit is, in a few words."""
+        return "one record" if self.column is None else f"all rows with one {self.column!r}"
+
+    @property
+    def words(self) -> str:
+        """What a unit is."""
+        if self.column is None:
+            return "one record (one row of the table)"
+        return f"all rows with one {self.column!r}, at most {self.rows}"
+
+
+RECORD = Unit()
+
+Words = NDArray[np.uint64]
+
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Units:
+    """Whom each row of a table is about, for use inside `privacy` and where tables are prepared for it.
+
+    Attributes:
+        numbers: Number of each row's unit [rows]; rows of one unit share it. It says nothing else.
+        words: 64 bits of a hash of each row's unit [rows].
+        ranks: Place of each row among those of its unit, in an order by hash, from 0 [rows].
+    """
+
+    numbers: NDArray[np.intp]
+    words: Words
+    ranks: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.intp], keys: Sequence[str]) -> Units:
+        """Return the units of a table's rows.
+
+        Args:
+            numbers: Position among the keys of each row's key [rows].
+            keys: Each key once.
+        """
+        words = hashed(keys)[numbers]
+        in_units = np.argsort(numbers, kind="stable")
+        # The place of a row counts the rows of its own unit that stand before it.
+        places = np.empty(numbers.size, dtype=np.intp)
+        places[in_units] = _places_in_runs(numbers[in_units])
+        # No two rows of a unit have the same: `mixed` maps different words to different ones.
+        order = np.lexsort((mixed(words ^ mixed(places.astype(np.uint64))), numbers))
+        ranks = np.empty(numbers.size, dtype=np.intp)
+        ranks[order] = _places_in_runs(numbers[order])
+        return cls(numbers, words, ranks)
+
+    def kept(self, most: int) -> NDArray[np.intp]:
+        """Return the positions, rising, of at most this many rows of each unit."""
+        return np.flatnonzero(self.ranks < most)
+
+    def take(self, rows: NDArray[Any]) -> Units:
+        """Return the units of some rows, given by position or as a mask."""
+        return Units(self.numbers[rows], self.words[rows], self.ranks[rows])
+
+    def slots(self, most: int) -> NDArray[np.intp]:
+        """Return a number below `most` for each row [rows]; no two of at most this many rows of a unit share one.
+
+        Units begin at slots that their hashes choose, so each slot holds about as many rows as any other.
+        """
+        begins = (mixed(self.words) % np.uint64(most)).astype(np.intp)
+        return (begins + self.ranks) % most
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of rows of each unit [units], in no order that says anything."""
+        rows = np.bincount(self.numbers)
+        return rows[rows > 0].astype(np.int64)
+
+    def __repr__(self) -> str:  # shows no number of rows or units
+        return "Units()"
+
+
+def hashed(keys: Sequence[str]) -> Words:
+    """Return 64 bits of the BLAKE2 hash of each text."""
+    digests = b"".join(hashlib.blake2b(key.encode(), digest_size=_WORD_BYTES).digest() for key in keys)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def mixed(words: Words) -> Words:
+    """Return words whose bits all depend on all bits of the given ones (Steele, Lea, Flood 2014, SplitMix)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _places_in_runs(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the place of each number among the equal ones in a row before it, from 0."""
+    places = np.arange(numbers.size)
+    begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+    return places - np.repeat(begins, np.diff(np.append(begins, numbers.size)))

@@ -1,0 +1,38 @@
+"""Names that keys of persons have, so that a user is told of units before they are needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from syntabula.table.schema.schema import listed
+
+_PERSONS = (
+    "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
+    "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|student|subject|subscriber|"
+    "tenant|user|visitor|voter|worker"
+)
+_KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code"
+_KEY_OF_PERSON = re.compile(rf"({_PERSONS})s?[_\W]?({_KEYS})", re.IGNORECASE)
+
+REMEDY = (
+    "if it names a person who may have several rows, declare it {{kind: identifier}} in a schema and write "
+    "`unit: {name}` and `rows_per_unit:` with the most rows of a person to use; then all rows of a person are protected "
+    "together, where otherwise each row is protected alone"
+)
+
+
+def keys_of_persons(names: Iterable[str]) -> list[str]:
+    """Return the names that look like those of keys of persons; nothing but the names decides."""
+    return [name for name in names if _KEY_OF_PERSON.fullmatch(_ending(name))]
+
+
+def warning_of_keys(names: list[str]) -> str:
+    """Return a warning that some columns may be keys of persons with several rows."""
+    return f"column {listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
+
+
+def _ending(name: str) -> str:
+    """Return the last two words of a name, such as patient_id of "src.patient_id" and "sourcePatientId"."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+", name)
+    return "_".join(words[-2:])

@@ -1,0 +1,143 @@
+"""Record and replay on neighbours that differ by all rows of one person, and the bug that it must find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_settings import takes
+from small_tables import neighbours_by_person, persons, with_another_person
+from test_preprocessing_replay import DISCRETIZERS, LOOSE, PURE, ReplayingPersons, settings
+from test_preprocessing_replay import compare_with as compare_preparing
+from test_record_and_replay import BUDGETS, METHODS, compare_with
+
+import syntabula as st
+from syntabula.privacy import pricing
+from syntabula.privacy.events import ThresholdEvent
+from syntabula.privacy.units import Units
+
+
+def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
+    frame, schema = persons(seed)
+    others = (*neighbours_by_person(frame), *with_another_person(frame))
+    return compare_with(method, budget, seed, tmp_path, frame, schema, others)
+
+
+class TestRecordAndReplay:
+    @pytest.mark.parametrize(
+        ("method", "budget"), [(m, b) for m in METHODS for b in sorted(BUDGETS) if takes(m, BUDGETS[b])]
+    )
+    @pytest.mark.parametrize(
+        "seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3, 4))]
+    )
+    def test_neighbours_differ_only_within_the_sensitivity_to_a_person(self, method, budget, seed, tmp_path):
+        assert compare(method, budget, seed, tmp_path) >= 5
+
+
+def declared_as_person(schema: st.Schema) -> st.Schema:
+    """Return a schema that declares the key alone."""
+    return replace(schema, columns={"who": schema["who"]}, others="find")
+
+
+class TestPreprocessing:
+    @pytest.mark.parametrize("budget", [LOOSE, PURE], ids=["zcdp", "pure"])
+    @pytest.mark.parametrize("discretizer", DISCRETIZERS)
+    def test_declared_domains(self, discretizer, budget, tmp_path):
+        frame, schema = persons(1)
+        pairs, run = compare_preparing(
+            1,
+            tmp_path,
+            frame,
+            schema,
+            neighbours_by_person(frame),
+            budget=budget,
+            **settings(discretizer, "normal"),
+        )
+
+        assert pairs >= 5
+        assert run.released is not None
+
+    @pytest.mark.parametrize("discretizer", ["privtree", pytest.param("kmeans", marks=pytest.mark.thorough)])
+    @pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.thorough)])
+    def test_domains_found_privately(self, discretizer, seed, tmp_path):
+        frame, schema = persons(seed)
+        options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings(discretizer, "even")}
+        pairs, run = compare_preparing(
+            seed, tmp_path, frame, declared_as_person(schema), neighbours_by_person(frame), **options
+        )
+
+        assert pairs >= 5
+        assert {ThresholdEvent} <= {type(spent.event) for spent in run.spends}
+
+    def test_a_text_file_whose_types_are_found(self, tmp_path):
+        frame, schema = persons(2)
+        paths = []
+        for number, (_, table) in enumerate([("", frame), *neighbours_by_person(frame)]):
+            paths.append(tmp_path / f"{number}.csv")
+            table.to_csv(paths[-1], index=False)
+        others = [(path.name, path) for path in paths[1:]]
+        options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings("privtree", "even")}
+        pairs, run = compare_preparing(2, tmp_path, paths[0], declared_as_person(schema), others, **options)
+
+        assert pairs >= 5
+        assert run.spends[0].step.startswith("find the type")
+
+
+def skip_truncation(patch: pytest.MonkeyPatch) -> None:
+    """Keep all rows of a person, however many."""
+    patch.setattr(Units, "kept", lambda self, most: np.arange(self.numbers.size))
+
+
+def count_rows(patch: pytest.MonkeyPatch) -> None:
+    """Buy noise for a single row, whatever the unit is."""
+    right = pricing._price
+    patch.setattr(
+        pricing, "_price", lambda ledger, share, **options: replace(right(ledger, share, **options), rows=1)
+    )
+
+
+def choose_by_all(patch: pytest.MonkeyPatch) -> None:
+    """Choose rows at random, by draws that go from one person on to the next."""
+    right = Units.of.__func__
+
+    def of(kind: type[Units], numbers: np.ndarray, keys: list[str]) -> Units:
+        units = right(kind, numbers, keys)
+        shuffled = np.random.default_rng(0).permutation(numbers.size)
+        ranks = np.array([(shuffled[numbers == numbers[i]] < shuffled[i]).sum() for i in range(numbers.size)])
+        return replace(units, ranks=ranks.astype(np.intp))
+
+    patch.setattr(Units, "of", classmethod(of))
+
+
+def count_units_as_rows_of_all(patch: pytest.MonkeyPatch) -> None:
+    """Count the rows of units of each size where units should be counted."""
+    right = Units.sizes
+    patch.setattr(Units, "sizes", lambda self: np.repeat(right(self), right(self)))
+
+
+BUGS = {
+    "rows are counted instead of persons": count_rows,
+    "rows beyond the most are kept": skip_truncation,
+    "which rows are kept depends on other persons": choose_by_all,
+    "units are counted once for each row": count_units_as_rows_of_all,
+}
+
+
+def found(seed: int, tmp_path: Path) -> bool:
+    try:
+        compare("mst", "approximate", seed, tmp_path)
+    except (AssertionError, pytest.fail.Exception):
+        return True
+    return False
+
+
+class TestPlantedBugs:
+    @pytest.mark.parametrize("name", list(BUGS))
+    def test_each_is_found(self, name, tmp_path, monkeypatch):
+        assert not found(1, tmp_path)
+
+        BUGS[name](monkeypatch)
+
+        assert found(1, tmp_path)

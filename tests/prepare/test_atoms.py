@@ -1,0 +1,198 @@
+"""Frequent values and round numbers, found under differential privacy."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.prepare.atoms import Atoms, candidates, find_atoms
+from syntabula.prepare.rounding import count_levels, levels_of, steps_of
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+
+
+def money(n: int = 25_000) -> np.ndarray:
+    """Amounts: a tenth 0, 3 % a limit of 50,000, 2 % of 1,200, half of the others multiples of 100."""
+    rng = np.random.default_rng(0)
+    amounts = np.clip(rng.lognormal(7.5, 1.0, n).round(2), 0.01, 49_000)
+    amounts = np.where(np.arange(n) % 2, np.maximum((amounts / 100).round(), 1) * 100, amounts)
+    for value, share in ((0.0, 0.1), (50_000.0, 0.03), (1_200.0, 0.02)):
+        amounts[rng.random(n) < share] = value
+    return amounts
+
+
+def curator(points: np.ndarray, budget: Budget) -> ColumnCurator:
+    return ColumnCurator(points, Ledger(budget), SeededNoise(3))
+
+
+class TestFrequentValues:
+    def test_a_share_of_a_twentieth_column_finds_what_holds_two_percent(self):
+        # A twentieth of a tenth of epsilon 1, half of it for atoms: the noise has a standard deviation of about 75.
+        budget = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(1e-6)
+
+        found = find_atoms(
+            curator(money(), budget),
+            0.0,
+            1e6,
+            unit=None,
+            count=40,
+            n_estimated=25_000,
+            share=Fraction(1, 400),
+            delta=Fraction(1, 20_000_000),
+            step="x",
+        )
+
+        assert {0.0, 50_000.0, 1_200.0} <= {*found.points}
+        assert all(value % 100 == 0 for value in found.points)
+
+    def test_a_pure_budget_counts_zero_and_both_bounds(self):
+        found = find_atoms(
+            curator(money(), Budget.pure(1.0)),
+            0.0,
+            50_000.0,
+            unit=None,
+            count=40,
+            n_estimated=0,
+            share=Fraction(1, 50),
+            delta=Fraction(0),
+            step="x",
+        )
+
+        assert found.points == (0.0, 50_000.0)
+
+    def test_a_smooth_column_has_none_and_a_dense_one_is_not_taken_apart(self):
+        for values in (
+            np.random.default_rng(0).normal(2000, 300, 20_000).round(),
+            np.arange(20_000) % 3_000,
+        ):
+            found = find_atoms(
+                curator(values.astype(np.int64), Budget(epsilon=1.0, delta=1e-5)),
+                0,
+                4_000,
+                unit=Fraction(1),
+                count=40,
+                n_estimated=20_000,
+                share=Fraction(1, 100),
+                delta=Fraction(0),
+                step="x",
+            )
+            # Noise alone makes one of two columns one atom on average: five have odds below 1e-4 each, and are seeded.
+            assert len(found.points) <= 5
+
+    def test_few_distinct_values_are_all_kept_without_privacy(self):
+        values = np.random.default_rng(0).choice(np.arange(1, 205) ** 2 / 7, 5_000)
+        found = find_atoms(
+            curator(values, Budget.none()),
+            0.0,
+            1e5,
+            unit=None,
+            count=30,
+            n_estimated=5_000,
+            share=Fraction(1, 100),
+            delta=Fraction(0),
+            step="x",
+        )
+
+        assert found.is_all
+        assert {*found.points} == {*values.tolist()}
+
+    def test_candidates_are_multiples_zero_and_both_bounds(self):
+        assert candidates(-5, 31, Fraction(10), integer=True) == [-5, 0, 10, 20, 30, 31]
+        assert candidates(0.05, 0.35, Fraction(1, 10), integer=False) == [0.05, 0.1, 0.2, 0.3, 0.35]
+        assert candidates(1, 9, None, integer=True) == [1, 9]
+
+
+class TestRoundness:
+    def test_steps_follow_from_the_declaration(self):
+        assert steps_of(st.Numeric(0, 2_000, integer=True))[:3] == (1000, 500, 100)
+        assert steps_of(st.Numeric(0, 2_000, step=0.25))[-3:] == (4, 2, 1)
+        assert steps_of(st.Numeric(0, 70, integer=True, step=7)) == ()
+        assert steps_of(st.Date(dt.date(2020, 1, 1), dt.date(2024, 1, 1))) == ()
+        hours = st.Datetime(dt.datetime(2020, 1, 1), dt.datetime(2024, 1, 1), resolution="hour")
+        assert steps_of(hours) == (24, 1)
+        assert steps_of(st.Numeric(0.0, 1.0))[0] == 1
+
+    def test_levels_are_those_of_the_nearest_float_of_64_or_32_bits(self):
+        steps = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
+        points = np.array([3.0, 0.7, 0.29, 0.123, 0.0, float(np.float32(0.7))])
+
+        assert levels_of(points, steps, integer=False).tolist() == [0, 1, 2, 3, 4, 1]
+
+    def test_proportions_are_those_of_the_column(self):
+        steps = (Fraction(1000), Fraction(100), Fraction(1))
+        values = np.where(
+            np.arange(30_000) % 3 == 0, 100 * (1 + np.arange(30_000) % 9), 1 + np.arange(30_000) % 99
+        )
+        levels = levels_of(values, steps, integer=True)
+
+        counted = count_levels(
+            curator(levels, Budget(epsilon=1.0, delta=1e-5)),
+            steps,
+            integer=True,
+            share=Fraction(1, 100),
+            step="x",
+        )
+        found = counted.beside(Atoms())
+
+        assert found is not None
+        assert found.shares[0] == 0  # no multiple of 1000, only noise
+        assert found.shares[1] == pytest.approx(1 / 3, abs=0.02)
+
+
+class TestReleases:
+    SCHEMA = st.Schema(
+        {"amount": st.Numeric(0, 100_000, decimals=2), "paid": st.Numeric(0, 100_000, step=100)}
+    )
+
+    @pytest.mark.parametrize("epsilon", [1.0, np.inf])
+    def test_spikes_and_roundness_are_kept(self, epsilon, tmp_path):
+        amounts = money()
+        frame = pd.DataFrame(
+            {"amount": amounts, "paid": np.where(amounts > 5_000, 5_000.0, (amounts // 100) * 100)}
+        )
+
+        release = st.MST(epsilon=epsilon, seed=0).fit(frame, self.SCHEMA)
+        release.save(tmp_path / "x.syn")
+        made = st.load(tmp_path / "x.syn").sample(25_000, seed=0)
+
+        for value in (0.0, 50_000.0, 1_200.0):
+            assert (made["amount"] == value).mean() == pytest.approx((amounts == value).mean(), rel=0.15)
+        assert (made["amount"] % 100 == 0).mean() == pytest.approx((amounts % 100 == 0).mean(), abs=0.1)
+        assert (made["paid"] % 100 == 0).all()
+        assert (made["paid"] == 5_000).mean() == pytest.approx((frame["paid"] == 5_000).mean(), rel=0.15)
+
+    def test_declared_atoms_cost_nothing_and_have_codes_of_their_own(self):
+        declared = self.SCHEMA.with_column("amount", st.Numeric(0, 100_000, decimals=2, atoms=[0, 50_000]))
+        frame = pd.DataFrame({"amount": money(), "paid": 100.0})
+        for method in (
+            st.Independent(seed=0, preprocessing=st.Preprocessing(discretizer="uniform")),
+            st.Independent(seed=0),
+        ):
+            release = method.fit(frame, declared)
+
+            assert "find the frequent values of 'amount'" not in {x.step for x in release.privacy.lines}
+            assert {0, 1, 5_000_000, 5_000_001} <= {*release.codec.bins["amount"].edges}
+            made = release.sample(5_000, seed=0)["amount"]
+            assert (made == 50_000).mean() > 0.02
+
+    def test_conditions_on_values_within_a_round_column(self):
+        frame = pd.DataFrame({"amount": money(), "paid": 100.0})
+        release = st.Independent(seed=0).fit(frame, self.SCHEMA)
+
+        rows = release.sample(300, where={"amount": (1_150, 1_250)}, seed=0)
+
+        assert rows["amount"].between(1_150, 1_250).all()
+        assert (rows["amount"] == 1_200).mean() > 0.3
+
+    def test_the_options_are_refused_in_words(self):
+        with pytest.raises(st.errors.ArgumentError, match="atoms"):
+            st.Preprocessing(atoms="all")
+        with pytest.raises(st.errors.ArgumentError, match="within"):
+            st.Preprocessing(within="rounded")

@@ -1,0 +1,215 @@
+"""What the rows of a unit cost: no more than is proven, and no less than an exact computation finds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from syntabula.errors import BudgetError, BudgetExceededError
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    TrainingEvent,
+    TreeEvent,
+    event_from_json,
+)
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.pricing import bought, counting_event, laplace_epsilon_of_share, whole_count
+from syntabula.privacy.rules import cost_of, failure_of, smallest_threshold
+from syntabula.privacy.units import Unit
+
+BUDGETS = {
+    "gdp": Budget(1.0, 1e-5).with_failure_delta(1e-6),
+    "zcdp": Budget.zcdp(0.1, 1e-5).with_failure_delta(1e-6),
+    "pure": Budget.pure(2.0),
+}
+QUERIES = {
+    ExponentialEvent: {"candidates": 5},
+    TreeEvent: {},
+    LaplaceEvent: {"l1_sensitivity": 2, "cells": 3},
+    GaussianEvent: {"l2_sensitivity_squared": 2, "cells": 3},
+    ThresholdEvent: {"failure": Fraction(1, 10**6)},
+}
+
+
+def event_for(kind: type[Event], budget: str, rows: int) -> Event:
+    ledger = Ledger(BUDGETS[budget], unit=Unit("person", rows))
+    return bought(ledger, Fraction(1, 3), kind, what="x", **QUERIES[kind])
+
+
+PAIRS = [
+    (kind, budget)
+    for kind, budget in itertools.product(QUERIES, BUDGETS)
+    if budget != "pure" or kind not in (GaussianEvent, ThresholdEvent)
+]
+
+
+class TestBought:
+    @pytest.mark.parametrize(("kind", "budget"), PAIRS)
+    @pytest.mark.parametrize("rows", [1, 2, 7, 1000])
+    def test_all_rows_together_cost_the_share(self, kind, budget, rows):
+        whole = Ledger(BUDGETS[budget])
+        event = event_for(kind, budget, rows)
+        cost = cost_of(event, whole.budget.currency, whole.allowance)
+
+        assert cost <= whole.allowance / 3
+        # A trace of it is left by the rounding of the noise.
+        assert float(cost / (whole.allowance / 3)) == pytest.approx(1, abs=1e-5)
+
+    @pytest.mark.parametrize(("kind", "budget"), PAIRS)
+    def test_noise_grows_as_the_rows_do(self, kind, budget):
+        one, seven = (event_for(kind, budget, rows) for rows in (1, 7))
+        name = {ExponentialEvent: "epsilon", GaussianEvent: "sigma", ThresholdEvent: "sigma"}.get(
+            kind, "scale"
+        )
+        ratio = getattr(seven, name) / getattr(one, name)
+
+        assert (1 / ratio if name == "epsilon" else ratio) == pytest.approx(7, rel=0.02)
+
+    def test_a_query_of_units_pays_as_one_of_records(self):
+        single, several = Ledger(BUDGETS["gdp"]), Ledger(BUDGETS["gdp"], unit=Unit("person", 7))
+
+        of_units = counting_event(several, Fraction(1, 3), sensitivity=1, cells=4, of_units=True)
+
+        assert of_units == counting_event(single, Fraction(1, 3), sensitivity=1, cells=4)
+
+    def test_training_takes_units_as_often_as_all_of_their_rows(self):
+        pytest.importorskip("torch", reason="the neural extra is not installed")
+        query = {"rate": 0.1, "steps": 5, "clip": 1.0, "cells": 3, "failure": Fraction(1, 10**6)}
+        event = bought(Ledger(BUDGETS["gdp"], unit=Unit("person", 3)), 1, TrainingEvent, what="x", **query)
+
+        assert event.rate == pytest.approx(0.3)
+
+    def test_the_epsilon_of_laplace_noise_is_that_of_one_row(self):
+        several = Ledger(BUDGETS["pure"], unit=Unit("person", 4))
+
+        assert laplace_epsilon_of_share(several, 1) == Fraction(1, 2)
+
+    def test_a_whole_count_has_noise_in_proportion(self):
+        assert whole_count(BUDGETS["gdp"], 10).sigma == pytest.approx(
+            10 * whole_count(BUDGETS["gdp"], 1).sigma, rel=0.01
+        )
+
+
+class TestThreshold:
+    @pytest.mark.parametrize("rows", [1, 2, 3, 6])
+    @pytest.mark.parametrize("sigma", [0.4, 2.0, 30.0])
+    def test_no_division_of_the_rows_among_labels_is_released_more_often(self, rows, sigma):
+        event = smallest_threshold(sigma, 1e-3, rows)
+
+        assert event.delta <= 1e-3
+        for parts in partitions(rows):
+            # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
+            released = sum(chance(event.threshold - part, sigma) for part in parts)
+            assert released <= event.delta
+
+    @pytest.mark.parametrize("rows", [1, 4])
+    def test_a_smaller_threshold_would_not_do(self, rows):
+        event = smallest_threshold(5.0, 1e-3, rows)
+
+        assert ThresholdEvent(5.0, event.threshold * (1 - 1e-6), rows).delta > 1e-3
+
+    def test_the_rows_of_a_unit_lie_below_the_threshold(self):
+        with pytest.raises(BudgetError, match="all rows of a unit"):
+            ThresholdEvent(1.0, 3.0, 3)
+
+    def test_many_rows_of_one_label_move_the_count_by_all_of_them(self):
+        one, four = ThresholdEvent(5.0, 40.0), ThresholdEvent(5.0, 40.0, 4)
+
+        assert cost_of(four, "rho") == 16 * cost_of(one, "rho")
+        assert failure_of(four) > 4 * failure_of(one)
+
+
+def partitions(rows: int) -> list[list[int]]:
+    """Return the ways to divide rows among labels."""
+    if rows == 0:
+        return [[]]
+    return [[first, *rest] for first in range(1, rows + 1) for rest in partitions(rows - first)]
+
+
+def chance(least: float, sigma: float) -> float:
+    """Return the probability that discrete Gaussian noise is at least this much."""
+    values = np.arange(-int(40 * sigma) - 40, int(40 * sigma) + 41)
+    masses = np.exp(-np.square(values) / (2 * sigma**2))
+    return float(masses[values >= least].sum() / masses.sum())
+
+
+class TestExponential:
+    @pytest.mark.parametrize("rows", [1, 3])
+    def test_scores_that_all_rows_move_change_odds_by_no_more_than_is_paid(self, rows):
+        event = ExponentialEvent(0.8, 3, rows)
+        before = np.array([0.0, 2.0, 5.0])
+        after = before + rows * np.array([1.0, -1.0, 1.0])
+        weights = [np.exp(event.epsilon * scores / 2) for scores in (before, after)]
+        odds = np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
+
+        assert np.ptp(odds) == pytest.approx(float(cost_of(event, "epsilon")))
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "event", [ExponentialEvent(0.8, 3, 4), TreeEvent(2.0, 4), ThresholdEvent(5.0, 40.0, 4)]
+    )
+    def test_rows_come_back(self, event):
+        assert event.to_json()["rows"] == 4
+        assert event_from_json(event.to_json()) == event
+
+    @pytest.mark.parametrize("event", [ExponentialEvent(0.8, 3), TreeEvent(2.0), ThresholdEvent(5.0, 40.0)])
+    def test_a_single_row_is_not_written_as_in_earlier_versions(self, event):
+        assert "rows" not in event.to_json()
+        assert event_from_json(event.to_json()) == event
+
+
+class TestGroups:
+    @pytest.mark.parametrize("rows", [1, 2, 5, 7])
+    def test_a_ledger_that_protects_so_many_rows_needs_their_bound(self, rows):
+        # What one row may cost, a unit of so many rows may cost in a ledger with the larger budget.
+        budget = Budget(1.0, 1e-5)
+        epsilon, delta = budget.for_rows(rows)
+        event = counting_event(Ledger(budget), 1, sensitivity=1, cells=1)
+        of_unit = GaussianEvent(event.sigma, rows**2, 1)
+
+        Ledger(Budget(epsilon * (1 + 1e-9), delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+        with pytest.raises(BudgetExceededError):
+            Ledger(Budget(epsilon * 0.99, delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+
+    def test_a_gaussian_of_several_rows_has_the_exact_delta(self):
+        budget = Budget(1.0, 1e-5)
+        epsilon, delta = budget.for_rows(5)
+        mu = 5 * math.sqrt(budget.total)
+
+        exact = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(
+            -mu / 2 - epsilon / mu
+        )
+
+        assert exact == pytest.approx(delta, rel=1e-6)
+
+    def test_pure_privacy_multiplies_epsilon(self):
+        assert Budget.pure(0.5).for_rows(4) == (2.0, 0.0)
+
+    def test_zcdp_multiplies_rho_by_the_square(self):
+        assert Budget.zcdp(0.01, 1e-5).for_rows(3)[0] == pytest.approx(Budget.zcdp(0.09, 1e-5).epsilon)
+
+    def test_chances_to_fail_go_from_record_to_record(self):
+        epsilon, delta = Budget(1.0, 1e-5).with_failure_delta(1e-6).for_rows(3)
+
+        assert epsilon == 3.0
+        assert delta == pytest.approx(1e-5 * (1 + math.e + math.e**2))
+
+    def test_the_best_of_trials_goes_from_record_to_record(self):
+        epsilon, delta = Budget.best_of(1.0, 1e-5, 4).for_rows(2)
+
+        assert epsilon == 2.0
+        assert delta == pytest.approx(1e-5 * (1 + math.e))
+
+    def test_without_privacy_nothing_is_promised(self):
+        assert Budget.none().for_rows(3) == (math.inf, 0.0)

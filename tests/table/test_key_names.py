@@ -1,0 +1,39 @@
+"""Names of keys of persons are known by their words, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from syntabula.table.key_names import keys_of_persons, warning_of_keys
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "patient_id",
+        "PatientID",
+        "patientId",
+        "source.patient id",
+        "customerID",
+        "USER_ID",
+        "Person Nr",
+        "members_no",
+    ],
+)
+def test_keys_of_persons_are_known(name):
+    assert keys_of_persons([name]) == [name]
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "loan_id", "order_number", "age", "user", "person", "patient_age", "idiom", ""]
+)
+def test_other_names_are_not_taken_for_them(name):
+    assert keys_of_persons([name]) == []
+
+
+def test_the_warning_names_the_column_and_the_remedy():
+    text = warning_of_keys(["patient_id", "user_id"])
+
+    assert "'patient_id', 'user_id'" in text
+    assert "unit: patient_id" in text
+    assert "rows_per_unit" in text
