@@ -80,6 +80,14 @@ class TestJoined:
         assert mean(spiked, 1) == pytest.approx(mean(plain, 1), abs=0.2)
         assert mean(spiked, 3) == pytest.approx(mean(plain, 3), abs=0.2)
 
+    def test_an_outer_bin_beyond_a_gap_declines_from_its_inner_end(self) -> None:
+        scale = Scale.of(0, 1_000_000, integer=True)
+        bins = Bins((0, 1000, 20_000, 50_000, 1_000_001), integer=True)
+
+        parts = joined(bins, np.array([5000.0, 300, 0, 240]), scale)
+
+        assert 80_000 < mean(parts, 3) < 120_000
+
     def test_a_lone_wide_bin_is_even_on_its_scale(self) -> None:
         scale = Scale.of(0, 1_000_000, integer=True)
         bins = Bins((0, 100, 1_000_001), integer=True)

@@ -66,6 +66,12 @@ def joined(
     held[held < LEAST_SHARE] = 0.0
     heights = np.divide(held, widths, out=np.zeros(bins.size), where=widths > 0)
     smooth = np.flatnonzero(~_spikes(bins, heights, unit))
+    occupied = np.flatnonzero(held)
+
+    def alone_at_end(code: int, sides: tuple[float, float]) -> bool:
+        apart = scale is not None and not any(sides) and not ends[code] < scale.centre < ends[code + 1]
+        return apart and occupied.size > 1 and code in (occupied[0], occupied[-1])
+
     edges: list[int | float] = [bins.edges[0]]
     whole: list[int] = []
     shares: list[float] = []
@@ -81,6 +87,12 @@ def joined(
         else:
             mean = heights[code]
         slope = _slope(sides, mean)
+        if alone_at_end(code, sides):
+            # Nothing beside it says how values lie: as far beyond the inner end as that is from the centre.
+            assert scale is not None
+            inner = low if low >= scale.centre else high
+            slope = (high - low) / max(abs(inner - scale.centre), scale.half) * (-1 if inner == low else 1)
+            within = None
         bent = within is not None and max(within.steepness(low), within.steepness(high)) * (high - low) > BENT
         ranks = _ranks(slope) if held[code] > 0 and (abs(slope) >= LEAST_SLOPE or bent) else np.zeros(0)
         parts = parts_of(bins, code, ranks, within, unit)
