@@ -30,7 +30,6 @@ from syntabula.table.schema.columns import (
     Date,
     Datetime,
     Numeric,
-    Ordered,
 )
 from syntabula.table.schema.schema import Schema
 
