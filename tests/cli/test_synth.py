@@ -32,9 +32,9 @@ def fail(*_, **__):
 @pytest.fixture
 def no_fit(monkeypatch):
     """Fail if any budget is spent."""
-    from syntabula import MST
+    from syntabula import Auto
 
-    monkeypatch.setattr(MST, "fit", fail)
+    monkeypatch.setattr(Auto, "fit", fail)
 
 
 class TestHappyPath:
@@ -95,7 +95,7 @@ class TestHappyPath:
         run(*WITH_SCHEMA, "--statement", "s.json")
         run(*WITH_SCHEMA, "--statement", "s.txt", "--force")
 
-        assert json.loads((folder / "s.json").read_text())["method"] == "mst"
+        assert json.loads((folder / "s.json").read_text())["method"] == "auto"
         assert (folder / "s.txt").read_text().startswith("PRIVACY STATEMENT")
 
     def test_synthetic_rows_never_go_to_standard_output(self, folder, run):
@@ -388,12 +388,12 @@ class TestNothingPaidForIsLost:
         assert set(os.listdir(folder)) - before == {"out.csv.recovered.syn"}
 
     def test_an_interrupt_of_the_fit_leaves_nothing(self, folder, run, monkeypatch):
-        from syntabula import MST
+        from syntabula import Auto
 
         def interrupt(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(MST, "fit", interrupt)
+        monkeypatch.setattr(Auto, "fit", interrupt)
         before = set(os.listdir(folder))
 
         assert run(*WITH_SCHEMA, "--save", "people.syn").code == 130
@@ -512,12 +512,12 @@ class TestErrorsHideCells:
         assert canary not in ran.err
 
     def test_an_unexpected_error_is_exit_1_without_traceback_or_text(self, folder, run, monkeypatch):
-        from syntabula import MST
+        from syntabula import Auto
 
         def break_down(*_, **__):
             raise RuntimeError("canary-cell")
 
-        monkeypatch.setattr(MST, "fit", break_down)
+        monkeypatch.setattr(Auto, "fit", break_down)
 
         plain = run(*WITH_SCHEMA)
         detailed = run(*WITH_SCHEMA, "--debug")
@@ -526,3 +526,35 @@ class TestErrorsHideCells:
         assert "canary" not in plain.err
         assert "Traceback" not in plain.err
         assert "Traceback" in detailed.err
+
+
+class TestColumnsWithoutInformation:
+    """Texts that no two rows share are made anew, and a note says so; `--require-columns` refuses them."""
+
+    @pytest.fixture
+    def notes(self, folder):
+        rows = [{"age": 20 + i % 50, "note": f"said {i}"} for i in range(400)]
+        pandas.DataFrame(rows).to_csv(folder / "notes.csv", index=False)
+        return ("synth", "notes.csv", "-o", "out.csv", "--epsilon", 8)
+
+    def test_the_summary_names_them(self, notes, run):
+        ran = run(*notes, "--json")
+
+        assert ran.code == 0, ran.err
+        assert "1 of 2 columns carry no information" in ran.err
+        assert "'note'" in ran.err
+        assert json.loads(ran.out)["lost_columns"] == ["note"]
+
+    def test_they_can_be_refused_before_anything_is_written(self, folder, notes, run):
+        ran = run(*notes, "--require-columns", "--save", "made.release", "--statement", "told.txt")
+
+        assert ran.code == 4
+        assert "nothing was written" in ran.err
+        assert "budget is spent" in ran.err
+        assert not [name for name in ("out.csv", "made.release", "told.txt") if (folder / name).exists()]
+
+    def test_declared_columns_are_never_called_lost(self, folder, run):
+        ran = run(*WITH_SCHEMA, "--require-columns")
+
+        assert ran.code == 0, ran.err
+        assert "no information" not in ran.err

@@ -60,6 +60,35 @@ class TestTune:
         assert "must hold a mapping" in run(*TUNE).err
 
 
+class TestPrivately:
+    PRIVATE = (
+        "tune", "people.csv", "--method", "mst", "--epsilon", 2, "--space", "space.yaml", "--private", "--trials", 2,
+    )  # fmt: skip
+
+    def test_writes_the_best_release_and_its_options(self, space, run):
+        ran = run(*self.PRIVATE, "-s", "schema.yaml", "--release", "best.syn", "--out", "best.yaml")
+
+        assert ran.code == 0, ran.err
+        assert "best of a random number of trials, 2 on average" in " ".join(ran.out.split())
+        drawn = run("sample", "best.syn", "-o", "made.csv", "-n", 50)
+        assert drawn.code == 0, drawn.err
+        assert "bins" in (space / "best.yaml").read_text()
+
+    @pytest.mark.parametrize(
+        ("more", "what"),
+        [
+            ((), "--private needs --release"),
+            (("--release", "x.syn", "--target", "job"), "no --validation, --target"),
+            (("--release", "x.syn"), "--private needs --schema"),
+        ],
+    )
+    def test_refuses_what_it_cannot_do(self, space, run, more, what):
+        ran = run(*self.PRIVATE, *more)
+
+        assert ran.code == 2
+        assert what in ran.err
+
+
 class TestOptionsFile:
     def synth(self, run, text, *more):
         return run("synth", "people.csv", "-s", "schema.yaml", "--options", "o.yaml", "-o", "x.csv", *more)
@@ -92,7 +121,7 @@ class TestOptionsFile:
         (folder / "o.yaml").write_text("method: mst\noptions: {bins: 9}\n")
 
         planned = run("plan", "-s", "schema.yaml", "--options", "o.yaml", "--bins", "4", "--json")
-        alone = run("plan", "-s", "schema.yaml", "--bins", "4", "--json")
+        alone = run("plan", "-s", "schema.yaml", "--method", "mst", "--bins", "4", "--json")
 
         assert planned.code == 0, planned.err
         assert json.loads(planned.out) == json.loads(alone.out)

@@ -129,6 +129,7 @@ QUESTIONS = {
     "choice of a marginal": of_table(
         lambda t: t.choose(PAIRS, ZEROS, weights=[1.0, 0.5, 3.0], penalties=[0.0, 1.0, 2.0], **PAID)
     ),
+    "distance of marginals": of_table(lambda t: t.measure_distance(PAIRS, ZEROS, **PAID)),
     "dependences": of_table(lambda t: t.measure_dependence(PAIRS, **PAID)),
     "choice of a dependence": of_table(lambda t: t.choose_dependent(PAIRS, **PAID)),
     "cells": of_table(

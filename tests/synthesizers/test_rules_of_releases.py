@@ -12,6 +12,7 @@ import pytest
 
 import syntabula as st
 from syntabula import Categorical, Date, Identifier, Numeric, Rules, Schema
+from syntabula.cli.main import main
 from syntabula.errors import (
     ArgumentError,
     CoercionWarning,
@@ -238,7 +239,8 @@ class TestStatement:
         text = " ".join(release.privacy.text().split())
 
         assert (
-            "Rules that every row of the release satisfies, and that cost nothing (6): total = a + b;" in text
+            "Rules that every row of the release satisfies, stated by the custodian, at no cost (6): total = a + b;"
+            in text
         )
         assert release.privacy.rules == tuple(RULES.described())
         assert type(release.privacy).from_json(release.privacy.to_json()) == release.privacy
@@ -354,3 +356,57 @@ class TestGiven:
     def test_values_outside_the_domain_are_refused(self, release):
         with pytest.raises(ArgumentError, match="column 'total' has 1 cell with a value outside the bounds"):
             release.sample(given=pd.DataFrame({"total": [99]}))
+
+
+class TestCommands:
+    def test_a_table_is_made_and_its_release_described(self, tmp_path, capsys):
+        table().to_csv(tmp_path / "t.csv", index=False)
+        SCHEMA.to_yaml(tmp_path / "s.yaml")
+        names = {name: str(tmp_path / name) for name in ("t.csv", "s.yaml", "out.csv", "r.syn")}
+        fit = [
+            "synth",
+            names["t.csv"],
+            "-o",
+            names["out.csv"],
+            "--schema",
+            names["s.yaml"],
+            "--save",
+            names["r.syn"],
+        ]
+
+        assert main([*fit, "--epsilon", "2", "--method", "mst"]) == 0
+        assert not broken(pd.read_csv(names["out.csv"], parse_dates=["day", "end"]))
+        capsys.readouterr()
+
+        assert main(["info", names["r.syn"]]) == 0
+        assert "rules: 6; broken by drawn rows, which are discarded: " in capsys.readouterr().out
+        assert main(["info", names["r.syn"], "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["schema"]["rules"] == RULES.to_json()
+        assert all(0 <= share < 1 for share in facts["rules_broken"].values())
+
+        assert main(["plan", "--schema", names["s.yaml"], "--method", "mst"]) == 0
+        assert "Computed by rules, at no cost: total, weekday" in capsys.readouterr().out
+        assert (
+            main(["sample", names["r.syn"], "-o", names["out.csv"], "--force", "--where", "weekday=0"]) == 0
+        )
+        assert (pd.read_csv(names["out.csv"])["weekday"] == 0).all()
+
+    def test_a_bad_rule_is_an_error_of_the_schema(self, tmp_path, capsys):
+        table().to_csv(tmp_path / "t.csv", index=False)
+        document = SCHEMA.to_json()
+        document["rules"]["require"] = ["read_csv('/etc/passwd') = s"]
+        (tmp_path / "s.json").write_text(json.dumps(document))
+        fit = [
+            "synth",
+            str(tmp_path / "t.csv"),
+            "-o",
+            str(tmp_path / "o.csv"),
+            "--schema",
+            str(tmp_path / "s.json"),
+        ]
+
+        assert main([*fit, "--epsilon", "1"]) != 0
+        assert "it uses the function 'read_csv', which a rule cannot" in " ".join(
+            capsys.readouterr().err.split()
+        )

@@ -30,7 +30,10 @@ def through_bins(cell: Cell, split: Split) -> tuple[RawTable, float]:
     method = Independent(**settings_of(cell, split))
     prepared = preparation_of(method, schema, {})
     ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
-    codec = prepared.codec(split.fit, schema, ledger, noise, progress=lambda step, done: None)
+    counted = prepared.counted(split.fit.n_rows, ledger, noise)
+    codec = prepared.codec(
+        split.fit, schema, ledger, noise, counted=counted, progress=lambda step, done: None
+    )
     encoded, _ = codec.encode(split.fit)
     recoding = None
     if cell.options.get("categories", True):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.table.rules.row_rules import RowRules
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -71,6 +72,7 @@ class Comparison:
         holdout: Real records that the synthesizer has not seen, or None.
         target: Column to predict, or None.
         left_out: Columns that are not compared, such as identifiers.
+        rules: The rules of the schema, or None.
 
     Examples:
         >>> import pandas
@@ -88,6 +90,7 @@ class Comparison:
     holdout: View | None = None
     target: str | None = None
     left_out: tuple[str, ...] = ()
+    rules: RowRules | None = None
     _levels: dict[tuple[str, int], tuple[Codes, Codes]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

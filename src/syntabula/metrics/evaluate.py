@@ -28,6 +28,7 @@ from syntabula.table.schema.schema import SchemaSource, as_schema
 _NEEDED: Mapping[Need, str] = {
     "target": "the column to predict",
     "holdout": "real records that the synthesizer has not seen",
+    "rules": "a schema with rules",
 }
 
 _SPLIT_ANEW: tuple[Group, ...] = ("rows", "fidelity", "queries")
@@ -60,7 +61,8 @@ def evaluate(
             computed against them, with SELF (the real table) as their baseline: a synthetic table much nearer
             to the real one than to the holdout repeats its records.
         target: Column to predict, for utility metrics.
-        schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given.
+        schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given. If
+            it has rules, both tables are checked against them.
         metrics: Keys, groups ("rows", "fidelity", "queries", "utility", "privacy"; each stands for its
             quick metrics), or metrics with options of their own. By default all quick ones whose needs are met.
         baselines: Tables of known quality that are scored too.
@@ -89,7 +91,13 @@ def evaluate(
         >>> found.score("tvd-1").direction
         'lower'
     """
-    chosen = choose_metrics(metrics, has_target=target is not None, has_holdout=holdout is not None)
+    declared = None if schema is None else as_schema(schema)
+    chosen = choose_metrics(
+        metrics,
+        has_target=target is not None,
+        has_holdout=holdout is not None,
+        has_rules=declared is not None and declared.rules is not None,
+    )
     wanted = _baselines(baselines)
     target = words("the name of a column").or_none("target", target)
     progress = function("a function of a step's name and the fraction done").or_none("progress", progress)
@@ -98,7 +106,6 @@ def evaluate(
     show = progress or (lambda step, done: None)
 
     show("read the tables", 0.0)
-    declared = None if schema is None else as_schema(schema)
     original = read(real, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=declared)
     warn_caller(PrivacyWarning(NOT_PRIVATE))
@@ -124,14 +131,18 @@ def _baselines(given: object) -> tuple[Baseline, ...]:
 
 
 def choose_metrics(
-    metrics: str | Metric | Iterable[str | Metric] | None, *, has_target: bool, has_holdout: bool
+    metrics: str | Metric | Iterable[str | Metric] | None,
+    *,
+    has_target: bool,
+    has_holdout: bool,
+    has_rules: bool = False,
 ) -> list[tuple[MetricInfo, Metric]]:
     """Return the requested metrics, in the order of the registry, those with own options last in their group.
 
     Raises:
-        ArgumentError: If one is unknown, or needs a target or holdout that was not given.
+        ArgumentError: If one is unknown, or needs a target, a holdout or rules that were not given.
     """
-    given = {"target": has_target, "holdout": has_holdout}
+    given = {"target": has_target, "holdout": has_holdout, "rules": has_rules}
     if metrics is None:
         quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
         return [(info, info.make()) for info in quick]
@@ -143,7 +154,9 @@ def choose_metrics(
         if not isinstance(name, str):
             own.append((_info_of(name), name))
         elif name in get_args(Group):
-            keys += [info.key for info in list_metrics() if info.group == name and info.quick]
+            quick = [info for info in list_metrics() if info.group == name and info.quick]
+            # Whoever asks for a group has a target or holdout in mind; rules are a matter of the schema.
+            keys += [info.key for info in quick if has_rules or "rules" not in info.needs]
         else:
             keys.append(describe_metric(name).key)
     chosen = [(info, info.make()) for info in list_metrics() if info.key in keys] + own

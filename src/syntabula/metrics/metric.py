@@ -15,7 +15,7 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Direction, Score
 
 Group = Literal["rows", "fidelity", "queries", "utility", "privacy"]
-Need = Literal["target", "holdout"]
+Need = Literal["target", "holdout", "rules"]
 
 _SAID = ("group", "direction", "best", "needs", "quick", "baselines")
 """Class attributes in which a metric's class may describe it."""
@@ -55,7 +55,7 @@ class MetricInfo(Entry):
         direction: Whether lower or higher is better.
         best: Its value for a perfect table; None if that depends on the data.
         options: Arguments of the class.
-        needs: Arguments of `evaluate` that it needs.
+        needs: Arguments of `evaluate` that it needs; "rules" is a schema with rules.
         quick: Whether it is computed by default.
         baselines: Whether HALF, HISTOGRAM and SELF are computed for it; they cost as much as the value itself.
     """

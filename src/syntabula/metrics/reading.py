@@ -18,6 +18,7 @@ from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.row_rules import row_rules
 from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
@@ -98,6 +99,7 @@ def compare(
         categories=categories,
         target=target,
         left_out=left_out,
+        rules=row_rules(kinds),
     )
 
 

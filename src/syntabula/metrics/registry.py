@@ -63,6 +63,17 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         home="syntabula.metrics.cells:InventedValues",
     ),
     MetricInfo(
+        key="broken-rules",
+        group="rows",
+        summary="Share of rows that break a rule of the schema",
+        direction="lower",
+        best=0.0,
+        paper="",
+        home="syntabula.metrics.rules:BrokenRules",
+        needs=("rules",),
+        baselines=False,
+    ),
+    MetricInfo(
         key="tvd-1",
         group="fidelity",
         summary="Total variation distance of single columns",

@@ -13,6 +13,7 @@ from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
+from syntabula.prepare.bounds import LEAST_FAILURE
 from syntabula.prepare.discretizer import is_worth_fitting
 from syntabula.prepare.preprocessing import (
     TYPE_SHARE,
@@ -27,6 +28,7 @@ from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
 from syntabula.prepare.rounding import steps_of
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.schema.columns import Categorical, Ordered
@@ -37,11 +39,14 @@ if TYPE_CHECKING:
     from syntabula.privacy.doors.tables import Curator
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
+    from syntabula.privacy.pricing import NoisyVector
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.raw import PhysicalType, RawTable
 
 _COUNT_STEP = "count the records"
 _CELLS_PER_COLUMN = 200
+_TOLD = 0.02
+"""Part of the records that a search should tell from noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +89,20 @@ class Preparation:
         merging = self.merging.share if self.merging else Fraction(0)
         return self.count + merging + sum(sum(shares.values(), Fraction(0)) for shares in columns)
 
-    def budget(self, budget: Budget) -> Budget:
-        """Return the budget, with part of its delta reserved for what must be found, or for the learner."""
+    def budget(self, budget: Budget, failure_before: Fraction = Fraction(0)) -> Budget:
+        """Return the budget, with part of its delta reserved for what must be found, or for the learner.
+
+        Args:
+            budget: The allowed total.
+            failure_before: What earlier runs of a journal used of delta. If only frequent values need a part, it is one
+                of what they left, so that a second run needs no larger delta.
+        """
         reserved = self._found_delta(budget) + self.learner_delta
-        return budget.with_failure_delta(reserved * Fraction(budget.delta)) if reserved else budget
+        if not reserved:
+            return budget
+        is_needed = self.n_labels or self.learner_delta
+        before = Fraction(0) if is_needed else failure_before
+        return budget.with_failure_delta(before + reserved * (Fraction(budget.delta) - before))
 
     def _found_delta(self, budget: Budget) -> Fraction:
         """Return the fraction of delta for finding categories and frequent values.
@@ -97,14 +112,13 @@ class Preparation:
         needed = self.n_labels or (self.failing and budget.kind == "approximate")
         return self.settings.delta_share if needed else Fraction(0)
 
-    def _delta_of_each(self, ledger: Ledger) -> Fraction:
-        """Return the part of delta for the categories or the frequent values of one column."""
+    def _delta_for(self, ledger: Ledger, n_columns: int) -> Fraction:
+        """Return the part of delta for the categories or the frequent values of so many columns."""
         found = self._found_delta(ledger.budget)
-        if not found:
+        if not found or not n_columns:
             return Fraction(0)
-        return (
-            ledger.failure_allowance * found / (found + self.learner_delta) / (self.n_labels + self.failing)
-        )
+        part = found / (found + self.learner_delta)
+        return ledger.failure_allowance * part * n_columns / (self.n_labels + self.failing)
 
     @property
     def finds_atoms(self) -> bool:
@@ -126,15 +140,15 @@ class Preparation:
         # A kept code holds at least theta of the records, so at most 1 / theta codes are kept.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
-        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered)
+        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered, domain.apart)
 
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""
         return None if self.merging is None else self.merging.fit(curator, self.large)
 
     def _column_steps(self) -> list[PlannedStep]:
-        steps = [(type_step(name), share) for name, share in self.types.items()]
-        steps += [(_COUNT_STEP, self.count)] if self.count else []
+        steps = [(_COUNT_STEP, self.count)] if self.count else []
+        steps += [(type_step(name), share) for name, share in self.types.items()]
         steps += [(domain_step(name), share) for name, share in self.domains.items()]
         for name, share in self.refinements.items():
             steps += [(step_of(part, name), paid) for part, paid in divided(share, self.parts[name]).items()]
@@ -153,6 +167,34 @@ class Preparation:
         """Return the number of bins for columns that do not set their own."""
         return usual_bins(self.settings, self.bins, budget, n_rows)
 
+    def counted(self, n_rows: int, ledger: Ledger, noise: NoiseSource) -> NoisyVector | None:
+        """Release the number of records, if it is needed."""
+        if not self.count:
+            return None
+        # Every record counts once, whatever its cells.
+        everyone = ColumnCurator(np.zeros(n_rows, dtype=np.int64), ledger, noise)
+        return everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
+
+    def grown(self, shares: Mapping[str, Fraction], counted: NoisyVector | None) -> dict[str, Fraction]:
+        """Return shares for types or domains, larger for a small table, where all of a column is at stake.
+
+        A share should tell a fiftieth of the records from noise: below that categories are lost, and bounds cut off. The
+        number of records and its noise are released. All searches together may then take `most_share`, and learning
+        gets less; a large table keeps the planned shares.
+        """
+        if counted is None or not shares:
+            return dict(shares)
+        searches = sum(self.types.values(), Fraction(0)) + sum(self.domains.values(), Fraction(0))
+        most = 1 + max(self.settings.most_share - self.share, Fraction(0)) / searches
+        records = max(float(counted.values[0]), 1.0)
+        # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
+        told = counted.above_noise(LEAST_FAILURE) / (_TOLD * records)
+        power = 1 if isinstance(counted.event, LaplaceEvent) else 2
+        return {
+            name: share * min(max(self.count / share * Fraction(told**power), Fraction(1)), most)
+            for name, share in shares.items()
+        }
+
     def typed(
         self,
         file: DelimitedFile,
@@ -160,12 +202,15 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
         *,
+        counted: NoisyVector | None,
         progress: Progress,
     ) -> RawTable:
         """Find the types of a text file's undeclared columns, and return the table read with all types."""
         from syntabula.prepare.found_columns import find_types
 
-        found = find_types(file, self.types, ledger=ledger, noise=noise, progress=progress)
+        found = find_types(
+            file, self.grown(self.types, counted), ledger=ledger, noise=noise, progress=progress
+        )
         return file.typed(found, schema)
 
     def codec(
@@ -175,6 +220,7 @@ class Preparation:
         ledger: Ledger,
         noise: NoiseSource,
         *,
+        counted: NoisyVector | None,
         progress: Progress,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
@@ -182,23 +228,29 @@ class Preparation:
         Raises:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
         """
-        n_estimated = 0.0
-        if self.count:
-            # Every record counts once, whatever its cells.
-            everyone = ColumnCurator(np.zeros(table.n_rows, dtype=np.int64), ledger, noise)
-            answer = everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
-            n_estimated = max(float(answer.values[0]), 1.0)
+        n_estimated = 0.0 if counted is None else max(float(counted.values[0]), 1.0)
         if not is_whole(schema):
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
 
-            delta = self._delta_of_each(ledger) * self.n_labels
+            delta = self._delta_for(ledger, self.n_labels)
             found = find_columns(
-                table, self.domains, delta=delta, ledger=ledger, noise=noise, progress=progress
+                table,
+                self.grown(self.domains, counted),
+                delta=delta,
+                ledger=ledger,
+                noise=noise,
+                progress=progress,
             )
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)
-        delta = self._delta_of_each(ledger)
+        # Of columns that were found, it is known only now which ones may fail.
+        failing = sum(
+            "atoms" in self.parts[n] and needs_delta(*schema[n].span())
+            for n in self.refinements
+            if isinstance(schema[n], Ordered)
+        )
+        delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
         for name, share in one_by_one(self.refinements, "fit the bins", progress):
             column = schema[name]

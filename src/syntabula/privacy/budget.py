@@ -12,10 +12,11 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
+from syntabula.privacy.best_of_trials import epsilon_from_trials, rho_from_trials
 from syntabula.privacy.conversion import epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
 from syntabula.privacy.rounding import Number, float_above, float_below, number_below, shown_above
 
-Kind = Literal["approximate", "zcdp", "pure", "none"]
+Kind = Literal["approximate", "zcdp", "pure", "best_of_trials", "none"]
 Accounting = Literal["gdp", "zcdp"]
 Currency = Literal["mu_squared", "rho", "epsilon", "none"]
 """Units of cost: mu^2 of Gaussian privacy, rho of zCDP, epsilon of pure privacy."""
@@ -41,11 +42,12 @@ class Budget:
     Attributes:
         epsilon: Epsilon to report; infinite without privacy.
         delta: Delta to report; 0 for pure privacy and without privacy.
-        kind: "approximate", "zcdp", "pure" or "none".
+        kind: "approximate", "zcdp", "pure", "best_of_trials" or "none".
         currency: Unit of spends: "mu_squared" (Gaussian privacy), "rho" (zCDP), "epsilon" (pure), or "none".
         total: Largest sum of spends in that unit, exact; None without privacy.
         failure_delta: Part of delta, exact, that is reserved for draws that may fail, such as the release of categories
             above a threshold; failure probabilities add up. The rest is used for the conversion.
+        trials: Average number of trials whose best is released; None where there is only one.
 
     Examples:
         >>> Budget(epsilon=1.0, delta=1e-5).currency
@@ -59,6 +61,7 @@ class Budget:
     # Exact, and therefore too long to read.
     total: Fraction | None = field(repr=False)
     failure_delta: Fraction = field(repr=False)
+    trials: int | None
 
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
@@ -121,6 +124,32 @@ class Budget:
         return budget
 
     @classmethod
+    def best_of(cls, epsilon: Number, delta: Number, trials: int) -> Budget:
+        """Make the budget of each trial of a search whose best trial is released (`privacy.best_of_trials`).
+
+        A ledger of this budget holds one trial, which costs its total at most; epsilon and delta are those of the release
+        of the best trial. No draw of a trial may fail beyond its cost, as finding categories may.
+
+        Args:
+            epsilon: Above 0, of the whole search.
+            delta: Between 0 and 1, both excluded, of the whole search.
+            trials: Average number of trials, at least 2.
+
+        Raises:
+            BudgetError: If an argument is outside its range, or no number.
+        """
+        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
+        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        slack = _delta(delta)
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
+            raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
+        total = Fraction(rho_from_trials(bound, slack, trials))
+        budget = cls._of(bound, slack, "best_of_trials", "rho", total)
+        object.__setattr__(budget, "trials", trials)
+        budget._warn_if_weak()
+        return budget
+
+    @classmethod
     def none(cls) -> Budget:
         """Switch privacy off: exact answers are allowed, and there is no guarantee."""
         return cls._of(math.inf, 0.0, "none", "none", None)
@@ -145,6 +174,11 @@ class Budget:
         """
         if self.kind == "none":
             return self
+        if self.kind == "best_of_trials":
+            raise BudgetError(
+                "a search for the best of several trials cannot find categories, as that may fail with a small "
+                "probability in each trial; declare all columns in a schema"
+            )
         # A float, so that files store it exactly.
         part = Fraction(number_below("failure_delta", failure_delta, "a number above 0, below delta"))
         if not 0 < part < Fraction(self.delta):
@@ -175,9 +209,21 @@ class Budget:
                     f"{kind}-concentrated differential privacy with rho {shown_above(float(self.total or 0))}, which is "
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
                 )
+            case "best_of_trials":
+                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
+                return (
+                    f"Differential privacy with {bounds}, for the best of a random number of trials, {self.trials} on "
+                    f"average, each with rho {shown_above(float(self.total or 0))}, {relation}."
+                )
             case "pure":
                 return f"Pure differential privacy with epsilon {shown_above(self.epsilon)}, {relation}."
         return "No differential privacy: exact answers were used and nothing is promised about any record."
+
+    def epsilon_of(self, rho: Fraction) -> float:
+        """Return the epsilon that a spent rho stands for at this budget's delta, rounded up."""
+        if self.trials is not None:
+            return epsilon_from_trials(rho, self.conversion_delta, self.trials)
+        return epsilon_from_rho(rho, self.conversion_delta)
 
     def composition(self) -> str:
         """Return how the costs of steps add up, in words that follow "Steps add up"."""
@@ -187,7 +233,10 @@ class Budget:
                     "in Gaussian differential privacy, by the squares of their mu (Dong, Roth and Su, 2022)"
                 )
             case "rho":
-                return "in zero-concentrated differential privacy, by their rho (Bun and Steinke, 2016)"
+                words = "in zero-concentrated differential privacy, by their rho (Bun and Steinke, 2016)"
+                if self.trials is None:
+                    return words
+                return f"{words}; for the choice of the best trial see Papernot and Steinke (2022), Theorem 2"
             case "epsilon":
                 return "in pure differential privacy, by their epsilon"
         return "to nothing, because nothing is promised"
@@ -205,6 +254,9 @@ class Budget:
                 }
                 part = float(self.failure_delta)
                 return facts | {_STORED_FAILURE_DELTA: part} if part else facts
+            case "best_of_trials":
+                promised = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
+                return promised | {self.currency: total, "trials": self.trials}
             case "pure":
                 return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
         return {"kind": self.kind}
@@ -233,11 +285,15 @@ class Budget:
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
                     return whole._read_failure(record)
+                case "best_of_trials":
+                    return cls.best_of(record.get("epsilon"), record.get("delta"), record.get("trials"))  # type: ignore[arg-type]
                 case "pure":
                     return cls.pure(record.get("epsilon"))  # type: ignore[arg-type]
                 case "none":
                     return cls.none()
-        raise BudgetError(f"budget kind must be approximate, zcdp, pure or none; got {shown(kind)}")
+        raise BudgetError(
+            f"budget kind must be approximate, zcdp, pure, best_of_trials or none; got {shown(kind)}"
+        )
 
     def _read_failure(self, record: Mapping[str, Any]) -> Budget:
         part = record.get(_STORED_FAILURE_DELTA)
@@ -260,6 +316,7 @@ class Budget:
         object.__setattr__(self, "currency", currency)
         object.__setattr__(self, "total", total)
         object.__setattr__(self, "failure_delta", Fraction(0))
+        object.__setattr__(self, "trials", None)
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:

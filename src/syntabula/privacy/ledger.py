@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho
+from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.events import Event
 from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
@@ -275,7 +275,7 @@ class Ledger:
             return min(float_above(self.spent), self._budget.epsilon)
         delta = self._budget.conversion_delta
         if self._budget.currency == "rho":
-            epsilon = epsilon_from_rho(self.spent, delta)
+            epsilon = self._budget.epsilon_of(self.spent)
         else:
             # Costs depend on the budget that was left at the time, so the events are composed again on their own.
             together = mu_squared_together(entry.event for entry in self.entries)

@@ -40,6 +40,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.rules import RULES
+from syntabula.privacy.rules import RULES, failure_of
 from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
 
 _LENGTH = 32
@@ -79,6 +80,14 @@ def open_ledger(
     if journal is not None and not resumed:
         journal.record_run(facts)
     return ledger
+
+
+def failure_before(journal: MemoryJournal | None, *, resume: bool) -> Fraction:
+    """Return the failure probabilities of all draws of earlier runs in a journal; 0 without one."""
+    if journal is None:
+        return Fraction(0)
+    first = journal.runs[-1].first if resume and journal.runs else None
+    return sum((failure_of(record.event) for record in journal.records[:first]), Fraction(0))
 
 
 def _is_begun(journal: MemoryJournal, facts: Mapping[str, str]) -> bool:

@@ -66,6 +66,7 @@ def statement_of(
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
     rules: Sequence[str] = (),
+    rules_observed: bool = False,
 ) -> PrivacyStatement:
     """Make the statement of a run; see the attributes of `StatementFacts`."""
     private = ledger.budget.kind != "none"
@@ -85,6 +86,7 @@ def statement_of(
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
         rules=tuple(rules),
+        rules_observed=rules_observed,
     )
 
 
@@ -174,8 +176,13 @@ def _public(statement: StatementFacts) -> list[str]:
         if names:
             lines += _wrapped(f"Domains {words} ({len(names)}): {', '.join(names)}.")
     if rules := statement.rules:
+        source = (
+            "READ OFF THE SENSITIVE TABLE, not protected"
+            if statement.rules_observed
+            else "stated by the custodian"
+        )
         lines += _wrapped(
-            f"Rules that every row of the release satisfies, and that cost nothing ({len(rules)}): {'; '.join(rules)}."
+            f"Rules that every row of the release satisfies, {source}, at no cost ({len(rules)}): {'; '.join(rules)}."
         )
     anew = statement.made_anew
     if anew:

@@ -147,6 +147,7 @@ class StatementFacts:
         stored_types: Undeclared columns whose stored types were used.
         made_anew: Columns of text in which noise hides every category: their values are running numbers.
         rules: The schema's rules, which every row of the release satisfies.
+        rules_observed: Whether these were read off the sensitive table.
     """
 
     method: str
@@ -164,6 +165,7 @@ class StatementFacts:
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    rules_observed: bool = False
 
     @property
     def observed_columns(self) -> tuple[str, ...]:
@@ -192,6 +194,8 @@ class StatementFacts:
                 "not end-to-end private: bounds or categories were read off the sensitive table for "
                 f"{self._named(self.observed_columns)}"
             )
+        if self.rules_observed:
+            reasons.append("not end-to-end private: rules were read off the sensitive table")
         if self.types_read:
             reasons.append(
                 "not end-to-end private: the types of columns (and in JSON, the set of columns) were inferred from the "
@@ -230,7 +234,10 @@ class StatementFacts:
             "types_read": self.types_read,
             "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
-        } | ({"rules": list(self.rules)} if self.rules else {})
+        } | self._rules_to_json()
+
+    def _rules_to_json(self) -> dict[str, Any]:
+        return {"rules": list(self.rules), "rules_observed": self.rules_observed} if self.rules else {}
 
     def _composition(self) -> dict[str, Any]:
         """Return the limit that was fixed before the first draw, and the total cost of all draws, rounded up."""
@@ -286,6 +293,7 @@ class StatementFacts:
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
             rules=tuple(str(rule) for rule in facts.get("rules", ())),
+            rules_observed=bool(facts.get("rules_observed", False)),
         )
 
     def _named(self, columns: Sequence[str]) -> str:

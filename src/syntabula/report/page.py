@@ -146,7 +146,10 @@ def make_report(
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
-    statement = None if release is None else _statement(release, tables)
+    loaded = None if release is None else _loaded(release, tables)
+    statement = None if loaded is None else loaded.privacy
+    if loaded is not None and tables.rules is None:
+        tables = replace(tables, rules=loaded.rules)
     warn_caller(PrivacyWarning(NOT_PRIVATE))
 
     results = _results(tables, given, seed, show)
@@ -179,8 +182,8 @@ def make_report(
     return Report(html=_rendered(content), title=title, overview=tuple(overview))
 
 
-def _statement(release: Any, tables: Comparison) -> Any:
-    """Return the privacy statement of a release, which must have the tables' columns."""
+def _loaded(release: Any, tables: Comparison) -> Any:
+    """Return a release, which must have the tables' columns."""
     from syntabula.synthesizers.release import Release, load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
@@ -190,7 +193,7 @@ def _statement(release: Any, tables: Comparison) -> Any:
         raise ArgumentError(
             "the release has different columns than the tables; give the one that the synthetic table was drawn from"
         )
-    return loaded.privacy
+    return loaded
 
 
 def _is_distance(result: Result) -> bool:
@@ -217,12 +220,16 @@ def _results(
         results = [r for r in results if not (_is_needed(r) and r.score.metric in wanted)]
     else:
         results, wanted = [], [*_QUICK]
+        wanted += ["broken-rules"] if tables.rules is not None else []
         if tables.target is not None and tables.holdout is not None:
             wanted += _UTILITY
     if wanted:
         alone = tables if given is None else replace(tables, holdout=None)
         chosen = choose_metrics(
-            wanted, has_target=tables.target is not None, has_holdout=tables.holdout is not None
+            wanted,
+            has_target=tables.target is not None,
+            has_holdout=tables.holdout is not None,
+            has_rules=tables.rules is not None,
         )
         results = [
             *score_tables(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,10 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.resume import fingerprint, open_ledger
+from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
-from syntabula.synthesizers.learner import Learner
-from syntabula.synthesizers.marginal import MarginalLearner
+from syntabula.synthesizers.joining import with_joined_bins
+from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -43,6 +44,7 @@ from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
 if TYPE_CHECKING:
+    from syntabula.models.base import Model
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
 
@@ -51,8 +53,26 @@ _PREPARED, _ENCODED = 0.05, 0.1
 """Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
 
 
-def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -> Release:
-    """Learn a sensitive table and return a release; see `Synthesizer.fit`."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judging:
+    """What measures, by noise that the same budget pays for, how good a model is.
+
+    Attributes:
+        share: Fraction of the whole budget that it takes.
+        judge: Called with the table as it was learned, the codec, the model, the ledger and the source of noise.
+    """
+
+    share: Fraction
+    judge: Callable[[RawTable, Codec, Model, Ledger, NoiseSource], None]
+
+
+def fit(
+    method: Settings, source: Any, schema: Schema | None, *, strict: bool, judging: Judging | None = None
+) -> Release:
+    """Learn a sensitive table and return a release; see `Synthesizer.fit`.
+
+    With `judging`, part of the budget measures how good the model is.
+    """
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)
@@ -78,7 +98,9 @@ def fit(method: Settings, source: Any, schema: Schema | None, *, strict: bool) -
         elif schema is not None:
             schema.check_table(table)
         with _opened_journal(method) as journal:
-            return fit_table(method, table, schema, journal, strict=strict, keys_read=keys_read)
+            return fit_table(
+                method, table, schema, journal, strict=strict, keys_read=keys_read, judging=judging
+            )
 
 
 def fit_table(
@@ -89,6 +111,7 @@ def fit_table(
     *,
     strict: bool,
     keys_read: bool,
+    judging: Judging | None = None,
 ) -> Release:
     """Learn a table that conforms to the declared schema.
 
@@ -99,6 +122,7 @@ def fit_table(
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
         keys_read: Whether the column names were read off the records.
+        judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable)
     rules, declared = row_rules(schema), schema
@@ -124,14 +148,15 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
+    counted = prepared.counted(source.n_rows, ledger, noise)
     if isinstance(source, RawTable):
         table = source
     else:
-        table = prepared.typed(source, declared, ledger, noise, progress=preparing)
+        table = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
         table = table if rules is None else _learned(rules, table, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, progress=preparing)
+    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
@@ -145,13 +170,17 @@ def fit_table(
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
         # This includes what preprocessing did not need.
-        share=ledger.remaining_share,
+        share=ledger.remaining_share - (judging.share if judging else 0),
         progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
     )
     if recoding:
         from syntabula.models.recoded import RecodedModel
 
         model = RecodedModel(model, recoding)
+    if method.preprocessing.joins_bins(exact=is_exact):
+        codec, model = with_joined_bins(codec, model)
+    if judging:
+        judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
     whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema)
     released = codec.schema if whole is None else whole.schema
@@ -170,7 +199,8 @@ def fit_table(
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
-            rules=() if declared is None or declared.rules is None else tuple(declared.rules.described()),
+            rules=() if rules is None else rules.rules.described(),
+            rules_observed=rules is not None and rules.rules.provenance == "observed",
         ),
         origin=table.origin,
         rules=whole,
@@ -180,7 +210,7 @@ def fit_table(
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     """Return the method's learner, told what rules make impossible; if it cannot hold that, such rows are discarded."""
     learner = method.learner
-    if rules is None or not isinstance(learner, MarginalLearner):
+    if rules is None or not isinstance(learner, RestrictedLearner):
         return learner
     from syntabula.table.rules.impossible import possible_cells
 
@@ -261,7 +291,7 @@ def _ledger(
     journal: Journal | None,
 ) -> Ledger:
     """Return the ledger of this run, begun or resumed."""
-    budget = prepared.budget(budget_of(method))
+    budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume)
 

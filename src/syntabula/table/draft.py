@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -74,8 +75,34 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
             the message names the column and the remedy.
     """
-    columns, noted = _drafted(read(source).columns)
-    return Schema(columns), [_note(names, note) for note, names in noted.items()]
+    schema, notes, _ = draft_with_rules(read(source))
+    return schema, notes
+
+
+def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
+    """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
+    from syntabula.table.rules.proposals import proposed_rules
+
+    columns, noted = _drafted(table.columns)
+    schema = Schema(columns)
+    notes = [_note(names, note) for note, names in noted.items()]
+    rules = proposed_rules(table, schema)
+    if rules is not None:
+        notes.append(_note_of_rules(rules))
+    return schema, notes, rules
+
+
+def _note_of_rules(rules: Rules) -> str:
+    """Return a note that names rules without the values in them."""
+    told = [
+        *(f"{name!r} follows from others" for name in rules.derive),
+        *(f"{' <= '.join(map(repr, chain))}" for chain in rules.order),
+        *(f"{', '.join(map(repr, names))} are missing together" for names in rules.together),
+    ]
+    return (
+        f"every row satisfies rules ({'; '.join(told)}); if they are facts that are known without the table, state them "
+        "as `rules`, and synthetic rows will satisfy them too"
+    )
 
 
 def whole_schema(table: RawTable, schema: Schema | None) -> Schema:

@@ -94,8 +94,10 @@ def peer_rows(cell: Cell, split: Split) -> tuple[RawTable, dict[str, Any]]:
     schema = declared(split, cell.binning, cell.epsilon) or split.schema
     method = Independent(**settings_of(cell, split))
     prepared = preparation_of(method, schema, {})
+    ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
+    counted = prepared.counted(split.fit.n_rows, ledger, noise)
     codec = prepared.codec(
-        split.fit, schema, Ledger(budget_of(method)), SeededNoise(cell.seed), progress=lambda step, done: None
+        split.fit, schema, ledger, noise, counted=counted, progress=lambda step, done: None
     )
     encoded, _ = codec.encode(split.fit)
     sizes = dict(zip(codec.domain.columns, codec.domain.sizes, strict=True))

@@ -17,6 +17,7 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
     """Show the contents of a RELEASE file and its privacy statement; nothing in the file is executed."""
     console: Console = context.obj
     from syntabula import load
+    from syntabula.table.rules.row_rules import rules_in_words
 
     loaded = load(release)
     columns = loaded.schema.columns
@@ -31,13 +32,19 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
         "",
         loaded.privacy.text(),
     ]
+    broken = loaded.rules_broken()
+    if loaded.rules is not None:
+        shown = rules_in_words(broken) if broken else "none"
+        lines.insert(
+            -2, f"\n  rules: {len(loaded.rules.rules)}; broken by drawn rows, which are discarded: {shown}"
+        )
     facts = {
         "release": str(release),
         "method": loaded.method,
         "n_estimated": loaded.n_estimated,
         "schema": loaded.schema.to_json(),
         "statement": loaded.privacy.to_json(),
-    }
+    } | ({} if loaded.rules is None else {"rules_broken": broken})
     console.result("\n".join(lines), facts)
 
 

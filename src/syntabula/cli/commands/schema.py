@@ -45,22 +45,28 @@ def schema(
     if out is not None and out.suffix.lower() not in (".yaml", ".yml", ".json"):
         raise CommandError(f"--out {str(out)!r} must end in .yaml, .yml or .json", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table,), force=force)
-    from syntabula import draft_schema
+    from syntabula.table.draft import draft_with_rules
+    from syntabula.table.read import read
+    from syntabula.table.rules.proposals import written_as_comments
 
-    drafted, notes = draft_schema(table)
+    drafted, notes, rules = draft_with_rules(read(table))
     document = drafted.to_json()
+    comments = "" if rules is None else written_as_comments(rules)
     if out is not None:
         with output(out, force=force) as temporary:
             drafted.to_yaml(temporary)
+            if out.suffix.lower() != ".json":
+                with temporary.open("a", encoding="utf-8") as file:
+                    file.write(comments)
         console.result(
             f"wrote a draft with {len(drafted)} columns to {out}",
-            {"out": str(out), "schema": document, "notes": notes},
+            {"out": str(out), "schema": document, "rules": rules and rules.to_json(), "notes": notes},
         )
     else:
         from syntabula.table.schema.plain_yaml import write_yaml
 
-        text = write_yaml(document)
-        console.result(text, {"out": None, "schema": document, "notes": notes})
+        facts = {"out": None, "schema": document, "rules": rules and rules.to_json(), "notes": notes}
+        console.result(write_yaml(document) + comments, facts)
     for note in notes:
         console.note(f"note: {note}")
     console.note(

@@ -63,6 +63,13 @@ def synth(
         bool,
         typer.Option("--strict", help="Fail on values outside the schema; such a failure is NOT private."),
     ] = False,
+    require_columns: Annotated[
+        bool,
+        typer.Option(
+            "--require-columns",
+            help="Fail, with nothing written, if noise hid what a column without a declaration holds.",
+        ),
+    ] = False,
     force: options.Force = False,
 ) -> None:
     """Fit a synthesizer to a sensitive TABLE and write a synthetic one."""
@@ -82,6 +89,12 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
+        lost = release.lost_columns()
+        if lost and require_columns:
+            raise CommandError(
+                f"{_of_lost(lost, release)}; nothing was written because of --require-columns, but the budget is spent",
+                Exit.PRIVACY,
+            )
         progress("write", 1.0)
         with SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished) as rescue:
             if save is not None and not finished:
@@ -106,11 +119,14 @@ def synth(
         "out": str(out),
         "rows": drawn,
         "release": None if save is None else str(save),
+        "lost_columns": lost,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
     if schema is not None and schema.others:
         console.note(_of_others([name for name in release.schema if name not in schema], request.observed))
+    if lost:
+        console.note(f"note: {_of_lost(lost, release)}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
 
@@ -166,6 +182,15 @@ def _of_others(names: list[str], observed: bool) -> str:
     how = "read off the table" if observed else "found privately, at a cost in budget"
     columns = "column" if len(names) == 1 else f"{len(names)} columns"
     return f"note: domains not in the schema were {how}: {columns} {shown}"
+
+
+def _of_lost(names: list[str], release: Release) -> str:
+    """Say how many columns carry no information, which, and what to do."""
+    shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
+    return (
+        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as noise hid what they hold: "
+        f"{shown}; declare them in a schema, or raise epsilon"
+    )
 
 
 def _statement_text(privacy: PrivacyStatement, path: Path) -> str:

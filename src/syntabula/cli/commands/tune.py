@@ -9,6 +9,7 @@ import typer
 
 from syntabula.cli import options
 from syntabula.cli.console import Console
+from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, output
 from syntabula.cli.request import Request, takes_request
 
@@ -63,6 +64,18 @@ def tune(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of suggestions, fits, draws and scores.")] = 0,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private",
+            help="Draw options at random, score with noise, and release the best of about --trials fits, all within "
+            "--epsilon and --delta. Needs a schema of all columns, and --release.",
+        ),
+    ] = False,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", help="With --private: file for the best release.", metavar="FILE"),
+    ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="TABLE is public, so that no warning is needed.")
     ] = False,
@@ -80,8 +93,16 @@ def tune(
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Search the options of a method that score best on rows it has not seen. NOT private: see `--public`."""
+    """Search the options of a method that score best on rows it has not seen. NOT private without `--private`."""
     console: Console = context.obj
+    if private or release is not None:
+        if not private or release is None or validation or target or weight or storage or picture or public:
+            raise CommandError(
+                "--private needs --release, and no --validation, --target, --weight, --storage, --picture or --public",
+                Exit.ARGUMENTS,
+            )
+        _tune_privately(console, request, table, space, trials, out, release, force=force)
+        return
     from syntabula.tuning.picture import draw_search
     from syntabula.tuning.search import tune as tune_method
 
@@ -115,6 +136,41 @@ def tune(
         with output(picture, force=force) as temporary:
             draw_search(found, temporary)
     console.result(found.text(), found.to_json())
+
+
+def _tune_privately(
+    console: Console,
+    request: Request,
+    table: Path,
+    space: str,
+    trials: int,
+    out: Path | None,
+    release: Path,
+    *,
+    force: bool,
+) -> None:
+    from syntabula.table.schema.plain_yaml import write_yaml
+    from syntabula.tuning.private import tune_privately
+
+    schema = request.schema()
+    if schema is None:
+        raise CommandError("--private needs --schema with all columns", Exit.ARGUMENTS)
+    inputs = (table, request.schema_file, request.options_file)
+    check_outputs({"--out": out, "--release": release}, inputs=inputs, force=force)
+    method = request.synthesizer()
+    with console.progress() as progress:
+        found = tune_privately(method, table, schema, space=_space(space), trials=trials, progress=progress)
+    with output(release, force=force) as temporary:
+        found.release.save(temporary)
+    plain = {"method": method.key, "options": dict(found.options)}
+    if out is not None:
+        with output(out, force=force) as temporary:
+            temporary.write_text(write_yaml(plain), encoding="utf-8")
+    lines = [f"{method.key}: the best of the trials, with noisy distance {found.distance:.4g} of pairs"]
+    lines += [f"    {name} = {value}" for name, value in found.options.items()]
+    lines += ["", found.release.privacy.text()]
+    facts = plain | {"distance": found.distance, "privacy": found.release.privacy.to_json()}
+    console.result("\n".join(lines), facts)
 
 
 def _space(given: str) -> Any:

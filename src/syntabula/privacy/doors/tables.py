@@ -136,6 +136,60 @@ class Curator(CountedTable):
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)
 
+    def measure_distance(
+        self,
+        cliques: Sequence[Clique],
+        estimates: Sequence[FloatArray],
+        *,
+        share: Fraction | float,
+        step: str,
+    ) -> float:
+        """Release how far some marginals are from estimates of them: the sum of their L1 distances, in records.
+
+        One record changes each distance by at most one, exactly (`doors.scores.distances`), and all of k cliques by at
+        most k: the sensitivity of the sum.
+
+        Args:
+            cliques: At least one clique.
+            estimates: Expected counts of each, of the clique's shape, from public facts and released values.
+            share: Fraction of the whole budget.
+            step: Name of this spend in the ledger.
+
+        Returns:
+            The noisy sum, which noise may make negative.
+
+        Raises:
+            ArgumentError: If the estimates do not match the cliques in number or shape.
+            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
+            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        """
+        if not cliques or len(cliques) != len(estimates):
+            raise ArgumentError(
+                "measure_distance needs one estimate for each clique, and at least one clique"
+            )
+        if any(np.shape(e) != self.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
+            raise ArgumentError("each estimate must have the shape of its clique")
+        self._engine.check_memory(self._missing(cliques))
+        steps = len(cliques) * STEPS_PER_RECORD
+        event = vector_event(
+            self._ledger,
+            share,
+            l1_sensitivity=steps,
+            l2_sensitivity_squared=steps**2,
+            cells=1,
+            what="distance of marginals",
+        )
+
+        def draw(token: Token) -> NoisyArray:
+            self._fill_cache(cliques)
+            exact = [self._exact(c).reveal_inside_privacy() for c in cliques]
+            # Distances lie on the grid of steps, so that the product is exact.
+            summed = np.rint(distances(exact, estimates) * STEPS_PER_RECORD).astype(np.int64).sum()
+            return noisy_counts(token, self._source, Sensitive(np.array([summed], dtype=np.int64)))
+
+        query = [list(cliques), *(np.asarray(e, dtype=np.float64) for e in estimates)]
+        return float(self._answer(event, step, query, draw)[0]) / STEPS_PER_RECORD
+
     def measure_dependence(
         self, families: Sequence[Clique], *, share: Fraction | float, step: str
     ) -> FloatArray:

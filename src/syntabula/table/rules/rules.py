@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
-from syntabula._arguments import near
+from syntabula._arguments import near, shown
 from syntabula.errors import SchemaError
 from syntabula.table.schema.column_base import type_of
+
+RuleProvenance = Literal["public", "observed"]
 
 MOST_RULES = 1000
 
@@ -32,6 +34,8 @@ class Rules:
             `[start, end]`. The first is learned as it is, and each later one as its distance from the one before.
         require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`.
         together: Lists of nullable columns that are missing in the same rows, such as `[started, ended]`.
+        provenance: Source of the rules: stated (`public`) or taken from the data (`observed`, which the guarantee does
+            not cover).
 
     Raises:
         SchemaError: If a part is not of this form.
@@ -46,12 +50,17 @@ class Rules:
     order: Sequence[Sequence[str]] = ()
     require: Sequence[str] = ()
     together: Sequence[Sequence[str]] = ()
+    provenance: RuleProvenance = "public"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "derive", MappingProxyType(_expressions(self.derive)))
         for name in ("order", "together"):
             object.__setattr__(self, name, _lists(name, getattr(self, name)))
         object.__setattr__(self, "require", _conditions(self.require))
+        if self.provenance not in get_args(RuleProvenance):
+            raise SchemaError(
+                f"rules: provenance must be one of {', '.join(get_args(RuleProvenance))}; got {shown(self.provenance)}"
+            )
         if len(self) > MOST_RULES:
             raise SchemaError(f"rules are more than {MOST_RULES:,}; join some with AND")
 
@@ -66,10 +75,10 @@ class Rules:
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        return Rules, (dict(self.derive), self.order, self.require, self.together)
+        return Rules, (dict(self.derive), self.order, self.require, self.together, self.provenance)
 
     def _stated(self) -> tuple[object, ...]:
-        return tuple(self.derive.items()), self.order, self.require, self.together
+        return tuple(self.derive.items()), self.order, self.require, self.together, self.provenance
 
     def described(self) -> list[str]:
         """Return one line for each rule, as it is written in a schema."""
@@ -88,7 +97,8 @@ class Rules:
             "require": list(self.require),
             "together": [list(names) for names in self.together],
         }
-        return {kind: stated for kind, stated in document.items() if stated}
+        source = {} if self.provenance == "public" else {"provenance": self.provenance}
+        return {kind: stated for kind, stated in document.items() if stated} | source
 
     @classmethod
     def from_json(cls, document: object) -> Rules:

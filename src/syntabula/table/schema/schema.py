@@ -231,7 +231,10 @@ def completed(schema: Schema | None, names: Iterable[str], found: Mapping[str, C
     """Return a schema of all columns of a table, in its order: as declared, or else as found."""
     if schema is None:
         return Schema(found)
-    return Schema({n: schema[n] if n in schema else found[n] for n in names}, label=schema.label)
+    computed = () if schema.rules is None else schema.rules.derive
+    listed = dict.fromkeys([*names, *computed])
+    columns = {n: schema[n] if n in schema else found[n] for n in listed}
+    return Schema(columns, label=schema.label, rules=schema.rules)
 
 
 def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
@@ -240,7 +243,8 @@ def undeclared(names: Iterable[str], schema: Schema | None) -> list[str]:
 
 
 def check_declared(schema: Schema, *, allow_observed: bool) -> None:
-    """Refuse domains that were taken from the data without permission; raises ObservedDomainError."""
+    """Refuse domains and rules that were taken from the data without permission; raises ObservedDomainError."""
+    _check_rules_declared(schema, allow_observed=allow_observed)
     if schema.observed_columns and not allow_observed:
         names = listed([*schema.observed_columns])
         raise ObservedDomainError(
@@ -258,6 +262,15 @@ def _checked_rules(rules: object) -> Rules | None:
     if not isinstance(rules, Rules):
         raise SchemaError(f"rules must be a syntabula.Rules, or left out; got {shown(rules)}")
     return rules if len(rules) else None
+
+
+def _check_rules_declared(schema: Schema, *, allow_observed: bool) -> None:
+    if schema.rules is not None and schema.rules.provenance == "observed" and not allow_observed:
+        raise ObservedDomainError(
+            "the rules are marked as observed: they were read off the data. Keep those that are facts, known without the "
+            "data, and remove their entry `provenance`; or pass allow_observed=True (--observed-domain), which is not "
+            "private"
+        )
 
 
 def _check_name(name: object) -> None:

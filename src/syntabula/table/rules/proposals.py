@@ -1,0 +1,225 @@
+"""Rules that hold in every row of a table: proposals for a person to judge, as sensitive as the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import SchemaError
+from syntabula.table.database import identifier
+from syntabula.table.database import quoted as text_literal
+from syntabula.table.raw import RawTable
+from syntabula.table.rules.evaluation import plain_cells
+from syntabula.table.rules.expressions import MOST_CHARACTERS
+from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.rules.rules import Rules
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Date, Datetime, Numeric, Ordered
+from syntabula.table.schema.schema import Schema
+
+_LOOKED_AT = 64
+"""Rows on which sums are looked for before all rows are checked."""
+_MOST_SUMS = 300_000
+_MOST_TERMS = 4
+_MOST_ORDERS = 10
+_MOST_VALUES = 100
+_LEAST_ROWS = 20
+_ROWS_PER_VALUE = 10
+_OFTEN_EQUAL = 0.01
+
+
+def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
+    """Return rules that hold in every row of a table: sums, copies, columns that follow from another one, orders, and
+    columns missing together.
+
+    Args:
+        table: The table.
+        schema: Its drafted schema.
+
+    Returns:
+        Rules of provenance "observed"; None if none is found.
+    """
+    if table.n_rows < _LEAST_ROWS:
+        return None
+    cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
+    numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and _varies(*v)}
+    derive = dict(_copies(cells, schema)) | dict(_followers(cells, schema))
+    derive |= {n: e for n, e in _sums(numbers) if n not in derive}
+    left = {n: v for n, v in cells.items() if n not in derive}
+    found = Rules(
+        derive=derive, order=_orders(left, schema), together=_together(left, schema), provenance="observed"
+    )
+    return _holding(found, table, schema)
+
+
+def _is_name(column: Column) -> bool:
+    return not isinstance(column, Ordered | Categorical | Boolean)
+
+
+def _varies(values: NDArray[Any], missing: NDArray[np.bool_]) -> bool:
+    present = values[~missing]
+    return present.size > 0 and bool((present != present[0]).any())
+
+
+Cells = Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]]
+
+
+def _copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
+    seen: dict[bytes, str] = {}
+    for name, (values, missing) in cells.items():
+        if values.dtype == object or not _varies(values, missing):
+            continue
+        key = repr((values.dtype, schema[name].kind)).encode() + values.tobytes() + missing.tobytes()
+        first = seen.setdefault(key, name)
+        if first != name:
+            yield name, identifier(first)
+
+
+def _followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield columns of few values that follow from another column of few values, as CASE expressions."""
+    few: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
+    for name, (values, missing) in cells.items():
+        if missing.any() or isinstance(schema[name], Date | Datetime):
+            continue
+        distinct, codes = np.unique(values, return_inverse=True)
+        if 1 < distinct.size <= _MOST_VALUES and distinct.size * _ROWS_PER_VALUE <= values.size:
+            few[name] = codes, distinct.tolist()
+    taken: set[str] = set()
+    for source, (own, labels) in few.items():
+        for name, (codes, others) in few.items():
+            if name == source or name in taken or source in taken or len(others) > len(labels):
+                continue
+            pairs = np.unique(own * len(others) + codes)
+            if pairs.size != len(labels):
+                continue
+            whens = [
+                f"WHEN {_constant(labels[p // len(others)])} THEN {_constant(others[p % len(others)])}"
+                for p in pairs
+            ]
+            expression = f"CASE {identifier(source)} {' '.join(whens)} END"
+            if len(expression) <= MOST_CHARACTERS:
+                taken.add(name)
+                yield name, expression
+
+
+def _constant(value: object) -> str:
+    return text_literal(value) if isinstance(value, str) else str(value)
+
+
+def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:
+    """Yield columns that are the sum of two to four others, the fewest first."""
+    complete = {n: v.astype(np.float64) for n, (v, gaps) in numbers.items() if not gaps.any()}
+    names = [*complete]
+    if len(names) < 3:
+        return
+    table = np.stack([complete[n] for n in names])
+    # Rows in which most columns are not zero tell sums apart best.
+    rows = np.argsort(-np.count_nonzero(table, axis=0), kind="stable")[:_LOOKED_AT]
+    few = table[:, rows]
+    by_cells: dict[bytes, list[int]] = {}
+    for i, cells in enumerate(_rounded(few)):
+        by_cells.setdefault(cells.tobytes(), []).append(i)
+    taken: set[int] = set()
+    for terms in range(2, _MOST_TERMS + 1):
+        if comb(len(names), terms) > _MOST_SUMS:
+            return
+        for chosen in combinations(range(len(names)), terms):
+            total = few[[*chosen]].sum(axis=0)
+            for i in by_cells.get(_rounded(total).tobytes(), ()):
+                if i in chosen or taken & {i, *chosen}:
+                    continue
+                whole = table[[*chosen]].sum(axis=0)
+                if np.allclose(whole, table[i], rtol=1e-9, atol=1e-6):
+                    taken.add(i)
+                    yield names[i], " + ".join(identifier(names[c]) for c in chosen)
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.round(values, 4) + 0.0)
+
+
+def _orders(cells: Cells, schema: Schema) -> list[list[str]]:
+    """Return pairs of columns in an order: dates and times, and numbers that are often equal."""
+    families: dict[tuple[type[Column], str | None], list[str]] = {}
+    for name, column in schema.columns.items():
+        if name in cells and isinstance(column, Ordered) and _varies(*cells[name]):
+            zone = column.timezone if isinstance(column, Datetime) else None
+            families.setdefault((type(column), zone), []).append(name)
+    found: list[tuple[float, list[str]]] = []
+    for (kind, _), names in families.items():
+        for a, b in combinations(names, 2):
+            both = ~(cells[a][1] | cells[b][1])
+            one, other = cells[a][0][both], cells[b][0][both]
+            if not both.any() or one.min() > other.max() or other.min() > one.max():
+                continue
+            equal = float((one == other).mean())
+            if equal == 1 or (kind is Numeric and (equal < _OFTEN_EQUAL or _mostly_zero(one, other))):
+                continue
+            if (one <= other).all():
+                found.append((equal, [a, b]))
+            elif (other <= one).all():
+                found.append((equal, [b, a]))
+    found.sort(key=lambda pair: -pair[0])
+    kept: list[list[str]] = []
+    ends: set[str] = set()
+    for _, (start, end) in found:
+        if end not in ends:
+            ends.add(end)
+            kept.append([start, end])
+    return kept[:_MOST_ORDERS]
+
+
+def _mostly_zero(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Return whether two columns are equal mostly where both are zero, which says little about their order."""
+    equal = first == second
+    return bool((first[equal] == 0).mean() > 0.5)
+
+
+def _together(cells: Cells, schema: Schema) -> list[list[str]]:
+    groups: dict[bytes, list[str]] = {}
+    for name, (_, missing) in cells.items():
+        if schema[name].nullable and missing.any() and not missing.all():
+            groups.setdefault(np.packbits(missing).tobytes(), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def _holding(found: Rules, table: RawTable, schema: Schema) -> Rules | None:
+    """Return the rules that can be declared and that no row breaks."""
+    singles = [
+        *(Rules(derive={n: e}, provenance="observed") for n, e in found.derive.items()),
+        *(Rules(order=[chain], provenance="observed") for chain in found.order),
+        *(Rules(together=[names], provenance="observed") for names in found.together),
+    ]
+    kept = [one for one in singles if _holds(one, table, schema)]
+    whole = Rules(
+        derive={n: e for one in kept for n, e in one.derive.items()},
+        order=[chain for one in kept for chain in one.order],
+        together=[names for one in kept for names in one.together],
+        provenance="observed",
+    )
+    return whole if kept and _holds(whole, table, schema) else None
+
+
+def _holds(rules: Rules, table: RawTable, schema: Schema) -> bool:
+    try:
+        ruled = RowRules(schema.with_columns(schema.columns, rules=rules))
+        broken = ruled.broken_by(table.columns, table.n_rows)
+    except SchemaError:
+        return False
+    return not any(rows.any() for rows in broken.values())
+
+
+def written_as_comments(rules: Rules) -> str:
+    """Return rules as lines of a YAML schema, each a comment."""
+    from syntabula.table.schema.plain_yaml import write_yaml
+
+    lines = write_yaml({"rules": rules.to_json()}).splitlines()
+    told: Sequence[str] = [
+        "Every row of this table satisfies these rules. Keep those that are facts, known without the table: remove the",
+        "signs # before them, and the entry `provenance`.",
+    ]
+    return "\n".join(f"# {line}" for line in (*told, *lines)) + "\n"

@@ -1,0 +1,90 @@
+"""What every method that is trained with noisy gradients promises: refusals, statements, plans, interrupted runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from record_cases import CASES, SCHEMA, private, require_library, table
+
+import syntabula as st
+from syntabula.errors import ArgumentError, BudgetError
+from syntabula.privacy.journal import Journal
+from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
+
+NOISY = [kind for kind in CASES if CASES[kind].noisy]
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a run."""
+
+
+@pytest.mark.parametrize("kind", NOISY)
+class TestBudget:
+    @pytest.mark.parametrize("budget", [st.Budget.pure(1.0), st.Budget.zcdp(0.5, 1e-5)])
+    def test_is_refused_at_once_where_training_has_no_cost(self, kind: str, budget: st.Budget) -> None:
+        with pytest.raises(BudgetError, match=r"zero-concentrated|pure"):
+            private(kind, budget=budget)
+
+    def test_takes_no_limit_of_time(self, kind: str) -> None:
+        with pytest.raises(ArgumentError, match="set steps"):
+            private(kind, training=Training(seconds=3))
+
+    def test_so_small_that_noise_would_be_infinite_is_refused_with_what_to_do(self, kind: str) -> None:
+        require_library(kind)
+
+        with pytest.raises(BudgetError, match=r"too small"):
+            private(kind, budget=st.Budget(1e-9, 1e-12)).fit(table(100), SCHEMA)
+
+
+@pytest.mark.parametrize("kind", NOISY)
+class TestRun:
+    def test_its_statement_names_rate_steps_clip_and_noise_and_no_loss_is_told(self, kind: str) -> None:
+        require_library(kind)
+        told: list[str] = []
+        method = private(kind, progress=lambda step, done: told.append(step))
+
+        said = " ".join(method.fit(table(400), SCHEMA).privacy.text().split())
+
+        assert f"{method.noisy.steps} steps on records sampled at rate 0.2" in said
+        assert "clipped to L2 length 1" in said
+        assert "discrete Gaussian noise on their sums, standard deviation" in said
+        assert any("s left" in step for step in told)
+        assert not any("loss" in step for step in told)
+
+    def test_a_plan_says_how_long_its_steps_take(self, kind: str) -> None:
+        require_library(kind)
+
+        short, long = (
+            private(kind, noisy=NoisyTraining(steps=n, rate=0.2)).plan(SCHEMA, 5_000) for n in (10, 100_000)
+        )
+
+        assert short.seconds < 60 < long.seconds
+        assert long.steps[-1].name == "train on the records"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("autoregressive", 1), ("autoregressive", 2), ("autoregressive", 4), ("tabular_diffusion", 1)],
+)
+def test_an_interrupted_training_goes_on_and_pays_nothing_more(kind: str, tmp_path: Path, told: int) -> None:
+    require_library(kind)
+    whole = private(kind, journal=tmp_path / "whole").fit(table(400), SCHEMA)
+    times = 0
+
+    def interrupt(step: str, done: float) -> None:
+        nonlocal times
+        times += "s left" in step
+        if times == told:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        private(kind, journal=tmp_path / "broken", progress=interrupt).fit(table(400), SCHEMA)
+    again = private(kind, journal=tmp_path / "broken", resume=True).fit(table(400), SCHEMA)
+
+    assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
+    assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
+    with Journal(tmp_path / "broken") as journal:
+        assert [r.step for r in journal.records] == ["measure one-way marginals", "train on the records"]

@@ -1,0 +1,148 @@
+"""What every method that learns codes from records promises: refusals, conditions, files, odd tables, plans."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from record_cases import CASES, method, release, require_library, table
+
+import syntabula as st
+from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError
+
+SCHEMA = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
+REFUSING = [kind for kind in CASES if CASES[kind].refused]
+TRAINED = [kind for kind in CASES if kind != "column_trees"]
+
+
+def quick(kind: str, steps: int, **options: Any) -> Any:
+    """Return a method that makes few steps, where it makes steps."""
+    made = method(kind, **options)
+    return made if kind == "column_trees" else made.with_options(steps=steps)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("kind", REFUSING)
+    def test_a_finite_budget_is_refused_in_one_sentence_that_says_why(self, kind: str) -> None:
+        for budget in (st.Budget(1.0, 1e-5), st.Budget.pure(1.0), st.Budget.zcdp(0.5, 1e-5)):
+            with pytest.raises(BudgetError, match=CASES[kind].refused):
+                st.synthesizer(CASES[kind].method)(budget=budget)
+
+    @pytest.mark.parametrize("kind", CASES)
+    def test_without_its_library_it_is_said_what_to_install_before_anything_is_read(
+        self, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setitem(sys.modules, CASES[kind].library, None)
+
+        with pytest.raises(MissingExtraError, match=rf"syntabula\[{CASES[kind].extra}\]"):
+            method(kind).fit(tmp_path / "not there.csv", SCHEMA)
+
+
+@pytest.mark.parametrize("kind", CASES)
+class TestRows:
+    def test_conditions_and_given_values_hold(self, kind: str) -> None:
+        learned = release(kind)
+
+        with warnings.catch_warnings():
+            # Some try rows until enough have a condition.
+            warnings.simplefilter("ignore", ConditionWarning)
+            above = learned.sample(100, where={"size": (12.0, 13.0), "kind": "large"}, seed=0)
+            given = learned.sample(given=pd.DataFrame({"double": [14.0, 26.0] * 50}), seed=0)
+            share = learned.probability({"kind": "large"})
+
+        assert above["size"].between(12, 13).all()
+        assert (above["kind"] == "large").all()
+        assert above["double"].median() == pytest.approx(25, abs=1)
+        # Those that learned to write digits or mix states have some rows far off.
+        assert (above["double"] > 20).mean() >= (0.95 if kind in ("language", "circuit") else 1)
+        assert given["double"].tolist() == [14.0, 26.0] * 50
+        assert given["size"][::2].mean() < 9 < 11 < given["size"][1::2].mean()
+        assert share == pytest.approx((table()["kind"] == "large").mean(), abs=0.1)
+
+    def test_a_release_is_saved_and_samples_the_same_without_the_library(
+        self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release(kind).save(tmp_path / "x.syn")
+        monkeypatch.setitem(sys.modules, CASES[kind].library, None)
+
+        loaded = st.load(tmp_path / "x.syn")
+
+        assert loaded.sample(100, seed=1).equals(release(kind).sample(100, seed=1))
+
+
+@pytest.mark.parametrize("kind", CASES)
+class TestOddTables:
+    @pytest.mark.parametrize("n", [0, 10])
+    def test_next_to_no_rows_and_a_batch_beyond_them(self, kind: str, n: int) -> None:
+        require_library(kind)
+        schema = st.draft_schema(table())[0]
+
+        made = quick(kind, 5, allow_observed=True).fit(table(n), schema).sample(50, seed=0)
+
+        assert len(made) == 50
+        assert made["size"].between(table()["size"].min(), table()["size"].max()).all()
+
+    def test_one_column(self, kind: str) -> None:
+        require_library(kind)
+
+        made = quick(kind, 30, allow_observed=True).fit(table()[["kind"]]).sample(2_000, seed=0)
+
+        assert (made["kind"] == "large").mean() == pytest.approx((table()["kind"] == "large").mean(), abs=0.1)
+
+    def test_a_hundred_thousand_categories(self, kind: str) -> None:
+        require_library(kind)
+        labels = [f"c{i}" for i in range(100_000)]
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"many": rng.choice(labels, 2_000), "few": rng.choice(["a", "b"], 2_000)})
+        frame.loc[rng.random(2_000) < 0.4, "many"] = "c7"
+        schema = st.Schema({"many": st.Categorical(tuple(labels)), "few": st.Categorical(("a", "b"))})
+
+        made = quick(kind, 10).fit(frame, schema).sample(1_000, seed=0)
+
+        assert 0.25 < (made["many"] == "c7").mean() < 0.55
+        assert made["many"].nunique() > 100
+
+    def test_missing_cells_are_drawn_about_as_often(self, kind: str) -> None:
+        require_library(kind)
+        frame = table(1_000)
+        frame.loc[frame.index % 5 == 0, "size"] = None
+
+        made = quick(kind, 20, allow_observed=True).fit(frame).sample(2_000, seed=0)
+
+        assert made["size"].isna().mean() == pytest.approx(0.2, abs=0.08)
+
+
+class TestOptions:
+    @pytest.mark.parametrize("kind", CASES)
+    def test_they_are_listed_by_part_with_what_they_mean(self, kind: str) -> None:
+        parts, notes = st.method_options(CASES[kind].method), st.option_notes(CASES[kind].method)
+
+        noisy = [] if kind in REFUSING else ["noisy"]
+        assert [*parts] == ["model", *(["training"] if kind in TRAINED else []), *noisy]
+        assert {*notes} == {name for options in parts.values() for name in options}
+
+    @pytest.mark.parametrize("kind", TRAINED)
+    def test_the_seconds_of_a_training_and_its_steps_are_changed_by_name(self, kind: str) -> None:
+        changed = method(kind).with_options(steps=7, seconds=3)
+
+        assert (changed.training.steps, changed.training.seconds) == (7, 3)
+
+
+class TestPlan:
+    @pytest.mark.parametrize("kind", CASES)
+    def test_says_how_long_training_takes_before_a_table_is_there(self, kind: str) -> None:
+        require_library(kind)
+
+        if kind in TRAINED:
+            short, long = (quick(kind, steps).plan(SCHEMA, 5_000) for steps in (10, 100_000))
+        else:
+            short, long = (method(kind).plan(SCHEMA, n) for n in (5_000, 5_000_000))
+
+        assert short.seconds < long.seconds
+        assert long.steps[-1].name == "train on the records"
+        assert long.steps[-1].seconds > 1

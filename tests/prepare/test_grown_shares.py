@@ -1,0 +1,62 @@
+"""Shares of the search for types and domains: larger where a small table is at stake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.prepare.preparation import prepare
+from syntabula.prepare.preprocessing import Preprocessing
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.raw import PhysicalType
+
+TEXT = PhysicalType("text", "VARCHAR")
+NAMES = [f"c{i}" for i in range(12)]
+
+
+def shares(n_rows: int, budget: Budget, **settings: Fraction) -> list[Fraction]:
+    preparation = prepare(Preprocessing(**settings), "auto", None, None, dict.fromkeys(NAMES, TEXT))
+    counted = preparation.counted(n_rows, Ledger(budget), SeededNoise(0))
+    return list(preparation.grown(preparation.domains, counted).values())
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
+class TestGrown:
+    def test_a_small_table_gets_all_that_a_search_may_take(self, budget: Budget) -> None:
+        assert float(sum(shares(500, budget))) == pytest.approx(0.5 - 0.005)
+
+    def test_a_large_table_keeps_what_was_planned(self, budget: Budget) -> None:
+        assert sum(shares(1_000_000, budget)) == Fraction(1, 10) - Fraction(1, 200)
+
+    def test_a_limit_of_the_usual_share_raises_nothing(self, budget: Budget) -> None:
+        assert sum(shares(500, budget, most_share=Fraction(1, 10))) == Fraction(1, 10) - Fraction(1, 200)
+
+
+class TestWithoutPrivacy:
+    def test_exact_answers_need_no_more(self) -> None:
+        assert sum(shares(500, Budget.none())) == Fraction(1, 10) - Fraction(1, 200)
+
+
+class TestSmallTable:
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+    def test_categories_of_a_tenth_of_a_small_table_are_kept(self) -> None:
+        rng = np.random.default_rng(0)
+        kinds = [f"kind {i}" for i in range(6)]
+        frame = pd.DataFrame({name: rng.choice(kinds, 700) for name in NAMES})
+        method = st.Independent(epsilon=2.0, seed=0)
+
+        # About 117 records each, against thresholds of about 50 and 115 with and without the larger share.
+        found, before = (
+            sum(len(getattr(c, "categories", ())) for c in m.fit(frame).schema.columns.values())
+            for m in (method, replace(method, preprocessing=Preprocessing(most_share=Fraction(1, 10))))
+        )
+
+        assert found == 6 * len(NAMES)
+        assert before < found

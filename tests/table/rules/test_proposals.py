@@ -1,0 +1,136 @@
+"""A draft proposes the rules that every row of the table satisfies, as comments of provenance `observed`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.cli.main import main
+from syntabula.errors import ObservedDomainError, SchemaError
+from syntabula.table.draft import draft_schema, draft_with_rules
+from syntabula.table.read import read
+from syntabula.table.rules.rules import Rules
+from syntabula.table.schema.schema import Schema
+
+N = 400
+
+
+def table(seed=0):
+    rng = np.random.default_rng(seed)
+    start = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, N), unit="D"))
+    gone = rng.random(N) < 0.2
+    grade = rng.integers(0, 6, N)
+    a, b, c = (np.round(rng.exponential(50, N), 2) for _ in range(3))
+    return pd.DataFrame(
+        {
+            "a": a,
+            "b": b,
+            "c": c,
+            "sum of 2": np.round(a + b, 2),
+            "sum_of_3": np.round(a + b + c, 2),
+            "asked": (asked := rng.integers(1, 400, N) * 100),
+            "granted": np.where(rng.random(N) < 0.8, asked, asked // 200 * 100),
+            "start": start,
+            "end": (start + pd.to_timedelta(rng.geometric(0.2, N) - 1, unit="D")).mask(gone),
+            "score": pd.Series(rng.integers(0, 500, N)).astype("Int64").mask(gone),
+            "grade": np.array(["A1", "A2", "B1", "B2", "it's", "C"])[grade],
+            "class": np.array(["A", "A", "B", "B", "?", "C"])[grade],
+            "asked again": asked,
+        }
+    )
+
+
+EXPECTED = Rules(
+    derive={
+        "asked again": '"asked"',
+        "class": (
+            "CASE \"grade\" WHEN 'A1' THEN 'A' WHEN 'A2' THEN 'A' WHEN 'B1' THEN 'B' WHEN 'B2' THEN 'B' "
+            "WHEN 'C' THEN 'C' WHEN 'it''s' THEN '?' END"
+        ),
+        "sum of 2": '"a" + "b"',
+        "sum_of_3": '"a" + "b" + "c"',
+    },
+    order=[["granted", "asked"], ["start", "end"]],
+    together=[["end", "score"]],
+    provenance="observed",
+)
+
+
+def test_sums_copies_followers_orders_and_joint_gaps_are_found():
+    _, _, rules = draft_with_rules(read(table()))
+
+    assert rules == EXPECTED
+
+
+def test_one_row_that_breaks_a_rule_takes_it_away():
+    frame = table()
+    frame.loc[3, "sum of 2"] += 0.01
+    frame.loc[3, "class"] = "C"
+    frame.loc[3, "asked again"] += 100
+    frame.loc[5, "asked again"] -= 100
+    frame.loc[3, "granted"] = frame.loc[3, "asked"] + 1
+    frame.loc[4, ["start", "end"]] = pd.to_datetime(["2020-05-02", "2020-05-01"])
+    frame.loc[frame["end"].isna().idxmax(), "score"] = 3
+
+    _, _, rules = draft_with_rules(read(frame))
+
+    assert rules == Rules(derive={"sum_of_3": EXPECTED.derive["sum_of_3"]}, provenance="observed")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame({"x": range(5)}), table().iloc[:10], table()[["a"]]])
+def test_small_tables_and_single_columns_have_none(frame):
+    assert draft_with_rules(read(frame))[2] is None
+
+
+def test_a_note_names_columns_and_no_value():
+    schema, notes = draft_schema(table())
+
+    (note,) = [n for n in notes if "every row satisfies rules" in n]
+    assert "'class' follows from others" in note
+    assert "'granted' <= 'asked'" in note
+    assert "'end', 'score' are missing together" in note
+    assert "A1" not in note
+    assert schema.rules is None
+
+
+class TestCommand:
+    def test_they_are_comments_of_the_draft(self, tmp_path, capsys):
+        table().to_parquet(tmp_path / "t.parquet")
+
+        assert main(["schema", str(tmp_path / "t.parquet"), "-o", str(tmp_path / "s.yaml")]) == 0
+
+        text = (tmp_path / "s.yaml").read_text()
+        drafted = Schema.from_yaml(tmp_path / "s.yaml")
+        assert drafted.rules is None
+        head, _, rules = text.partition("# rules:")
+        lines = [line.removeprefix("# ") for line in ("# rules:" + rules).splitlines()]
+        (tmp_path / "with.yaml").write_text(head + "\n".join(lines) + "\n")
+        assert Schema.from_yaml(tmp_path / "with.yaml").rules == EXPECTED
+        capsys.readouterr()
+
+        assert main(["schema", str(tmp_path / "t.parquet")]) == 0
+        assert "# rules:" in capsys.readouterr().out
+        assert main(["schema", str(tmp_path / "t.parquet"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["rules"] == EXPECTED.to_json()
+
+    def test_taken_over_they_are_observed_until_somebody_says_that_they_are_public(self):
+        columns = {"a": st.Numeric(0, 9, integer=True), "b": st.Numeric(0, 9, integer=True)}
+        observed = Schema(columns, rules=Rules(derive={"b": "a"}, provenance="observed"))
+        frame = pd.DataFrame({"a": [1, 2, 3] * 50, "b": [1, 2, 3] * 50})
+
+        with pytest.raises(ObservedDomainError, match="the rules are marked as observed"):
+            st.MST(epsilon=1.0).fit(frame, observed)
+        release = st.MST(epsilon=1.0, allow_observed=True).fit(frame, observed)
+
+        assert not release.privacy.is_private
+        assert "not end-to-end private: rules were read off the sensitive table" in release.privacy.text()
+        assert "READ OFF THE SENSITIVE TABLE, not protected, at no cost (1): b = a." in " ".join(
+            release.privacy.text().split()
+        )
+        assert type(release.privacy).from_json(release.privacy.to_json()) == release.privacy
+        with pytest.raises(SchemaError, match="provenance must be one of public, observed"):
+            Rules(provenance="private")
