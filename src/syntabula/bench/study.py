@@ -21,7 +21,7 @@ from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, Syntabu
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
-_QUICK_SECONDS = 30.0
+_QUICK_SECONDS = 60.0
 _FILE = (".yaml", ".yml")
 
 

@@ -1,0 +1,179 @@
+"""Each task runs a small cell; the scores of tables are those of `evaluate`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import syntabula as st
+from syntabula.bench import Binning, Candidate, Study, find_study, run
+from syntabula.bench.splits import load_split
+from syntabula.bench.tasks import TASKS
+
+
+class TestTables:
+    def test_scores_are_those_of_the_metrics_on_the_same_rows(self) -> None:
+        study = Study(
+            name="s", datasets=("census@300",), methods=("HALF",), scores=("tvd-2",), against=("learned",)
+        )
+        split = load_split("holdout", "census@300", {}, None)
+
+        found = TASKS["tables"].run(study.cells[0]).scores["tvd-2"]
+
+        half = st.attacks.BASELINES["HALF"]().fit(split.fit, split.schema)
+        made = half.sample_columns(split.fit.n_rows, seed=1_000_000)
+        from syntabula.table.raw import RawTable
+
+        tables = st.metrics.compare(
+            split.fit, RawTable(dict(made), split.fit.n_rows, split.fit.origin), schema=split.schema
+        )
+        assert found == st.metrics.TotalVariation()(tables, np.random.default_rng(0)).value
+
+    def test_the_same_cell_gives_the_same_scores_and_another_seed_others(self) -> None:
+        study = Study(name="s", datasets=("census@200",), methods=("mst",), scores=("tvd-2",), seeds=2)
+        first, second = study.cells
+
+        values = [TASKS["tables"].run(cell).scores["tvd-2"] for cell in (first, first, second)]
+
+        assert values[0] == values[1] != values[2]
+
+    def test_held_out_rows_are_not_learned_and_both_roles_have_scores(self) -> None:
+        split = load_split("holdout", "census@200", {"holdout": 0.25}, None)
+        study = Study(
+            name="s",
+            datasets=("census@200",),
+            methods=("SELF",),
+            scores=("tvd-1",),
+            against=("held out", "learned"),
+        )
+
+        found = TASKS["tables"].run(study.cells[0]).scores
+
+        assert split.held_out is not None
+        assert (split.fit.n_rows, split.held_out.n_rows) == (150, 50)
+        assert found["tvd-1 [learned]"] == 0.0
+        assert found["tvd-1"] > 0.0
+
+    def test_auc_and_accuracy_are_scores_of_their_own(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("census@300",),
+            methods=("SELF",),
+            scores=("efficacy",),
+            score_options={"efficacy": {"evaluators": ("tree",)}},
+            target="sex",
+        )
+
+        found = TASKS["tables"].run(study.cells[0]).scores
+
+        assert set(found) == {"efficacy", "efficacy auc", "efficacy accuracy"}
+        assert all(0 <= value <= 1 for value in found.values())
+
+    def test_the_mean_of_scores_is_named_by_the_study(self) -> None:
+        scores = ("percentile-similarity", "query-similarity")
+        study = Study(name="s", datasets=("census@200",), methods=("SELF",), scores=scores, overall="utility")
+
+        found = TASKS["tables"].run(study.cells[0]).scores
+
+        assert found["utility"] == pytest.approx(np.mean([found[name] for name in scores]))
+
+    def test_bins_alone_lose_less_than_a_model_over_them(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("census@500",),
+            methods=("BINS", "independent"),
+            preprocessing=(Binning(bins=20, discretizer="uniform"),),
+            scores=("tvd-2",),
+            split="tab_bench",
+            against=("learned",),
+        )
+
+        bins, model = (TASKS["tables"].run(cell).scores["tvd-2"] for cell in study.cells)
+
+        assert 0 < bins < model
+
+    @pytest.mark.parametrize("domain", ["public", "observed", "found"])
+    def test_domains_come_from_where_the_study_says(self, domain: str) -> None:
+        binning = Binning(bins=10, domain=domain)  # type: ignore[arg-type]
+        study = Study(name="s", datasets=("census@300",), methods=("independent",), preprocessing=(binning,))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+            found = TASKS["tables"].run(replace(study, epsilons=(10.0,)).cells[0])
+
+        assert found.facts["epsilon_spent"] <= 10.0
+        assert found.scores["tvd-2"] < 1
+
+
+class TestColumns:
+    def test_more_bins_are_nearer_without_a_model(self) -> None:
+        study = Study(
+            name="s",
+            task="columns",
+            datasets=("controlled_normal@1000",),
+            methods=("bins",),
+            epsilons=(float("inf"),),
+            preprocessing=tuple(Binning(bins=b, discretizer="uniform") for b in (5, 100)),
+            scores=("record-similarity", "percentile-similarity", "query-similarity"),
+            overall="utility",
+        )
+
+        few, many = (TASKS["columns"].run(cell).scores["utility"] for cell in study.cells)
+
+        assert few < many < 1
+
+    def test_a_rule_sets_the_number_of_bins(self) -> None:
+        study = find_study("discretization-f12")
+        cell = next(c for c in study.cells if c.binning.bins == "rice" and c.dataset.endswith("normal@500"))
+
+        found = TASKS["columns"].run(cell)
+
+        assert found.facts["bins asked"] == 16  # 2 times the cube root of 500, rounded up
+
+    def test_a_study_of_columns_runs(self, tmp_path: Path) -> None:
+        study = find_study("discretization-f6").quick()
+        small = replace(study, preprocessing=study.preprocessing[:2])
+
+        found = run(small, tmp_path / "s.jsonl", workers=2)
+
+        assert {record.status for record in found.values()} == {"done"}
+        assert all(0 < record.scores["utility"] < 1 for record in found.values())
+
+
+class TestShadows:
+    def test_copies_disclose_more_than_columns_drawn_apart(self) -> None:
+        study = Study(
+            name="s",
+            task="disclosure",
+            datasets=("census@60",),
+            methods=("SELF", "HISTOGRAM"),
+            scores=("membership-disclosure", "mean-disclosure"),
+            options={"shadows": 8, "draws": 2},
+            split="whole",
+        )
+
+        copies, apart = (TASKS["disclosure"].run(cell).scores["mean-disclosure"] for cell in study.cells)
+
+        assert copies > apart
+
+    def test_an_attack_scores_each_kind(self) -> None:
+        study = Study(
+            name="s",
+            task="membership",
+            datasets=("census@40",),
+            methods=(Candidate(method="independent"),),
+            scores=("groundhog",),
+            options={"shadows": 8, "target": "inside", "bins_epsilon": 1.0, "without": ("sex",)},
+            split="whole",
+        )
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+            found = TASKS["membership"].run(study.cells[0])
+
+        assert 0 <= found.scores["groundhog"] <= 1
+        assert found.facts["shadows"] == 8
