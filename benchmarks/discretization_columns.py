@@ -1,4 +1,4 @@
-"""US1 and US2 of Ganev et al., "The Importance of Being Discrete": bins for columns with known distributions.
+"""Columns with known distributions, binned and scored in several readings of Ganev et al.; see discretization.py.
 
 Choices where the paper is silent: DS uses a density-ratio classifier over 50 cells of equal mass. QS uses 1,000
 random intervals of the real range. The number of records that rules and PrivTree use is noisy, and paid for. Rows
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 import syntabula as st
-from syntabula.bins import bin_count
 from syntabula.bins.spread import uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.datasets.simulated import LOWER, SIZES, UPPER, controlled
@@ -31,13 +30,10 @@ from syntabula.privacy.noise import SeededNoise
 Row = dict[str, Any]
 SHAPES = ("monotone", "normal", "beta", "mixture", "imbalanced")
 DISCRETIZERS = ("uniform", "quantile", "kmeans", "privtree")
-ZERO, OURS = "privtree zero", "privtree ours"
 FITTED = {
     "quantile": QuantileBins(),
     "kmeans": KMeansBins(),
     "privtree": PrivTreeBins(threshold="fraction"),  # as in the study
-    ZERO: PrivTreeBins(threshold="zero"),  # as in PrivTree's own paper
-    OURS: PrivTreeBins(),
 }
 BINS = (5, 10, 20, 35, 50, 100, 250)
 EPSILONS = (0.1, 1.0, 10.0, math.inf)
@@ -156,42 +152,3 @@ def grid(
             row = one_column(values, method, count, epsilon, facts["seed"], model=model)
             rows.append(facts | {"method": method, "bins": count, "epsilon": epsilon, "model": model} | row)
     return rows
-
-
-def rules(repeats: int) -> list[Row]:
-    """Return the utility in US2 of each rule's number of bins, and of every number of the grid."""
-    rows = []
-    for facts, values in columns(repeats):
-        for name, rule in RULES.items():
-            for method, epsilon in itertools.product(DISCRETIZERS, EPSILONS):
-                count = rule(values, epsilon)
-                row = one_column(values, method, count, epsilon, facts["seed"], model=True)
-                told = {"method": method, "epsilon": epsilon, "rule": name, "bins": count}
-                rows.append(facts | told | {"utility": row["utility"]})
-    return rows
-
-
-def with_best(rows: list[Row]) -> list[Row]:
-    """Add the best number of the grid for each shape, size, discretiser and epsilon: mean over repeats, then largest."""
-    found: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    for r in rows:
-        if r["rule"].isdigit():
-            key = (r["shape"], r["n"], r["method"], r["epsilon"])
-            found.setdefault(key, {}).setdefault(r["rule"], []).append(r["utility"])
-    names = ("shape", "n", "method", "epsilon")
-    best = [
-        dict(zip(names, key, strict=True))
-        | {"rule": "best of the grid", "utility": max(map(np.mean, by.values()))}
-        for key, by in found.items()
-    ]
-    return [*rows, *best]
-
-
-RULES: dict[str, Callable[[np.ndarray, float], int]] = {
-    "doane": lambda v, _: bin_count.doane_non_private(v),
-    "rice": lambda v, _: bin_count.rice(v.size),
-    "freedman-diaconis": lambda v, _: bin_count.freedman_diaconis_non_private(v),
-    "shimazaki-shinomoto": lambda v, _: bin_count.shimazaki_shinomoto_non_private(v),
-    "budget rice": lambda v, e: bin_count.budget_rice(v.size, e),
-    **{str(b): lambda _, __, b=b: b for b in BINS},
-}

@@ -81,18 +81,18 @@ def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
     if name == "adult_coded":
         sys.exit("adult_coded: SYNTABULA_DATA must name the folder that holds it; gauss10 needs no file")
     import pandas as pd
-    from grid_tables import adult_of_margnet
 
     import syntabula
+    from syntabula.bench.table_source import CODED_ADULT, load_table, schema_of_table
     from syntabula.table.coding.codec import Codec
     from syntabula.table.read import read
 
-    if name == "adult_margnet":
-        frame, schema = adult_of_margnet()
+    if name == CODED_ADULT:
+        table = load_table(name)
+        schema = schema_of_table(name, table)
     else:
-        frame = syntabula.datasets.load(name).frame
-        schema, _ = syntabula.draft_schema(frame)
-    table = read(frame)
+        table = read(syntabula.datasets.load(name).frame)
+        schema, _ = syntabula.draft_schema(table)
     encoded, _ = Codec.plan(schema, bins=bins).encode(table, strict=False)
     coded = CodedTable(name, folder / f"{name}.parquet", folder / f"{name}.domain.json")
     pd.DataFrame(dict(zip(encoded.domain.columns, encoded.codes, strict=True))).to_parquet(coded.path)

@@ -70,6 +70,10 @@ class TestStudyFile:
             ),
             ("datasets: [census]\nmethods: [mst]\npreprocessing: [{bins: ric}]", "did you mean 'rice'"),
             (
+                "datasets: [census]\nmethods: [mst]\npreprocessing: [{options: {treshold: zero}}]",
+                "has no option 'treshold'; did you mean 'threshold'",
+            ),
+            (
                 "datasets: [census]\nmethods: [{method: mst, preset: tab-bench}]",
                 "there is no preset 'tab-bench'; did you mean 'tab_bench'",
             ),

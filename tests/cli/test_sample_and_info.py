@@ -140,14 +140,14 @@ class TestInfo:
         ran = run("info", released)
 
         assert ran.code == 0, ran.err
-        assert "method mst" in ran.out
+        assert "method auto" in ran.out
         assert all(name in ran.out for name in ("age", "sex", "job"))
         assert "PRIVACY STATEMENT" in ran.out
 
     def test_json_can_be_parsed(self, released, run):
         facts = json.loads(run("info", released, "--json").out)
 
-        assert facts["method"] == "mst"
+        assert facts["method"] == "auto"
         assert set(facts["schema"]["columns"]) == {"age", "sex", "job"}
 
     def test_json_lists_the_draws_with_their_parameters(self, released, run):

@@ -16,6 +16,7 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.models import storage
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
+from syntabula.models.recoded import RecodedModel
 from syntabula.select.base import Selector
 from syntabula.select.fixed_marginals import OneWay
 
@@ -51,6 +52,12 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         patch.syspath_prepend(str(folder))
         yield folder
     sys.modules.pop("shares_plug_in", None)
+
+
+def learned(release: st.Release) -> object:
+    """Return the model of a release without the codes that lack evidence."""
+    assert isinstance(release.model, RecodedModel)
+    return release.model.inner
 
 
 class TestForeignModels:
@@ -94,7 +101,7 @@ class TestForeignModels:
         release = fitted(PGM(), tmp_path)
         loaded = st.load(tmp_path / "release.syn")
 
-        assert type(loaded.model) is type(release.model) is PGM
+        assert type(learned(loaded)) is type(learned(release)) is PGM
         assert loaded.sample(50, seed=2).equals(release.sample(50, seed=2))
 
     def test_a_selector_may_bring_its_own_which_can_be_registered_afterwards(self, tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ class TestPlugIns:
         release = fitted(Plugged(), tmp_path)
         loaded = st.load(tmp_path / "release.syn")
 
-        assert type(loaded.model) is Plugged
+        assert type(learned(loaded)) is Plugged
         assert loaded.sample(50, seed=2).equals(release.sample(50, seed=2))
 
     @pytest.mark.thorough

@@ -30,10 +30,10 @@ COLUMNS = {
 }
 
 
-def bounds_of(points, budget=ONE, *, share=Fraction(1, 10), seed=0, n_missing=0, refine=True):
+def bounds_of(points, budget=ONE, *, share=Fraction(1, 10), seed=0, n_missing=0, refine=True, unit=None):
     ledger = Ledger(budget)
     column = ColumnCurator(points, ledger, SeededNoise(seed), n_missing=n_missing)
-    return extract_bounds(column, share=share, step="bounds", refine=refine), ledger
+    return extract_bounds(column, share=share, step="bounds", refine=refine, unit=unit), ledger
 
 
 class TestFound:
@@ -159,3 +159,54 @@ class TestEdges:
         for integer in (True, False):
             edges = power_edges(integer=integer)
             assert all(a < b for a, b in itertools.pairwise(edges))
+
+
+def many_bounds(points, unit=1.0):
+    # Noise of 28 records, seeded.
+    return [bounds_of(points, share=Fraction(1, 50), seed=s, unit=unit)[0] for s in range(20)]
+
+
+class TestWhereEvidenceEnds:
+    def test_ranges_of_everyday_end_where_their_values_do(self):
+        rng = np.random.default_rng(7)
+        cases = {
+            (0, 23): rng.integers(0, 24, N),
+            (0, 6): rng.integers(0, 7, N),
+            (0, 1): np.where(rng.random(N) < 0.3, 1.0, rng.random(N)),
+            (0, 75): np.where(rng.random(N) < 0.1, 72, rng.integers(1, 73, N)),
+            (0, 10_000): np.where(rng.random(N) < 0.3, 10_000, rng.integers(0, 10_000, N)),
+        }
+        for (lower, upper), points in cases.items():
+            found = many_bounds(points, unit=None)
+
+            exact = [(f.lower, f.upper) == (lower, upper) for f in found]
+            assert np.mean(exact) >= 0.5, (lower, upper, [(f.lower, f.upper) for f in found])
+
+    def test_counts_are_not_negative(self):
+        counts = np.random.default_rng(7).poisson(1.5, N)
+
+        # The cell below 0 would be added in one of 15 runs if 1.5 deviations were enough.
+        assert all(bounds_of(counts, seed=seed)[0].lower == 0 for seed in range(40))
+
+    def test_both_tails_of_a_column_that_spans_decades_are_kept(self):
+        rng = np.random.default_rng(7)
+        signs = np.where(rng.random(N) < 0.3, -1, 1)
+        amounts = np.rint(signs * rng.lognormal(7.5, 1.2, N)).astype(np.int64)
+
+        for found in many_bounds(amounts):
+            outside = (amounts < found.lower) | (amounts > found.upper)
+            assert outside.mean() < 0.002
+            assert found.beyond < 0.01
+
+    def test_what_is_cut_off_is_estimated(self):
+        # 200 records far out, too thin for any of the powers of two that they lie in.
+        rng = np.random.default_rng(7)
+        points = np.concatenate([rng.integers(10, 60, N), np.rint(2 ** rng.uniform(8, 60, 400))]).astype(
+            np.int64
+        )
+
+        found, _ = bounds_of(points, share=Fraction(1, 10), seed=3)
+
+        outside = float(((points < found.lower) | (points > found.upper)).mean())
+        assert outside > 0.01
+        assert found.beyond == pytest.approx(outside, abs=0.015)

@@ -160,6 +160,18 @@ def test_one_warning_names_all_columns_of_a_kind() -> None:
     assert "person" not in messages[0]
 
 
+def test_values_beyond_found_bounds_are_told_in_percent() -> None:
+    rng = np.random.default_rng(7)
+    thin = np.rint(2 ** rng.uniform(9, 15, 400))
+    frame = pd.DataFrame({"days": np.append(rng.integers(10, 60, N - thin.size), thin).astype(np.int64)})
+
+    assert any(
+        m.startswith("column 'days': some values seem to lie beyond the bounds that were found")
+        and "of the values (noisy counts)" in m
+        for m in told(frame, epsilon=1.0)
+    )
+
+
 def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:
     rows = "".join(f"{i % 2},,\n" for i in range(N))
     (tmp_path / "t.csv").write_text("sex,one,other\n" + rows)

@@ -27,14 +27,29 @@ def coarsened(
 ) -> Recoding:
     domain = Domain.from_sizes({c: len(counts) for c, counts in columns.items()})
     one_way = [Measurement((c,), np.asarray(counts, dtype=float), sigma) for c, counts in columns.items()]
-    return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)
+    return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)[0]
 
 
 class TestGroups:
     def test_large_codes_stay_alone_and_small_ones_join(self) -> None:
-        recoding = coarsened({"a": [100, 10, 20, 100, 5]}, sigma=10.0)
+        recoding = coarsened({"a": [100, 21, 25, 100, 22]}, sigma=10.0)
 
         assert recoding.maps["a"].tolist() == [0, 1, 1, 2, 3]
+
+    def test_codes_without_evidence_get_no_share(self) -> None:
+        recoding = coarsened({"a": [100, 10, -20, 100, 5]}, sigma=10.0)
+
+        assert recoding.target.size("a") == 2
+        assert recoding.shares["a"].tolist() == [1, 0, 0, 1, 0]
+
+    def test_codes_apart_join_no_others(self) -> None:
+        one_way = [Measurement(("a",), np.array([500.0, 90.0, 25.0, 22.0, 25.0]), 10.0)]
+        domain = Domain.from_sizes({"a": 5}, ordered=["a"], apart={"a": 2})
+
+        recoding, _ = coarsen(one_way, domain=domain, pair_sigma=0.0, records_per_noise=4.0)
+
+        assert recoding.maps["a"].tolist() == [0, 1, 2, 3, 4]
+        assert recoding.target.apart == {"a": 2}
 
     def test_the_tails_of_a_column_stay_apart(self) -> None:
         recoding = coarsened({"a": [15, 20, 500, 900, 500, 20, 15]}, sigma=10.0)

@@ -27,6 +27,7 @@ class Binning:
         bins: Most bins of a column; "auto", the library's rule; or "pairs", so few that pairs of columns stand out from
             their noise (see `splits.bins_of_pairs`); or one of `bin_rules.RULES`, none of which is private.
         discretizer: Name of a discretizer, such as "privtree" or "uniform".
+        options: Its options, such as `threshold: fraction` for "privtree".
         domain: Where bounds and categories come from: "public" declares those of the whole table, "observed" reads
             them off it without privacy, "found" pays to find them. The scores of the first two are the same.
         within: Distribution of values within a bin.
@@ -35,6 +36,7 @@ class Binning:
 
     bins: int | str = "auto"
     discretizer: str = "privtree"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     domain: Domain = "public"
     within: Literal["even", "normal"] = "even"
     share: float = 0.1
@@ -59,18 +61,42 @@ class Binning:
             share=share,
         )
         object.__setattr__(self, "share", float(self.share))
-        Preprocessing(discretizer=self.discretizer)
+        if not isinstance(self.options, Mapping):
+            raise ArgumentError("the options of a discretizer must be names with values")
+        Preprocessing(discretizer=self.made())
 
     @property
     def label(self) -> str:
         """Its name in tables: the discretizer and the number of bins, and the domain unless it is public."""
         place = "" if self.domain == "public" else f", domain {self.domain}"
         spread = "" if self.within == "even" else f", {self.within} within"
-        return f"{self.discretizer} {self.bins}{place}{spread}"
+        options = "".join(f", {name} {value}" for name, value in self.options.items())
+        return f"{self.discretizer} {self.bins}{options}{place}{spread}"
+
+    def made(self) -> Any:
+        """Return the discretizer with its options, or its name if it has none.
+
+        Raises:
+            ArgumentError: If it does not have one of them.
+        """
+        if not self.options:
+            return self.discretizer
+        if self.discretizer == "uniform":
+            raise ArgumentError("uniform bins have no options")
+        kind = load("discretizer", self.discretizer)
+        known = [f.name for f in fields(kind)]
+        for name in self.options:
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                raise ArgumentError(
+                    f"the discretizer {self.discretizer!r} has no option {name!r}{near(name, known)}; its options are "
+                    f"{listed}"
+                )
+        return kind(**self.options)
 
     def to_json(self) -> dict[str, Any]:
         """Return its fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"options": dict(self.options)}
 
 
 @dataclass(frozen=True, kw_only=True)

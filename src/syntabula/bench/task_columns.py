@@ -18,6 +18,7 @@ import numpy as np
 
 from syntabula._register import load
 from syntabula.bench.bin_rules import RULES
+from syntabula.bench.candidate import Binning
 from syntabula.bench.cell import Cell, table_and_rows
 from syntabula.bench.table_source import load_table
 from syntabula.bench.tasks import Outcome
@@ -47,7 +48,7 @@ def run(cell: Cell) -> Outcome:
     budget = Budget.none() if math.isinf(cell.epsilon) else Budget.pure(cell.epsilon)
     column = ColumnCurator(values, Ledger(budget), SeededNoise(seed))
     modelled = cell.method == "histogram"
-    bins = _bins(column, cell.binning.discretizer, count, share=Fraction(1, 10) if modelled else _WHOLE)
+    bins = _bins(column, cell.binning, count, share=Fraction(1, 10) if modelled else _WHOLE)
     scores = {}
     if modelled:
         counts = column.histogram(bins.edges, share=Fraction(9, 10), step="model").values.clip(0)
@@ -88,11 +89,12 @@ def _count(cell: Cell, values: Floats) -> int:
     return RULES[bins](values, cell.epsilon)
 
 
-def _bins(column: ColumnCurator, name: str, count: int, *, share: Fraction) -> Bins:
+def _bins(column: ColumnCurator, binning: Binning, count: int, *, share: Fraction) -> Bins:
     """Fit bins over the known domain, paying for a noisy number of records where the discretizer uses it."""
-    if name == "uniform":
+    if binning.discretizer == "uniform":
         return UniformBins(count).bins(LOWER, UPPER, integer=False)
-    discretizer = _discretizer(name)
+    made = binning.made()
+    discretizer: FittedDiscretizer = load("discretizer", made)() if isinstance(made, str) else made
     n_estimated = 0.0
     if discretizer.needs_count:
         n_estimated = float(column.histogram([LOWER, UPPER], share=share / 20, step="count").values[0])
@@ -100,15 +102,6 @@ def _bins(column: ColumnCurator, name: str, count: int, *, share: Fraction) -> B
     return discretizer.fit(
         column, LOWER, UPPER, count=count, n_estimated=n_estimated, share=share, step="bins"
     )
-
-
-def _discretizer(name: str) -> FittedDiscretizer:
-    if name == "privtree":
-        from syntabula.prepare.privtree import PrivTreeBins
-
-        return PrivTreeBins(threshold="fraction")  # as in the study
-    made: FittedDiscretizer = load("discretizer", name)()
-    return made
 
 
 def _scores(real: Floats, made: Floats, rng: np.random.Generator) -> dict[str, float]:

@@ -61,7 +61,7 @@ def _synthesizer(cell: Cell, split: Split, bins_epsilon: float) -> Any:
         total = cell.epsilon + bins_epsilon
         share = fraction_of(min(max(bins_epsilon / total, _LEAST_SHARE), 1 - _LEAST_SHARE))
         given["epsilon"] = total
-        given["preprocessing"] = Preprocessing(discretizer=cell.binning.discretizer, share=share)
+        given["preprocessing"] = Preprocessing(discretizer=cell.binning.made(), share=share)
     return Candidate(method=cell.method, options=cell.options).synthesizer(**given)
 
 

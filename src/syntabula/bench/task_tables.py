@@ -136,7 +136,7 @@ def settings_of(cell: Cell, split: Split) -> dict[str, Any]:
     elif bins in RULES:
         bins = "auto"  # the schema has those of each column
     preprocessing = Preprocessing(
-        discretizer=binning.discretizer, share=fraction_of(binning.share), within=binning.within
+        discretizer=binning.made(), share=fraction_of(binning.share), within=binning.within
     )
     return {
         "epsilon": cell.epsilon,

@@ -31,7 +31,7 @@ ReleaseFile = Annotated[
 ]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Synthesizer; default mst. See `syntabula methods`."),
+    typer.Option("--method", "-m", help="Synthesizer; default auto. See `syntabula methods`."),
 ]
 Selector = Annotated[
     str | None,

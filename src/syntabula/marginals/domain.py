@@ -24,6 +24,8 @@ class Domain:
         columns: Distinct column names.
         sizes: Number of codes of each column, at least 1; codes run from 0 to size - 1.
         ordered: Columns whose codes have an order, such as bins of a number; ignored when domains are compared.
+        apart: How many codes at the end of a column are not values like the others, such as those of missing and
+            other values; 0 for a column that is not given. Ignored when domains are compared.
 
     Raises:
         SchemaError: If a name is repeated, a size is not a positive integer, or an ordered column is unknown.
@@ -37,6 +39,7 @@ class Domain:
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
     ordered: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    apart: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -62,9 +65,11 @@ class Domain:
         object.__setattr__(self, "_size", dict(zip(self.columns, self.sizes, strict=True)))
 
     @classmethod
-    def from_sizes(cls, sizes: Mapping[str, int], ordered: Iterable[str] = ()) -> Domain:
+    def from_sizes(
+        cls, sizes: Mapping[str, int], ordered: Iterable[str] = (), apart: Mapping[str, int] | None = None
+    ) -> Domain:
         """Make a domain from a mapping of column names to sizes."""
-        return cls(tuple(sizes), tuple(sizes.values()), frozenset(ordered))
+        return cls(tuple(sizes), tuple(sizes.values()), frozenset(ordered), apart or {})
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -109,7 +114,8 @@ class Domain:
     def project(self, clique: Iterable[str]) -> Domain:
         """Return the domain of some columns, in the order given."""
         members = tuple(clique)
-        return Domain(members, self.shape(members), self.ordered & set(members))
+        apart = {c: n for c, n in self.apart.items() if c in members}
+        return Domain(members, self.shape(members), self.ordered & set(members), apart)
 
 
 def contains(outer: Clique, inner: Clique) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, DataError, ReleaseFileError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.evidence import evidence
 from syntabula.marginals.measurement import FloatArray, Measurement
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -60,7 +61,8 @@ class Recoding:
             )
         object.__setattr__(self, "maps", maps)
         object.__setattr__(self, "shares", shares)
-        object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered))
+        apart = {c: self._apart(c, n) for c, n in self.domain.apart.items()}
+        object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered, apart))
 
     @cached_property
     def _runs(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -82,6 +84,14 @@ class Recoding:
         weights = np.where(sums[codes] > 0, weights, 1.0)
         normalised: FloatArray = weights / np.bincount(codes, weights)[codes]
         return normalised
+
+    def _apart(self, column: str, count: int) -> int:
+        """Return how many new codes at the end of a column come from nothing but old codes that stand apart."""
+        if column not in self.maps:
+            return count
+        codes = self.maps[column]
+        joined = codes[: codes.size - count][self.shares[column][: codes.size - count] > 0]
+        return int(codes.max() - joined.max(initial=-1))
 
     @classmethod
     def identity(cls, domain: Domain) -> Recoding:
@@ -149,6 +159,17 @@ class Recoding:
                 order, starts = self._runs[column]
                 merged = np.add.reduceat(merged.take(order, axis=axis), starts, axis=axis)
         return merged
+
+    def merge_possible(self, clique: Clique, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which cells [new sizes] hold a possible one [old sizes] of codes that have a share."""
+        counts = cells.astype(np.int64)
+        for axis, column in enumerate(clique):
+            if column in self.maps:
+                shape = [1] * cells.ndim
+                shape[axis] = -1
+                counts *= (self.shares[column] > 0).reshape(shape)
+        found: NDArray[np.bool_] = self.merge_counts(clique, counts) > 0
+        return found
 
     def merge_measurement(self, measurement: Measurement) -> Measurement:
         """Return the measurement over new codes; the variances of summed cells are summed."""
@@ -245,7 +266,8 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
 
     A code is rare if its noisy count is below max(theta * sum of the noisy counts, 3 standard deviations of
     the noise). Rare codes become one last code, which is split again in proportion to max(noisy count, 0) + 1. This
-    is more accurate than the paper's equal split and costs nothing.
+    is more accurate than the paper's equal split and costs nothing. If some of them have evidence
+    (`marginals.evidence`), the others get no share.
 
     Args:
         one_way: Measurements of the large columns over the domain.
@@ -267,7 +289,11 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
         rare = measurement.values < least
         if rare.sum() >= 2:
             maps[column] = _merged(~rare)
-            shares[column] = np.maximum(measurement.values, 0) + 1
+            sigmas = np.broadcast_to(np.asarray(measurement.sigma), measurement.values.shape)
+            apart = domain.apart.get(column, 0)
+            kept = evidence(measurement.values, sigmas, ordered=False, apart=apart).kept
+            possible = kept if (kept & rare).any() else np.ones_like(kept)
+            shares[column] = np.where(possible, np.maximum(measurement.values, 0) + 1, 0)
     return Recoding(domain, maps, shares)
 
 

@@ -125,7 +125,7 @@ def places(table: EncodedTable, columns: Sequence[str]) -> NDArray[np.float64]:
 def with_threshold_columns(domain: Domain, thresholds: Mapping[str, LinearThreshold]) -> Domain:
     """Return a domain with a column of two codes for each threshold, after its own."""
     sizes = (*domain.sizes, *(2 for _ in thresholds))
-    return Domain((*domain.columns, *thresholds), sizes, domain.ordered)
+    return Domain((*domain.columns, *thresholds), sizes, domain.ordered, domain.apart)
 
 
 def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

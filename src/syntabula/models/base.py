@@ -105,6 +105,11 @@ class MarginalModel(Model, Protocol):
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
 
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible, as given by `with_possible`; none are known by default."""
+        return {}
+
     def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
         """Return the same model, which gives combinations of codes that are not possible no records if it can.
 
@@ -155,9 +160,8 @@ class MarginalModel(Model, Protocol):
 
         The default is the cost of a graphical model of size `memory_mb`.
         """
-        del n_records
         if not fit.cliques or fit.kept_small:
-            return fit.cost
+            return fit.for_records(n_records).cost
         try:
             memory_mb = min(self.memory_mb(fit.cliques), _BEYOND_ANY_MB)
         except OverflowError:

@@ -115,6 +115,11 @@ class PGM(MarginalModel):
             self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64), _held=None
         )
 
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible."""
+        return self._possible
+
     def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
         """Return the same model, which gives cells that are not possible probability 0 (structural zeros)."""
         return replace(self, _possible=dict(cells))

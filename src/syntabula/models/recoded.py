@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from syntabula.models.restricted import Restricted, Weights
 
 
+def over_merged(model: MarginalModel, recoding: Recoding) -> MarginalModel:
+    """Return an unfitted model over merged codes, which knows which combinations of them are possible."""
+    before = recoding.domain
+    cells = {
+        clique: recoding.merge_possible(clique, possible)
+        for clique, possible in model.possible.items()
+        if all(c in before for c in clique) and before.shape(clique) == possible.shape
+    }
+    return model.with_possible(cells).over(recoding.target)
+
+
 class RecodedModel(MarginalModel):
     """Wraps a fitted model over merged codes.
 

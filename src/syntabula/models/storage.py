@@ -148,6 +148,8 @@ def whole_model() -> Iterator[None]:
     """Raise ReleaseFileError, without any contents, if parts of a stored model do not fit together."""
     try:
         yield
+    except ReleaseFileError:
+        raise  # of a model within the model, which says more
     except (KeyError, TypeError, ValueError):
         raise ReleaseFileError("the model in this file is incomplete or inconsistent") from None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.privacy.doors.columns import ColumnCurator
@@ -24,6 +25,9 @@ NEAR_ZERO = 32
 WINDOWS = (1, 2, 4)
 NEXT_CELL_SIGMAS = 1.5
 NARROW_CELLS = 3
+BEYOND = 1
+CLEARLY = 2.0
+AROUND = 8
 CUT_WEIGHT = 30.0
 UNSEEN = 0.3
 
@@ -36,18 +40,22 @@ class FoundBounds:
         lower: Lower bound, an integer for integer columns; part of the domain.
         upper: Upper bound, at least `lower`; part of the domain.
         has_missing: Whether clearly more values are missing than noise could explain.
+        beyond: Noisy estimate of the fraction of the values that lie outside, and are moved to the nearest bound.
     """
 
     lower: int | float
     upper: int | float
     has_missing: bool
+    beyond: float = field(default=0.0, compare=False)
 
     def within(self, least: int, most: int) -> tuple[int, int]:
         """Return both bounds as integers, clipped to a range that a column can declare."""
         return min(max(int(self.lower), least), most), min(max(int(self.upper), least), most)
 
 
-def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine: bool = True) -> FoundBounds:
+def extract_bounds(
+    column: ColumnCurator, *, share: Fraction, step: str, refine: bool = True, unit: float | None = None
+) -> FoundBounds:
     """Find bounds around nearly all values: a noisy histogram over powers of two, then a finer one.
 
     Desfontaines' algorithm as in Ganev et al., "The Importance of Being Discrete", section 4, and
@@ -58,17 +66,22 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
 
     Departures in the first count: two or four adjacent cells may pass the threshold together, with sqrt(2) or 2 times
     the noise, because a heavy tail spreads over many powers and would otherwise be cut off. A cell next to an occupied
-    one needs only 1.5 standard deviations, because values seldom end at a power of two. The powers reach from 2^-32
+    one needs only 1.5 standard deviations, because values seldom end at a power of two; except beyond 0, as values that
+    cannot be negative are common. The powers reach from 2^-32
     (2^0 for integers) to 2^62, not 2^0 to 2^31, because columns come in any unit; more cells cost only the logarithm
     of their number. A lower bound above 0 but below 1/32 of the upper one becomes 0 (and mirrored below 0): smaller
     and smaller powers hold fewer and fewer values near 0, and including 0 widens the domain by 3 % at most.
 
-    The other half of the budget goes to a refinement that is not in the paper, because bounds from powers of two
+    A range of numbers that spans decades has bins on a logarithmic scale (`bins.scale`), where width costs little. So the
+    other half of the budget counts the same cells again, and one more power at either end is added for the tail.
+
+    Otherwise the other half goes to a refinement that is not in the paper, because bounds from powers of two
     waste bins: years would span 1024 to 2048, and a density between 0.99 and 1.04 would span 0.5 to 2. If the range
     is one to three powers on one side of 0, an eighth of that half draws a window in it that holds nine tenths of
     the values (`find_window`; a quarter, if that takes two draws). The rest counts again in and around the window,
     in cells that widen with the distance from it. Otherwise, or if the window is hardly narrower than the range, all
-    of that half counts again inside the two outermost cells on either side, in 8 equal parts each. Among all
+    of that half counts again inside the two outermost cells on either side, in 8 to 20 parts each, with ends at round
+    decimal numbers, as those of hours, percentages and ages are. Among all
     bounds at the edges of these cells, the chosen ones minimise this sum: the logarithm of the width; 30 times the
     fraction of the records that seems cut off at an end, plus 0.3 standard deviations of the noise on it; and z^2 / 4
     at each end, if the count cut off there is z such standard deviations above 0. So one percent of the records is
@@ -79,6 +92,7 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
         share: Fraction of the whole budget for all of this.
         step: Name of the spends in the ledger.
         refine: Whether to spend half of the share on the refinement.
+        unit: How many points the number 1 has; None if the column is not one of numbers.
 
     Returns:
         The bounds. A few records may lie outside and are clipped to the nearest bound.
@@ -88,22 +102,55 @@ def extract_bounds(column: ColumnCurator, *, share: Fraction, step: str, refine:
     """
     edges = power_edges(integer=column.integer)
     first = column.histogram(edges, share=share / 2 if refine else share, step=step, count_missing=True)
-    counts, missing = first.values[:-1], float(first.values[-1])
-    occupied = np.flatnonzero(_occupied(first, counts))
+    values, repeats = first.values, 1
+    low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
+    lower, upper = edges[low_cell], edges[high_cell + 1]
+    beyond = 0.0
+    if refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
+        again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
+        values, repeats = (values + again.values) / 2, 2
+        low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
+        low_cell -= BEYOND if edges[low_cell] < 0 and low_cell >= BEYOND else 0
+        high_cell += BEYOND if edges[high_cell + 1] > 0 and high_cell + 1 + BEYOND < len(edges) else 0
+        lower, upper = edges[low_cell], edges[high_cell + 1]
+    elif refine:
+        n_estimated = max(float(values[low_cell : high_cell + 1].sum()), 1.0)
+        lower, upper, beyond = _refined(
+            column, edges, low_cell, high_cell, n_estimated, share=share / 2, step=step
+        )
+    beyond += _outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
+    has_missing = float(values[-1]) > first.above_noise(MISSING_TAIL) / math.sqrt(repeats)
+    if column.integer:
+        return FoundBounds(int(lower), int(upper) - 1, has_missing, beyond)
+    # The upper end of a cell is no part of it; just below it may lie a decimal number.
+    below = math.nextafter(upper, -math.inf)
+    upper = min(float(upper), below, key=lambda bound: len(repr(bound)))
+    return FoundBounds(float(lower), upper, has_missing, beyond)
+
+
+def _outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: float) -> float:
+    """Return the noisy fraction of the values in the cells next to the range, if there clearly are any."""
+    cells = np.r_[max(low_cell - AROUND, 0) : low_cell, high_cell + 1 : high_cell + 1 + AROUND]
+    cells = cells[cells < counts.size]
+    together = float(counts[cells].sum())
+    return (
+        together / max(float(counts.sum()), 1.0)
+        if together > CLEARLY * sigma * math.sqrt(cells.size)
+        else 0.0
+    )
+
+
+def _ends(
+    answer: NoisyVector, counts: NDArray[np.float64], repeats: int, edges: Sequence[int | float], step: str
+) -> tuple[int, int]:
+    """Return the outermost occupied cells; raises PrivateDomainError if there is none."""
+    occupied = np.flatnonzero(_occupied(answer, counts, repeats, list(edges).index(0)))
     if not occupied.size:
         raise PrivateDomainError(
             f"step {step!r} found no bounds: at this budget, noise hides where the values lie, or there are none. "
             "State the bounds in a schema, raise epsilon or the share of preprocessing, or use more records"
         )
-    low_cell, high_cell = _reaching_zero(edges, int(occupied[0]), int(occupied[-1]))
-    lower, upper = edges[low_cell], edges[high_cell + 1]
-    if refine:
-        n_estimated = max(float(counts[low_cell : high_cell + 1].sum()), 1.0)
-        lower, upper = _refined(column, edges, low_cell, high_cell, n_estimated, share=share / 2, step=step)
-    has_missing = missing > first.above_noise(MISSING_TAIL)
-    if column.integer:
-        return FoundBounds(int(lower), int(upper) - 1, has_missing)
-    return FoundBounds(float(lower), float(upper), has_missing)
+    return _reaching_zero(edges, int(occupied[0]), int(occupied[-1]))
 
 
 def power_edges(*, integer: bool) -> list[int | float]:
@@ -116,11 +163,20 @@ def power_edges(*, integer: bool) -> list[int | float]:
     return [*(-p for p in reversed(powers)), 0.0, *powers]
 
 
-def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which cells exceed the noise, alone or as the ends of a window of cells that exceeds it in sum."""
+def _occupied(answer: NoisyVector, counts: NDArray[np.float64], repeats: int, zero: int) -> NDArray[np.bool_]:
+    """Return which cells exceed the noise, alone or as the ends of a window of cells that exceeds it in sum.
+
+    Args:
+        answer: An answer with the noise of one count.
+        counts: Mean of so many counts [cells].
+        repeats: Their number.
+        zero: The first cell above 0.
+    """
     failure = LEAST_FAILURE
+    sigma = answer.sigma / math.sqrt(repeats)
     while failure <= 1 / (2 * counts.size):
-        height = answer.above_noise(failure / (counts.size * len(WINDOWS)))
+        # Noise that is not Gaussian has lighter tails in a mean, if it differs at all.
+        height = answer.above_noise(failure / (counts.size * len(WINDOWS))) / math.sqrt(repeats)
         found = np.zeros(counts.size, dtype=np.bool_)
         for window in WINDOWS:
             # Cells found in shorter windows are left out, or they would lift the noise next to them.
@@ -128,20 +184,20 @@ def _occupied(answer: NoisyVector, counts: NDArray[np.float64]) -> NDArray[np.bo
             together = np.convolve(rest, np.ones(window), mode="valid")
             for start in np.flatnonzero(together > height * np.sqrt(window)):
                 # Only the cells that contribute to the window; the others would widen the bounds.
-                inside = rest[start : start + window] > 2 * answer.sigma
+                inside = rest[start : start + window] > 2 * sigma
                 found[start : start + window] |= inside
         if found.any():
-            return _extended(found, counts > NEXT_CELL_SIGMAS * answer.sigma)
+            return _extended(found, counts > NEXT_CELL_SIGMAS * sigma, zero)
         failure *= 10
     return np.zeros(counts.size, dtype=np.bool_)
 
 
-def _extended(found: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Add the cells next to the outermost found ones as long as they probably hold values."""
+def _extended(found: NDArray[np.bool_], likely: NDArray[np.bool_], zero: int) -> NDArray[np.bool_]:
+    """Add the cells next to the outermost found ones as long as they probably hold values, up to 0."""
     low, high = np.flatnonzero(found)[[0, -1]]
-    while low > 0 and likely[low - 1]:
+    while low not in (0, zero) and likely[low - 1]:
         low -= 1
-    while high < found.size - 1 and likely[high + 1]:
+    while high not in (found.size - 1, zero - 1) and likely[high + 1]:
         high += 1
     extended = found.copy()
     extended[[low, high]] = True
@@ -166,7 +222,7 @@ def _refined(
     *,
     share: Fraction,
     step: str,
-) -> tuple[int | float, int | float]:
+) -> tuple[int | float, int | float, float]:
     """Count again where the ends must lie, and cut off cells that are not worth their width."""
     lower, upper = edges[low_cell], edges[high_cell + 1]
     window, spent = None, Fraction(0)
@@ -196,28 +252,31 @@ def _outer_cells(
     """Return edges that divide the two outermost cells on either side, and the number of cells on each side."""
     low_cells = range(low_cell, min(low_cell + 2, high_cell + 1))
     high_cells = range(max(high_cell - 1, low_cell), high_cell + 1)
-    parts = REFINING_CELLS * (2 if low_cell == high_cell else 1)
-    fine: list[int | float] = []
-    for cell in sorted({*low_cells, *high_cells}):
-        # The range between the two sides, if any, is one cell.
-        inner = _parts(edges[cell], edges[cell + 1], parts, integer=integer)
-        fine += inner[1:] if fine and fine[-1] == inner[0] else inner
-    n_low = fine.index(edges[low_cells[-1] + 1])
-    n_high = len(fine) - 1 - fine.index(edges[high_cells[0]])
-    return fine, n_low, n_high
+    fine: set[int | float] = {edges[low_cell], edges[high_cell + 1]}
+    for cells, is_upper in ((low_cells, False), (high_cells, True)):
+        for cell in cells:
+            # The range between the two sides, if any, is one cell.
+            fine |= {edges[cell], edges[cell + 1]}
+            fine |= _round_ends(edges[cell], edges[cell + 1], integer=integer, is_upper=is_upper)
+    found = sorted(fine)
+    n_low = found.index(edges[low_cells[-1] + 1])
+    n_high = len(found) - 1 - found.index(edges[high_cells[0]])
+    return found, n_low, n_high
 
 
 def _cut(
     answer: NoisyVector, edges: Sequence[int | float], n_low: int, n_high: int
-) -> tuple[int | float, int | float]:
-    """Return the ends that balance the width against the records cut off; see `extract_bounds`."""
+) -> tuple[int | float, int | float, float]:
+    """Return the ends that balance the width against the records cut off, and their fraction; see `extract_bounds`."""
     ends = np.array([float(e - edges[0]) for e in edges])
     costs = [_costs(answer, answer.values[:n_low]), _costs(answer, answer.values[::-1][:n_high])]
     widths = ends[::-1][None, : n_high + 1] - ends[: n_low + 1, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.where(widths > 0, np.log(widths), np.inf) + costs[0][:, None] + costs[1][None, :]
-    first, last = np.unravel_index(int(np.argmin(total)), total.shape)
-    return edges[int(first)], edges[len(edges) - 1 - int(last)]
+    first, last = (int(i) for i in np.unravel_index(int(np.argmin(total)), total.shape))
+    cut_off = max(float(answer.values[:first].sum()), 0.0)
+    cut_off += max(float(answer.values[answer.values.size - last :].sum()), 0.0)
+    return edges[first], edges[len(edges) - 1 - last], cut_off / max(float(answer.values.sum()), 1.0)
 
 
 def _costs(answer: NoisyVector, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -231,10 +290,26 @@ def _costs(answer: NoisyVector, values: NDArray[np.float64]) -> NDArray[np.float
     return np.concatenate([[0.0], CUT_WEIGHT * (together + UNSEEN * noise) / n_estimated + evidence])
 
 
-def _parts(low: int | float, high: int | float, count: int, *, integer: bool) -> list[int | float]:
-    """Return the edges of at most `count` equal parts of [low, high)."""
+def _round_ends(low: int | float, high: int | float, *, integer: bool, is_upper: bool) -> set[int | float]:
+    """Return cuts of [low, high) at 1, 2 or 5 times a power of ten, so that there are 8 to 20 parts.
+
+    Args:
+        low: Start of the cell.
+        high: Its end.
+        integer: Whether the points are integers; then there are fewer parts in a narrow cell.
+        is_upper: Whether an upper bound may lie here; the cut comes after the round number.
+    """
+    width = float(high) - float(low)
+    power = 10.0 ** math.floor(math.log10(width / REFINING_CELLS))
+    step = max(
+        factor * power for factor in (1, 2, 5) if factor * power <= width / REFINING_CELLS * (1 + 1e-9)
+    )
     if integer:
-        width = int(high) - int(low)
-        count = min(count, width)
-        return [int(low) + i * width // count for i in range(count + 1)]
-    return [float(low) + (float(high) - float(low)) * i / count for i in range(count)] + [float(high)]
+        step = 1.0 if width <= 2 * REFINING_CELLS else max(step, 1.0)
+    multiples = range(math.ceil(float(low) / step), math.floor(float(high) / step) + 1)
+    if integer:
+        whole = {int(m) * int(step) + is_upper for m in multiples}
+        return {c for c in whole if low < c < high}
+    # A quotient is the float nearest to a decimal number, a product need not be.
+    reals = {m * step if step >= 1 else m / round(1 / step) for m in multiples}
+    return {c for c in (math.nextafter(r, math.inf) if is_upper else r for r in reals) if low < c < high}

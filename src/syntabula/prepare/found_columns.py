@@ -40,6 +40,8 @@ _FAMILIES = (
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
+_CUT_OFF = 0.01
+"""Least noisy fraction of values beyond found bounds that is said."""
 
 
 def find_types(
@@ -148,12 +150,15 @@ def find_columns(
     each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
+    beyond: dict[str, float] = {}
     # Declared columns are not hidden.
     n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.columns.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table.columns[name]
         try:
-            columns[name] = extract_column(name, raw, share=share, delta=each, ledger=ledger, noise=noise)
+            columns[name] = extract_column(
+                name, raw, share=share, delta=each, ledger=ledger, noise=noise, beyond=beyond
+            )
         except PrivateDomainError:
             hidden.append(name)
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.
@@ -164,6 +169,12 @@ def find_columns(
                     "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
                     "records"
                 ) from None
+    cut_off = {name: part for name, part in beyond.items() if part >= _CUT_OFF}
+    warn_of_hidden(
+        list(cut_off),
+        "some values seem to lie beyond the bounds that were found, and are moved to the nearest bound: "
+        f"{_percentages(list(cut_off.values()))} of the values (noisy counts); declare bounds in a schema to keep them",
+    )
     warn_of_hidden(
         [name for name, column in columns.items() if isinstance(column, Identifier)],
         "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
@@ -183,6 +194,12 @@ def find_columns(
             "a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
+
+
+def _percentages(parts: Sequence[float]) -> str:
+    """Return the range of some fractions, in words."""
+    least, most = (f"{end(parts, default=0.0):.0%}" for end in (min, max))
+    return f"about {most}" if least == most else f"about {least} to {most}"
 
 
 def hidden_domain(physical: PhysicalType) -> Column:

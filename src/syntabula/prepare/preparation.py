@@ -140,7 +140,7 @@ class Preparation:
         # A kept code holds at least theta of the records, so at most 1 / theta codes are kept.
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
-        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered)
+        return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered, domain.apart)
 
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""

@@ -45,7 +45,8 @@ class Preprocessing:
             discretizer, or your own object; see `FittedDiscretizer`.
         within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
             all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
-            bins cost anything, and "even" otherwise.
+            bins cost anything, and for all numbers otherwise. With "auto" and "round" the densities of neighbouring
+            bins are joined, see `bins.joined`.
         atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
             find them if bins cost anything.
         share: Fraction of the whole budget, if any is needed.
@@ -91,6 +92,10 @@ class Preprocessing:
     def fits_bins(self) -> bool:
         """Whether bins, or the distribution within them, depend on the column."""
         return self.fitted is not None or self.within == "normal" or self.finds_atoms or self.finds_roundness
+
+    def joins_bins(self, *, exact: bool) -> bool:
+        """Return whether densities of bins are joined; bins of exact values as they are need no more."""
+        return self.within in ("auto", "round") and not (exact and self.discretizer == "fine")
 
     @property
     def finds_atoms(self) -> bool:

@@ -44,7 +44,14 @@ _INT64_END = 2**63 - 1
 
 
 def extract_column(
-    name: str, raw: RawColumn, *, share: Fraction, delta: Fraction, ledger: Ledger, noise: NoiseSource
+    name: str,
+    raw: RawColumn,
+    *,
+    share: Fraction,
+    delta: Fraction,
+    ledger: Ledger,
+    noise: NoiseSource,
+    beyond: dict[str, float] | None = None,
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
@@ -63,6 +70,7 @@ def extract_column(
         delta: Fraction of the budget's delta, for labels only.
         ledger: Pays for the spends.
         noise: Draws the noise.
+        beyond: Gets the noisy fraction of the values that lie outside the bounds, by the name of the column.
 
     Returns:
         The declared column, with provenance `private`.
@@ -72,7 +80,7 @@ def extract_column(
         SchemaError: If the stored type has no domain to find.
     """
     raw.physical.require_domain(name)
-    search = _Search(name, raw, share, ledger, noise)
+    search = _Search(name, raw, share, ledger, noise, {} if beyond is None else beyond)
     if raw.physical.is_labels:
         return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
     match raw.physical.kind:
@@ -150,7 +158,13 @@ class _Search:
     """The search for one column's domain, and its share of the budget."""
 
     def __init__(
-        self, name: str, raw: RawColumn, share: Fraction, ledger: Ledger, noise: NoiseSource
+        self,
+        name: str,
+        raw: RawColumn,
+        share: Fraction,
+        ledger: Ledger,
+        noise: NoiseSource,
+        beyond: dict[str, float],
     ) -> None:
         self.name = name
         self.step = domain_step(name)
@@ -158,6 +172,7 @@ class _Search:
         self.share = share
         self.ledger = ledger
         self.noise = noise
+        self.beyond = beyond
 
     def boolean(self) -> Column:
         present = self.raw.values[~self.raw.missing].astype(np.int64)
@@ -266,7 +281,10 @@ class _Search:
 
     def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
         points, n_missing = ordered_points(widest, self.raw)
-        return extract_bounds(self._curator(points, n_missing), share=share, step=self.step)
+        unit = float(1 / widest.unit) if isinstance(widest, Numeric) else None
+        found = extract_bounds(self._curator(points, n_missing), share=share, step=self.step, unit=unit)
+        self.beyond[self.name] = found.beyond
+        return found
 
     def _curator(self, points: NDArray[Any], n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.atoms import between_atoms, with_atoms
 from syntabula.bins.roundness import Roundness
+from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.prepare.atoms import Atoms, bins_beside, find_atoms, needs_delta
@@ -92,12 +94,11 @@ class Refinement:
             return OrderedCodes(
                 between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
             )
-        rest = every
-        if atoms.points:
-            # Each record is looked at alone, so neighbouring tables stay neighbours.
-            rest = ColumnCurator(points[~np.isin(points, atoms.points)], self.ledger, self.noise)
+        # Each record is looked at alone, here and on a scale, so neighbouring tables stay neighbours.
+        rest_points = points[~np.isin(points, atoms.points)] if atoms.points else points
+        rest = ColumnCurator(rest_points, self.ledger, self.noise) if atoms.points else every
         roundness = None if levels is None else levels.beside(atoms)
-        bins = self._bins(rest, atoms)
+        bins = self._bins(rest, rest_points, atoms)
         if not self._sees_values(every):
             bins = with_atoms(bins, atoms.points, None if roundness is None else roundness.unit)
         spread = None
@@ -133,20 +134,23 @@ class Refinement:
             step=step_of("atoms", self.name),
         )
 
-    def _bins(self, rest: ColumnCurator, atoms: Atoms) -> Bins:
+    def _bins(self, rest: ColumnCurator, points: NDArray[Any], atoms: Atoms) -> Bins:
         lower, upper, integer = self.column.span()
+        scale = self.column.scale()
         count = bins_beside(self.count, len(atoms.points)) if atoms.points else self.count
         if self.settings.fitted is None or count < 2:
-            return UniformBins(count).bins(lower, upper, integer=integer)
-        return self.settings.fitted.fit(
-            rest,
-            lower,
-            upper,
+            return even_bins(count, lower, upper, integer=integer, scale=scale)
+        fit = partial(
+            self.settings.fitted.fit,
             count=count,
             n_estimated=max(self.n_estimated - sum(atoms.counts), 0.0),
             share=self.shares["bins"],
             step=step_of("bins", self.name),
         )
+        if scale is None or self._sees_values(rest):
+            return fit(rest, lower, upper)
+        cells = ColumnCurator(scale.cells(points), self.ledger, self.noise)
+        return scale.bins(fit(cells, 0, scale.size - 1))
 
     def _sees_values(self, column: ColumnCurator) -> bool:
         """Return whether the discretizer reads the values as they are, and leaves frequent ones alone itself."""

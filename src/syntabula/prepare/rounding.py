@@ -105,6 +105,9 @@ class CountedLevels:
         taken = np.bincount(levels, np.array(atoms.counts), minlength=every.size)
         for counts in (every - taken, every):
             shares = self._clear(counts[:-1])
+            if self.integer:
+                # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
+                shares[-1] = 0.0
             if shares.any():
                 return Roundness(self.steps, tuple((shares / shares.sum()).tolist()))
         return None

@@ -19,6 +19,7 @@ from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.mean_embedding import MeanEmbedding
+from syntabula.record_models.one_way import OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
@@ -67,8 +68,8 @@ class EmbeddingLearner:
     ) -> tuple[Model, MethodChoice | None]:
         """Release one-way marginals and feature sums, and return the trained model."""
         progress(_ONE_WAY, 0.0)
-        columns = [(column,) for column in doors.domain]
-        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        doors, measured = start.doors, start.measured
         recoding = merged_levels(doors.domain, one_way_counts(measured), self.model.levels)
         merged = [recoding.merge_measurement(m) for m in measured]
         features = self.model.drawn_features(recoding.target, one_way_counts(merged), self.seed)
@@ -78,6 +79,7 @@ class EmbeddingLearner:
         progress("train the generator", 0.1)
         model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
         progress("train the generator", 1.0)
+        recoding = start.recoding.then(recoding)
         return (RecodedModel(model, recoding) if recoding.maps else model), None
 
 

@@ -20,6 +20,7 @@ from syntabula.privacy.training.prices import require_training
 from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
+from syntabula.record_models.one_way import OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY = "measure one-way marginals"
@@ -104,8 +105,12 @@ class RecordLearner:
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals and return the trained model."""
         progress(ONE_WAY, 0.0)
-        columns = [(column,) for column in doors.domain]
-        measured = doors.tables.measure(columns, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
+        start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
+        model = self._trained(start, share * (1 - _ONE_WAY_SHARE), progress)
+        return start.restored(model), None
+
+    def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:
+        doors, measured = start.doors, start.measured
         if self.is_private and takes_noise(self.model):
             total = consistent_total(measured)
             paid = PaidTraining(
@@ -113,13 +118,12 @@ class RecordLearner:
                 noisy=self.noisy,
                 steps=self.steps,
                 total=total,
-                share=share * (1 - _ONE_WAY_SHARE),
+                share=share,
                 seed=self.seed,
             )
             noisy = {c: project_simplex(v, total) for c, v in one_way_counts(measured).items()}
-            return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress), None
+            return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts)
-        model = model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
-        return model, None
+        return model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)

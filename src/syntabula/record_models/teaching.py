@@ -27,6 +27,7 @@ from syntabula.record_models.generated_rows import (
 )
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.loop import Training
+from syntabula.record_models.one_way import OneWayStart
 from syntabula.record_models.representation import column_lookups, one_way_counts
 from syntabula.record_models.student import Student, agreement_of
 
@@ -154,11 +155,10 @@ class TeachingLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals, let the teachers vote round by round, and return the last generator."""
-        teaching, domain = self.teaching, doors.domain
+        teaching = self.teaching
         progress(ONE_WAY, 0.0)
-        columns = [(column,) for column in domain]
-        measured = doors.tables.measure(columns, share=share * teaching.one_way_share, step=ONE_WAY)
-        one_way = one_way_counts(measured)
+        start = OneWayStart.of(doors, share=share * teaching.one_way_share, step=ONE_WAY)
+        doors, domain, one_way = start.doors, start.doors.domain, one_way_counts(start.measured)
         total = max(round(float(np.mean([counts.sum() for counts in one_way.values()]))), 1)
         lookups = dict(zip(domain, column_lookups(domain, one_way, waves=_WAVES), strict=True))
         agreement, shares = agreement_of(lookups), code_shares(domain, lookups)
@@ -183,7 +183,7 @@ class TeachingLearner:
             )
             if not is_last:
                 rows = model.sample(teaching.rows, np.random.default_rng([self.seed, r]))
-        return model, None
+        return start.restored(model), None
 
     def _within(self, progress: Progress, r: int) -> Progress:
         """Return what tells the progress of a round as a part of all rounds."""

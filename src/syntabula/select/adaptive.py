@@ -22,6 +22,7 @@ from syntabula.marginals.domain import Clique, Domain, downward_closure
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
 from syntabula.select.exact_rounds import is_exact, learn_exactly
@@ -33,6 +34,8 @@ MEASURE = "measure the chosen marginals"
 # At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
 _SECONDS_PER_COLUMN = 0.03
 _SECONDS_PER_CANDIDATE = 1.5e-3
+_RECORDS = 20_000
+"""Records up to which these hold: more marginals of a longer table stand out from their noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +123,7 @@ class Adaptive(Selector):
                 kept_small=True,
                 times=rounds,
                 seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates),
+                seconds_for=_RECORDS,
             )
             steps += [
                 PlannedStep(
@@ -154,7 +158,7 @@ class Adaptive(Selector):
         start = self._start(curator, share)
         curator, measured = start.curator, start.measured
         domain = curator.domain
-        model = model.over(domain).fit(measured)
+        model = over_merged(model, start.recoding).fit(measured)
         rounds = Rounds(
             share=share,
             used=start.used,

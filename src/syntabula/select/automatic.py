@@ -19,6 +19,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.storage import check_storable
+from syntabula.models.supported import Supported
 from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice
@@ -89,8 +90,8 @@ class Automatic(Selector):
         choice_share: Fraction of the budget for the choice.
         dense_from: Least density at which MargNet or Private-GSD is chosen.
         ample_pair_noise: Most mean noise on all pairs, as a fraction of all records, at which Private-GSD is chosen.
-        max_pair_noise: Noise on each of d - 1 pairs, as a fraction of all records, above which a table that is
-            not shown to be dense is learned by single columns.
+        max_pair_noise: Noise on each of d - 1 pairs of merged codes, as a fraction of all records, above which a table
+            that is not shown to be dense is learned by single columns.
         max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
         memory_mb: Methods that may need more memory are left out.
         sparse: Selector for sparse tables, as in AIM.
@@ -108,8 +109,8 @@ class Automatic(Selector):
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
     ample_pair_noise: float = 0.04
-    max_pair_noise: float = 0.3
-    max_seconds: float | None = None
+    max_pair_noise: float = 0.1
+    max_seconds: float | None = 300.0
     memory_mb: float = 4000.0
     sparse: Adaptive = field(default_factory=Adaptive)
     dense: FirstTimeDoubling = field(default_factory=FirstTimeDoubling)
@@ -151,7 +152,9 @@ class Automatic(Selector):
                 largest = max(way.steps, key=lambda s: s.memory_mb)
                 cost = FitCost(largest.fit_cost.memory_mb, sum(s.seconds for s in way.steps))
                 instead = f"or {name} instead"
-                steps.append(PlannedStep(name=instead, share=Fraction(0), cells=largest.cells, cost=cost))
+                steps.append(
+                    PlannedStep(name=instead, share=Fraction(0), cells=largest.cells, cost=cost, instead=True)
+                )
         return steps
 
     def select(
@@ -179,7 +182,8 @@ class Automatic(Selector):
         ways, left_out = self._ways(curator.domain)
         name, reason, spent = self._chosen(curator, ways, share)
         way = ways[name]
-        fitted = way.selector.select(curator, way.model or model, share=share - spent, progress=progress)
+        own = model if way.model is None else Supported(way.model)
+        fitted = way.selector.select(curator, own, share=share - spent, progress=progress)
         return fitted, MethodChoice(method=name, reason="; ".join([reason, *left_out]))
 
     def within(self, memory_mb: float) -> Self:

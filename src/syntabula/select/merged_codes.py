@@ -14,6 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
+from syntabula.marginals.support import Support
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 
@@ -33,7 +34,7 @@ _SEARCHES = 40
 
 def coarsen(
     one_way: Sequence[Measurement], *, domain: Domain, pair_sigma: float, records_per_noise: float
-) -> Recoding:
+) -> tuple[Recoding, list[Measurement]]:
     """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
     A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in order,
@@ -43,6 +44,9 @@ def coarsen(
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
     times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
     columns thus keep their codes, as their pairs with large ones stand out from the noise.
+
+    Codes without evidence (`marginals.evidence`) do not count: they join a neighbour, and get no share of it. Codes
+    apart, such as missing values, are joined to no others.
 
     A group is divided again in proportion to the noisy counts of its codes, shrunk towards their mean by as
     much as noise explains their differences (James and Stein 1961).
@@ -56,26 +60,34 @@ def coarsen(
         records_per_noise: Least count of an average cell of a typical pair, in standard deviations of its noise.
 
     Returns:
-        The recoding of the columns that are merged.
+        The recoding of the columns that are merged, and the measurements over merged codes.
 
     Raises:
         ArgumentError: If a measurement is not of one column.
     """
     if any(len(m.clique) != 1 for m in one_way):
         raise ArgumentError("codes can only be merged by measurements of single columns")
-    noises = [float(np.max(m.sigma)) for m in one_way]
-    groups = [_joined(m.values, LEAST_SIGMAS * s) for m, s in zip(one_way, noises, strict=True)]
+    support = Support.of(domain, one_way)
+    one_way = [support.reduced(m) for m in one_way]
+    domain = support.recoding.target
+    noises = [float(np.min(m.sigma)) for m in one_way]
+    aparts = [domain.apart.get(m.clique[0], 0) for m in one_way]
+    groups = [
+        _joined(m.values, LEAST_SIGMAS * s, apart)
+        for m, s, apart in zip(one_way, noises, aparts, strict=True)
+    ]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
     cells = total / (records_per_noise * pair_sigma) if pair_sigma > 0 else math.inf
     most = _most_groups([_number(g) for g in groups], cells)
     maps, shares = {}, {}
-    for measurement, sigma, group in zip(one_way, noises, groups, strict=True):
+    for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
-        merged = group if _number(group) <= most else _joined_to(values, most)
+        merged = group if _number(group) <= most else _joined_to(values, most, apart)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
-    return Recoding(domain, maps, shares)
+    second = Recoding(domain, maps, shares)
+    return support.recoding.then(second), [second.merge_measurement(m) for m in one_way]
 
 
 def expected_sizes(
@@ -94,15 +106,16 @@ def expected_sizes(
     return [min(size, most) for size in sizes]
 
 
-def _joined(values: FloatArray, least: float) -> NDArray[np.intp]:
+def _joined(values: FloatArray, least: float, apart: int = 0) -> NDArray[np.intp]:
     """Return the group of each code [size]: large codes alone, small ones in runs that are large together.
 
-    The remainder at the end is a group of its own, as joining it to another would mix the tails.
+    The remainder at the end is a group of its own, as joining it to another would mix the tails. The codes apart come
+    last, and each stays alone.
     """
     group = np.empty(values.size, dtype=np.intp)
     waiting: list[int] = []
     held, found = 0.0, 0
-    for code, count in enumerate(values.tolist()):
+    for code, count in enumerate(values[: values.size - apart].tolist()):
         if count >= least:
             group[code] = found
             found += 1
@@ -114,16 +127,17 @@ def _joined(values: FloatArray, least: float) -> NDArray[np.intp]:
             found += 1
             waiting, held = [], 0.0
     group[waiting] = found
+    group[values.size - apart :] = found + bool(waiting) + np.arange(apart)
     return group
 
 
-def _joined_to(values: FloatArray, most: float) -> NDArray[np.intp]:
+def _joined_to(values: FloatArray, most: float, apart: int) -> NDArray[np.intp]:
     """Return at most `most` groups, as even as `_joined` makes them, by a search for the least count of a group."""
     lower, upper = 0.0, max(float(np.abs(values).sum()), 1.0)
-    best = np.zeros(values.size, dtype=np.intp)
+    best = _joined(values, math.inf, apart)
     for _ in range(_SEARCHES):
         middle = (lower + upper) / 2
-        group = _joined(values, middle)
+        group = _joined(values, middle, apart)
         if _number(group) > most:
             lower = middle
             continue
@@ -206,9 +220,9 @@ class MergedStart:
             pair_sigma: Returns the standard deviation of the noise on a pair, given the share that is left.
         """
 
-        def recoded(one_way: list[Measurement], used: Fraction) -> Recoding:
+        def merged(one_way: list[Measurement], used: Fraction) -> tuple[Recoding, list[Measurement]]:
             if records_per_noise is None:
-                return Recoding.identity(curator.domain)
+                return Recoding.identity(curator.domain), one_way
             sigma = pair_sigma(share - used)
             return coarsen(
                 one_way, domain=curator.domain, pair_sigma=sigma, records_per_noise=records_per_noise
@@ -216,14 +230,13 @@ class MergedStart:
 
         columns = [(c,) for c in curator.domain.columns]
         measured, used = curator.measure(columns, share=first, step=ONE_WAY), first
-        recoding = recoded(measured, used)
+        recoding, reduced = merged(measured, used)
         if most > first and _merges_much(recoding):
             again = curator.measure(columns, share=most - first, step=ONE_WAY)
             measured = [one.averaged(other) for one, other in zip(measured, again, strict=True)]
             used = most
-            recoding = recoded(measured, used)
-        merged = [recoding.merge_measurement(m) for m in measured]
-        return cls(curator.recoded(recoding), merged, recoding, used)
+            recoding, reduced = merged(measured, used)
+        return cls(curator.recoded(recoding), reduced, recoding, used)
 
     def restored(self, model: MarginalModel) -> MarginalModel:
         """Return a model of the merged table as a model of the original codes."""

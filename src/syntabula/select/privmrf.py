@@ -17,6 +17,7 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, all_cliques
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
@@ -191,7 +192,7 @@ class AttributeGraph(Selector):
             return model.over(curator.domain).fit(curator.measure(columns, share=share, step=MEASURE))
         start, records, measure_share = self._start(curator, share)
         curator, measured = start.curator, start.measured
-        domain, model = curator.domain, model.over(curator.domain)
+        domain, model = curator.domain, over_merged(model, start.recoding)
         report(ONE_WAY, 0.1)
 
         # Step 1: the graph, from noisy dependences.

@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, over_merged
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.select.base import Selector
 from syntabula.select.merged_codes import coarsen
@@ -108,10 +108,9 @@ class SpanningTree(Selector):
         report(ONE_WAY, 0.1)
 
         # Step 2: merge the codes that noise hides, by post-processing of step 1.
-        recoding = self._merged(curator, one_way, share / 3)
+        recoding, measured = self._merged(curator, one_way, share / 3)
         merged = curator.recoded(recoding)
-        measured = [recoding.merge_measurement(m) for m in one_way]
-        independent = model.over(merged.domain).fit(measured)
+        independent = over_merged(model, recoding).fit(measured)
         if len(columns) == 1:
             return RecodedModel(independent, recoding)
         report("fit one-way marginals", 0.2)
@@ -126,10 +125,13 @@ class SpanningTree(Selector):
         report("fit the model", 1.0)
         return RecodedModel(fitted, recoding)
 
-    def _merged(self, curator: Curator, one_way: Sequence[Measurement], share: Fraction) -> Recoding:
+    def _merged(
+        self, curator: Curator, one_way: Sequence[Measurement], share: Fraction
+    ) -> tuple[Recoding, list[Measurement]]:
         domain, least = curator.domain, self.records_per_noise
         if least is None or len(domain) == 1:
-            return compress(one_way, domain=domain, threshold_sigmas=self.compress_sigmas)
+            recoding = compress(one_way, domain=domain, threshold_sigmas=self.compress_sigmas)
+            return recoding, [recoding.merge_measurement(m) for m in one_way]
         pair_sigma = curator.noise_sigma(len(domain) - 1, share)
         return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)
 

@@ -24,8 +24,8 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
-from syntabula.synthesizers.learner import Learner
-from syntabula.synthesizers.marginal import MarginalLearner
+from syntabula.synthesizers.joining import with_joined_bins
+from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -177,6 +177,8 @@ def fit_table(
         from syntabula.models.recoded import RecodedModel
 
         model = RecodedModel(model, recoding)
+    if method.preprocessing.joins_bins(exact=is_exact):
+        codec, model = with_joined_bins(codec, model)
     if judging:
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
@@ -208,7 +210,7 @@ def fit_table(
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     """Return the method's learner, told what rules make impossible; if it cannot hold that, such rows are discarded."""
     learner = method.learner
-    if rules is None or not isinstance(learner, MarginalLearner):
+    if rules is None or not isinstance(learner, RestrictedLearner):
         return learner
     from syntabula.table.rules.impossible import possible_cells
 

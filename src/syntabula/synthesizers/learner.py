@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from syntabula._planning import PlannedStep, Progress
-from syntabula.marginals.domain import Domain
-from syntabula.models.base import Model
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import BoolArray, Model
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 
@@ -38,4 +38,13 @@ class Learner(Protocol):
             share: Fraction of the whole budget that all answers together may cost.
             progress: Called with the progress of the fit.
         """
+        ...
+
+
+@runtime_checkable
+class RestrictedLearner(Learner, Protocol):
+    """Can also be told which combinations of codes are possible, and then learns no other."""
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Learner:
+        """Return the same learner, that knows which cells of some cliques are possible."""
         ...

@@ -15,6 +15,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, MarginalModel, Model
 from syntabula.models.storage import check_storable
+from syntabula.models.supported import Supported, settled
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
@@ -72,7 +73,10 @@ class MarginalLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure marginals and return the fitted model."""
-        return self.selector.learn(doors.tables, self.model, share=share, progress=progress)
+        model, choice = self.selector.learn(
+            doors.tables, Supported(self.model), share=share, progress=progress
+        )
+        return settled(model), choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,7 @@ class PlanStep:
         cost: The same in the budget's own unit (mu squared, rho or epsilon); None without privacy.
         memory_mb: Upper bound on the memory it needs beyond the table.
         seconds: Rough time on two cores.
+        instead: Whether it stands for another way of learning, which may replace the others.
     """
 
     name: str
@@ -47,6 +48,7 @@ class PlanStep:
     cost: float | None
     memory_mb: float
     seconds: float
+    instead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +81,8 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Rough total time on two cores."""
-        return sum(s.seconds for s in self.steps)
+        """Rough total time on two cores, without what may be done instead."""
+        return sum(s.seconds for s in self.steps if not s.instead)
 
     def check(self, memory_mb: float, domain: Domain) -> None:
         """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed."""
@@ -209,6 +211,7 @@ def planned_fit(
                 cost=None if budget.total is None else float(share * budget.total),
                 memory_mb=step.memory_mb,
                 seconds=seconds,
+                instead=step.instead,
             )
         )
     table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20

@@ -17,7 +17,8 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells, surrogates
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import RowRules, equal_cells, rules_in_words
+from syntabula.table.rules.computed import equal_cells
+from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier, Ordered
 
 _ROUNDS = 30

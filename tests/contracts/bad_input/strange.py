@@ -130,6 +130,14 @@ declared("too many decimals", lambda: st.Numeric(0, 9, decimals=16), "decimals")
 declared("decimals that are true", lambda: st.Numeric(0, 9, decimals=True), "decimals", "True")
 declared("no point between bounds", lambda: st.Numeric(0.11, 0.14, decimals=1), "decimals", "bounds")
 declared("decimals of huge bounds", lambda: st.Numeric(0, 1e15, decimals=9), "decimals")
+declared("a usual range of one number", lambda: st.Numeric(0, 9, usual=5), "usual", "list of two numbers")
+declared(
+    "a usual range that is reversed", lambda: st.Numeric(0, 9, usual=(5, 2)), "usual", "smaller one first"
+)
+declared(
+    "a usual range beyond the bounds", lambda: st.Numeric(0, 9, usual=(5, 20)), "usual", "within the bounds"
+)
+declared("a usual range of texts", lambda: st.Numeric(0, 9, usual=("1", "2")), "usual", "text")
 declared("a step of 0", lambda: st.Numeric(0, 9, step=0), "step", "above 0")
 declared("a step as text", lambda: st.Numeric(0, 9, step="0.5"), "step", "text")
 declared("a step and decimals", lambda: st.Numeric(0, 9, step=0.5, decimals=1), "step", "drop decimals")

@@ -14,7 +14,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.read import read
 from syntabula.table.rules.evaluation import plain_cells
-from syntabula.table.rules.row_rules import as_declared, row_rules
+from syntabula.table.rules.row_rules import row_rules
 
 N = 600
 
@@ -284,15 +284,3 @@ class TestTogether:
         np.testing.assert_array_equal(rows["a"].missing, cells["a"].missing)
         np.testing.assert_array_equal(rows["b"].missing, cells["a"].missing)
         assert set(rows["b"].values[~rows["b"].missing]) <= {4, 5, 6}
-
-
-def test_a_computed_value_half_a_step_outside_is_rounded_to_the_bound_and_no_farther():
-    column = Numeric(0, 1, decimals=1)
-    values = np.array([-0.05, -0.06, 1.04, 1.06])
-
-    found, fits = as_declared(
-        column, RawColumn(values, np.zeros(4, np.bool_), PhysicalType("float", "DOUBLE"))
-    )
-
-    assert fits.tolist() == [True, False, True, False]
-    assert found.values[[0, 2]].tolist() == [0.0, 1.0]

@@ -25,7 +25,12 @@ _COLUMNS = tuple(f"controlled_{shape}@{size}" for shape, size in itertools.produ
 _SIMILARITIES = ("percentile-similarity", "discriminator-similarity", "query-similarity")
 _OF_TABLES = (*_SIMILARITIES, "correlation-similarity", "predictive-utility")
 _MODELS = ("privbayes", "mst", "rap", "gem", "aim")
-_GRID = tuple(Binning(bins=b, discretizer=d) for d, b in itertools.product(_DISCRETIZERS, _BINS))
+_OPTIONS = {"privtree": {"threshold": "fraction"}}
+"""The threshold of the study's PrivTree; ours has another by default."""
+_GRID = tuple(
+    Binning(bins=b, discretizer=d, options=_OPTIONS.get(d, {}))
+    for d, b in itertools.product(_DISCRETIZERS, _BINS)
+)
 _BUDGETS = (0.1, 1.0, 10.0, math.inf)
 
 
@@ -105,7 +110,9 @@ class DiscretizationStudies:
         histogram = _columns("f7", "Bins and a noisy histogram (US2)", "histogram", _US2)
         models = _tables("f8", "Models of real tables (US3)", _GRID, _US3)
         counts: tuple[int | str, ...] = (*RULES, *_BINS)
-        rules = tuple(Binning(bins=b, discretizer=d) for d in _DISCRETIZERS for b in counts)
+        rules = tuple(
+            Binning(bins=b, discretizer=d, options=_OPTIONS.get(d, {})) for d in _DISCRETIZERS for b in counts
+        )
         attacks = (
             _attack("f15a", "Membership of an outlier, epsilon 1 and 1", 1.0, 1.0, _TARGET_ROW),
             _attack("f15b", "Membership of an outlier, epsilon 100 and 100", 100.0, 100.0, _TARGET_ROW),
@@ -113,7 +120,9 @@ class DiscretizationStudies:
             _attack("f15d", "Membership of a record inside the domain", 1.0, 1.0, "inside"),
         )
         domains = [
-            Binning(bins=35, discretizer=d, domain=o) for d in _DISCRETIZERS for o in ("public", "found")
+            Binning(bins=35, discretizer=d, options=_OPTIONS.get(d, {}), domain=o)
+            for d in _DISCRETIZERS
+            for o in ("public", "found")
         ]
         return (
             *(_text(f"t{n}", title, why) for n, (title, why) in enumerate(_TABLES_OF_TEXT, start=1)),
@@ -140,7 +149,7 @@ class DiscretizationStudies:
                 preprocessing=(default, replace(default, within="normal")), finding="",
                 figure=Figure(across="epsilon", lines="binning", panels="method", scores=("utility",)),
             ),
-            _text("f10", "Seconds of discretizers", "`benchmarks/discretizers.py` measures them"),
+            _text("f10", "Seconds of discretizers", "`benchmarks/discretization.py speed` measures them"),
             replace(models, name="discretization-f11", title="Seconds of models", epsilons=(1.0,), finding=""),
             replace(
                 histogram, name="discretization-f12", title="Rules for the number of bins (US2)",

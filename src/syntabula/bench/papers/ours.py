@@ -34,7 +34,7 @@ class OurStudies:
             if not (model in _NOT_ADAPTIVE and selector in ("adaptive", "top_q", "fixed_rounds"))
         ]
         fewer = Candidate(method="margnet", options={"iterations": 20}, label="margnet, 20 iterations")
-        known = [Candidate(method="SELF"), Candidate(method="HALF")]
+        known = [Candidate(method="SELF"), Candidate(method="HALF"), Candidate(method="BINS")]
         methods = [*(Candidate(method=method) for method in _METHODS), fewer, *known]
         return (
             _study(

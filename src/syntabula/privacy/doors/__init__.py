@@ -61,8 +61,13 @@ class Doors:
         """Return the doors to the same table with codes merged."""
 
         def merged() -> dict[str, list[str]]:
-            # The first of several merged codes stands for all.
-            firsts = {c: np.unique(codes, return_index=True)[1] for c, codes in recoding.maps.items()}
+            # The first of those with the largest share stands for all.
+            firsts = {
+                c: np.array(
+                    [np.argmax(np.where(codes == new, recoding.shares[c], -1.0)) for new in np.unique(codes)]
+                )
+                for c, codes in recoding.maps.items()
+            }
             return {c: [t[i] for i in firsts.get(c, range(len(t)))] for c, t in self.texts().items()}
 
         return Doors(self.tables.recoded(recoding), merged)

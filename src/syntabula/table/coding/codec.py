@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.atoms import with_atoms
 from syntabula.bins.roundness import Roundness
+from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
@@ -72,7 +73,8 @@ class Codec:
         sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
-        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes)))
+        apart = {n: c.n_apart for n, c in self._learned().items() if c.n_apart}
+        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart))
 
     @classmethod
     def plan(
@@ -84,7 +86,7 @@ class Codec:
         spreads: Mapping[str, Spread] | None = None,
         roundness: Mapping[str, Roundness] | None = None,
     ) -> Self:
-        """Make a codec with uniform bins, before any data is read.
+        """Make a codec with even bins, before any data is read.
 
         Args:
             schema: Declared columns.
@@ -107,8 +109,8 @@ class Codec:
             if isinstance(column, Ordered) and name not in chosen:
                 lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
-                uniform = UniformBins(count).bins(lower, upper, integer=integer)
-                chosen[name] = with_atoms(uniform, column.declared_atoms)
+                even = even_bins(count, lower, upper, integer=integer, scale=column.scale())
+                chosen[name] = with_atoms(even, column.declared_atoms)
         return cls(schema, chosen, spreads or {}, roundness or {})
 
     def encode(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.table.coding.column_codes import decode_labels
 from syntabula.table.raw import RawColumn
+from syntabula.table.rules.computed import as_declared
 from syntabula.table.rules.evaluation import rows_database, values_of
 from syntabula.table.rules.expressions import Expression
 from syntabula.table.schema.columns import Column, Ordered
@@ -48,8 +49,6 @@ def tried_values(
         name: column.take(rows)
         for (name, column), rows in zip(values.items(), _combinations(sizes, n_rows), strict=True)
     }
-    from syntabula.table.rules.row_rules import as_declared
-
     with rows_database() as database:
         for name, one in derived.items():
             if set(bases([name], derived)) <= set(names):

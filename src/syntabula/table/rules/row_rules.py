@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.table.coding.column_codes import decode_labels, encode_column, present_cells
+from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.checks import Compiled, Condition
+from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
     MICROSECONDS,
-    Boolean,
     Categorical,
     Column,
     Date,
@@ -36,11 +36,6 @@ from syntabula.table.schema.columns import (
 )
 from syntabula.table.schema.numeric import MAX_DECIMALS
 from syntabula.table.schema.schema import Schema
-
-_CLOSE = 1e-9
-"""Relative difference up to which numbers without a grid count as equal."""
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,7 @@ class RowRules:
         """Return the declaration of a column's distance from those before it, whose bounds follow from theirs."""
         column, before = self._ordered(name), [self._ordered(n) for n in self.compiled.ends[name]]
         observed = any(c.provenance == "observed" for c in (column, *before))
-        reach = _number(column, "upper") - self._reference(name)
+        reach = bound_as_number(column, "upper") - self._reference(name)
         shared: dict[str, Any] = {
             "nullable": column.nullable,
             "provenance": "observed" if observed else column.provenance,
@@ -146,12 +141,12 @@ class RowRules:
         values, _ = column.values(points)
         if isinstance(column, Date):
             values = values * MICROSECONDS["day"]
-        filled = np.full(raw.missing.size, _number(column, "lower"), dtype=values.dtype)
+        filled = np.full(raw.missing.size, bound_as_number(column, "lower"), dtype=values.dtype)
         filled[present] = values
         return filled, present, clipped
 
     def _reference(self, name: str) -> Any:
-        return min(_number(self._ordered(n), "lower") for n in (name, *self.compiled.ends[name]))
+        return min(bound_as_number(self._ordered(n), "lower") for n in (name, *self.compiled.ends[name]))
 
     def _unit(self, name: str) -> int:
         """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
@@ -332,81 +327,11 @@ def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generat
     return found
 
 
-def as_declared(column: Column, raw: RawColumn) -> tuple[RawColumn, Flags]:
-    """Return computed values with the type, the rounding and the missing cells that a column declares.
-
-    Args:
-        column: The declaration.
-        raw: The values, of a kind that the column accepts.
-
-    Returns:
-        The column, and which cells are in its domain. Values between the bounds and half a step beyond are rounded to the
-        bound.
-    """
-    present = present_cells(raw)
-    fits = present | column.nullable
-    if isinstance(column, Ordered):
-        points, _, _ = column.points(raw.values[present], raw.physical.kind)
-        values, physical = column.values(points)
-        filled = np.zeros(raw.missing.size, dtype=values.dtype)
-        filled[present] = values
-        fits[present] &= _in_bounds(column, raw.values[present], raw.physical.kind)
-        return RawColumn(filled, ~present, physical), fits
-    encoded = encode_column(column, raw, None)
-    found = decode_labels(column, np.where(encoded.valid, encoded.codes, 0))
-    # An unlisted label of a nullable column would become missing.
-    return found, np.asarray(fits & encoded.valid & (found.missing == ~present))
-
-
-def _in_bounds(column: Ordered, values: NDArray[Any], kind: str) -> Flags:
-    slack: float | int = 0
-    if isinstance(column, Numeric):
-        numbers = values.astype(np.float64) if kind == "decimal" else values
-        slack = 0 if column.grid() is None else float(column.unit / 2)
-        if kind == "integer" and column.unit <= 1:
-            slack = 0
-        lower, upper = column.lower, column.upper
-    else:
-        numbers = values if kind == "datetime" else values * MICROSECONDS["day"]
-        lower, upper = _number(column, "lower"), _number(column, "upper")
-        unit = MICROSECONDS[column.resolution if isinstance(column, Datetime) else "day"]
-        return np.asarray((numbers >= lower) & (numbers < upper + unit))
-    return np.asarray((numbers >= lower - slack) & (numbers <= upper + slack))
-
-
-def _number(column: Ordered, side: str) -> Any:
-    """Return a bound as a number; of days and times, in microseconds since 1970."""
-    if isinstance(column, Date):
-        return column.grid()[side == "upper"] * MICROSECONDS["day"]
-    if isinstance(column, Datetime):
-        return column.grid()[side == "upper"] * MICROSECONDS[column.resolution]
-    return getattr(column, side)
-
-
 def _longest(column: Column) -> int | None:
     """Return how many characters of a computed text decide which category it is; None if it is no text."""
     if isinstance(column, Categorical) and column.label_type is str:
         return max(len(str(label)) for label in column.categories) + 1
     return None
-
-
-def equal_cells(column: Column, computed: RawColumn, raw: RawColumn) -> Flags:
-    """Return where computed cells equal those of a table; both missing is equal."""
-    here = present_cells(raw)
-    both = here & ~computed.missing
-    same = np.asarray(here == ~computed.missing)
-    if isinstance(column, Categorical | Boolean):
-        own, _ = as_declared(column, raw)
-        same[both] = own.values[both] == computed.values[both]
-        return same
-    if isinstance(column, Numeric) and column.grid() is None:
-        found, given = computed.values[both].astype(np.float64), raw.values[both].astype(np.float64)
-        same[both] = np.abs(found - given) <= _CLOSE * np.maximum(1.0, np.abs(given))
-        return same
-    assert isinstance(column, Ordered)
-    points, _, _ = column.points(raw.values[both], raw.physical.kind)
-    same[both] = column.values(points)[0] == computed.values[both]
-    return same
 
 
 def rules_in_words(rules: Mapping[str, float]) -> str:

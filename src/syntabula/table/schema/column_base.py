@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import Rule, count, flag, normalise, one_of
+from syntabula.bins.scale import Scale
 from syntabula.bins.uniform import MAX_BINS, Bins, integer_dtype
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.table.raw import PhysicalKind, PhysicalType
@@ -68,6 +69,11 @@ class ColumnBase:
         raise NotImplementedError
 
     @property
+    def n_apart(self) -> int:
+        """Number of codes at the end that are no value of the column: those of missing and of other values."""
+        return int(self.nullable)
+
+    @property
     def is_learned(self) -> bool:
         """Whether the column has codes: all columns do, except identifiers that are not nullable."""
         return True
@@ -110,6 +116,10 @@ class Ordered(ColumnBase):
         """Return first and last point, and whether they are grid points (integers)."""
         grid = self.grid()
         return (float(self.lower), float(self.upper), False) if grid is None else (*grid, True)
+
+    def scale(self) -> Scale | None:
+        """Return the scale on which bins are made, in points; None if it is even."""
+        return None
 
     @property
     def in_words(self) -> str:

@@ -124,6 +124,11 @@ class Categorical(ColumnBase):
         return len(self.categories) + self.open
 
     @property
+    def n_apart(self) -> int:
+        """Number of codes at the end that are no declared category."""
+        return self.open + self.nullable
+
+    @property
     def stored(self) -> PhysicalType:
         """Stored type of the labels if the source has none."""
         if self.label_type is int:

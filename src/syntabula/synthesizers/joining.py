@@ -1,0 +1,62 @@
+"""Joins the densities of bins, once a model knows how many records each bin holds; it costs no budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from syntabula.bins.joined import joined
+from syntabula.bins.spread import Parts
+from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import Model
+from syntabula.models.recoded import RecodedModel
+from syntabula.table.coding.codec import Codec
+from syntabula.table.schema.columns import Ordered
+
+
+def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
+    """Cut bins into parts that hold records as their neighbours suggest; the model's counts of bins stay the same.
+
+    Args:
+        codec: How the table was encoded; columns with a spread of their own are left as they are.
+        model: The model of its codes. If it answers no marginals, nothing is cut.
+
+    Returns:
+        A codec with the parts as bins, and the model of these.
+    """
+    if not _answers_marginals(model):
+        return codec, model
+    found: dict[str, Parts] = {}
+    for name in codec.bins:
+        column = codec.schema[name]
+        roundness = codec.roundness.get(name)
+        # Where each bin holds a single value, there is nothing to join.
+        single = roundness is not None and not roundness.steps
+        if name not in codec.domain or name in codec.spreads or single or not isinstance(column, Ordered):
+            continue
+        bins = codec.bins[name]
+        (counts,) = model.marginals([(name,)])  # type: ignore[attr-defined]
+        unit = None if roundness is None else roundness.unit
+        parts = joined(bins, counts[: bins.size], column.scale(), unit)
+        if parts.bins.size > bins.size:
+            found[name] = parts
+    if not found:
+        return codec, model
+    finer = replace(codec, bins={**codec.bins, **{name: parts.bins for name, parts in found.items()}})
+    maps, shares = {}, {}
+    for name, parts in found.items():
+        # The last code of both codecs is that of missing values, if there are any.
+        missing = int(codec.schema[name].nullable)
+        maps[name] = np.append(parts.whole, [codec.bins[name].size] * missing).astype(np.intp)
+        shares[name] = np.append(parts.shares, [1.0] * missing)
+    recoding = Recoding(finer.domain, maps, shares)
+    if isinstance(model, RecodedModel):
+        return finer, RecodedModel(model.inner, recoding.then(model.recoding))
+    return finer, RecodedModel(model, recoding)
+
+
+def _answers_marginals(model: Model) -> bool:
+    while isinstance(model, RecodedModel):
+        model = model.inner
+    return hasattr(model, "marginals")

@@ -1,0 +1,21 @@
+"""Computed cells take the type, rounding and bounds that their column declares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from syntabula import Numeric
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.rules.computed import as_declared
+
+
+def test_a_computed_value_half_a_step_outside_is_rounded_to_the_bound_and_no_farther():
+    column = Numeric(0, 1, decimals=1)
+    values = np.array([-0.05, -0.06, 1.04, 1.06])
+
+    found, fits = as_declared(
+        column, RawColumn(values, np.zeros(4, np.bool_), PhysicalType("float", "DOUBLE"))
+    )
+
+    assert fits.tolist() == [True, False, True, False]
+    assert found.values[[0, 2]].tolist() == [0.0, 1.0]
