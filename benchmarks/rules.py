@@ -47,7 +47,7 @@ RULES: dict[str, dict[str, Any]] = {
     "california": {"order": [["households", "population"]]},
     "news_part": {
         "derive": {
-            "is_weekend": "weekday >= 5",
+            "is_weekend": "weekday::INTEGER >= 5",
             "abs_title_sentiment_polarity": "abs(title_sentiment_polarity)",
         },
         "order": [
@@ -113,7 +113,7 @@ def ruled(name: str) -> tuple[pd.DataFrame, st.Schema]:
             paid_total=frame[["paid_principal", "paid_interest", "paid_late_fees"]].sum(axis=1).round(2)
         )
     if name == "news_part":
-        frame = frame.assign(is_weekend=frame["weekday"] >= 5)
+        frame = frame.assign(is_weekend=frame["weekday"].astype(int) >= 5)
     if name == "shoppers":
         frame = frame.round(3)
     if len(frame) > MOST_ROWS:

@@ -89,6 +89,24 @@ class TestOrders:
             0, 60, integer=True, nullable=True, provenance="observed"
         )
 
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [
+            (Numeric(0, 9, step=0.25), Numeric(0, 9, step=0.5), Numeric(0.0, 9.0, step=0.25)),
+            (Numeric(0, 9, step=0.25), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0, step=0.05)),
+            (Numeric(0, 9, step=0.1), Numeric(0, 9, decimals=2), Numeric(0.0, 9.0, decimals=2)),
+            (
+                Numeric(0, 900, integer=True, step=100),
+                Numeric(0, 900, integer=True, step=150),
+                Numeric(0, 900, integer=True, step=50),
+            ),
+            (Numeric(0, 9, integer=True), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0, decimals=1)),
+            (Numeric(0, 9), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0)),
+        ],
+    )
+    def test_steps_have_a_common_one(self, first, second, expected):
+        assert schema({"a": first, "b": second}, order=[["a", "b"]]).learned_schema["b"] == expected
+
     def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self):
         values = [1, 3, None]
         cases = [(a, b, c) for a in values for b in (3, 4, None) for c in (4, 7, None)]

@@ -56,8 +56,8 @@ def _in_bounds(column: Ordered, values: NDArray[Any], kind: str) -> Flags:
     slack: float | int = 0
     if isinstance(column, Numeric):
         numbers = values.astype(np.float64) if kind == "decimal" else values
-        slack = 0.5 if column.integer else 0.0 if column.decimals is None else 0.5 * 10.0**-column.decimals
-        if kind == "integer":
+        slack = 0 if column.grid() is None else float(column.unit / 2)
+        if kind == "integer" and column.unit <= 1:
             slack = 0
         lower, upper = column.lower, column.upper
     else:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -214,11 +216,19 @@ def _typed(column: Column, source: str) -> str:
         return f"make_timestamptz({source}) AT TIME ZONE {quoted(column.timezone)}"
     if isinstance(column, Time) and not column.is_number:
         return f"make_timestamp({source})::TIME"
-    if isinstance(column, Numeric) and not column.integer and column.decimals is not None:
-        digits = len(str(max(map(abs, column.grid() or (0,)))))
-        width = min(_MOST_DIGITS, max(digits, column.decimals) + 1)
-        return f"TRY_CAST({source} AS DECIMAL({width},{column.decimals}))"
+    places = _places(column) if isinstance(column, Numeric) else None
+    if isinstance(column, Numeric) and places is not None:
+        digits = len(str(math.ceil(max(abs(column.lower), abs(column.upper)))))
+        return f"TRY_CAST({source} AS DECIMAL({min(_MOST_DIGITS, digits + places + 1)},{places}))"
     return f"{source}::VARCHAR" if _kind(column) == "text" else source
+
+
+def _places(column: Numeric) -> int | None:
+    """Return how many decimal places the values of a column have; None for whole numbers and for any."""
+    if column.integer or column.grid() is None:
+        return None
+    exponent = Decimal(repr(float(column.unit))).as_tuple().exponent
+    return max(-int(exponent), 0)
 
 
 def _without_rows(column: Column) -> RawColumn:

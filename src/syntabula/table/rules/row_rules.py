@@ -7,10 +7,12 @@ can have. Both changes are made record by record, so neighbouring tables stay ne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Numeric,
 )
+from syntabula.table.schema.numeric import MAX_DECIMALS
 from syntabula.table.schema.schema import Schema
 
 
@@ -80,15 +83,16 @@ class RowRules:
             "nullable": column.nullable,
             "provenance": "observed" if observed else column.provenance,
             "bins": column.bins,
+            "atoms": None if column.atoms is None else (),
         }
         if not isinstance(column, Numeric):
             return Numeric(0, max(int(reach // self._unit(name)), 0), integer=True, **shared)
         numbers = [c for c in (column, *before) if isinstance(c, Numeric)]
-        if all(c.integer for c in numbers):
-            return Numeric(0, max(int(reach), 0), integer=True, **shared)
-        places = [0 if c.integer else c.decimals for c in numbers]
-        decimals = None if None in places else max(p for p in places if p is not None)
-        return Numeric(0.0, float(max(reach, 0)), decimals=decimals, **shared)
+        units = None if any(c.grid() is None for c in numbers) else [c.unit for c in numbers]
+        whole = all(c.integer for c in numbers)
+        return Numeric(
+            0, max(reach, 0) + 0 if whole else float(max(reach, 0)), **shared, **_grid(units, whole=whole)
+        )
 
     def learned_table(self, table: RawTable) -> tuple[RawTable, dict[str, int]]:
         """Return what is learned of a table, and for each column in an order how many of its values were clipped."""
@@ -274,6 +278,25 @@ class RowRules:
             expressions = [c.expression for c in conditions]
             held = satisfied(database, columns, cells, n_rows, expressions)
         return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
+
+
+def _grid(units: Sequence[Fraction] | None, *, whole: bool) -> dict[str, Any]:
+    """Return the entries of a numeric column whose values are sums of multiples of some units."""
+    if units is None:
+        return {}
+    unit = reduce(_common, units)
+    if whole:
+        return {"integer": True} | ({"step": int(unit)} if unit > 1 else {})
+    places = next((d for d in range(MAX_DECIMALS + 1) if unit == Fraction(1, 10**d)), None)
+    return {"step": float(unit)} if places is None else {"decimals": places}
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    """Return the largest number of which both are multiples."""
+    return Fraction(
+        math.gcd(one.numerator * other.denominator, other.numerator * one.denominator),
+        one.denominator * other.denominator,
+    )
 
 
 def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:
