@@ -1,5 +1,12 @@
 """Tables in the bins of SynMeter's code, to separate the effect of its bins from that of its methods.
 
+    python benchmarks/synmeter_bins.py rounded|disclosure [--tables ...] [--methods ...] [--shadows N] [--draws N]
+
+`rounded` scores the real rows in ten quantile bins (QUANTILES) or twenty even ones (EVEN): the best that a method with
+bins can do. `disclosure` scores membership disclosure, without privacy, of methods in the bins of the authors' code. Each
+prints a JSON line for each table and method. Needs SYNTABULA_DATA. SynMeter's tables themselves are studies:
+`syntabula bench list synmeter`.
+
 Its code replaces each number by the middle of one of a few bins that it reads off the rows to learn: quantile bins
 for PGM, five to twenty of them as tuned and always five for membership disclosure; even bins for PrivSyn, ten for
 membership disclosure (Du and Li, SynMeter, Tables A1 and A2, and its code).
@@ -7,6 +14,10 @@ membership disclosure (Du and Li, SynMeter, Tables A1 and A2, and its code).
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -16,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import syntabula as st
+from syntabula.bench.splits import load_split, table_of_synmeter
 from syntabula.select.fixed_marginals import GivenWorkload
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.read import read
@@ -56,14 +68,17 @@ class Bins:
         return found.astype(np.int64)
 
 
-def rounded(frame: Any, schema: st.Schema, most: int, kind: Kind) -> Any:
-    """Return a data frame whose numbers are the middles of their bins: the best that a method with bins can do."""
-    changed = frame.copy()
+def rounded(table: RawTable, schema: st.Schema, most: int, kind: Kind) -> RawTable:
+    """Return a table whose numbers are the middles of their bins: the best that a method with bins can do."""
+    columns = dict(table.columns)
     for name, column in schema.columns.items():
         if isinstance(column, st.Numeric):
-            bins = Bins.of(frame[name].to_numpy(), most, kind)
-            changed[name] = bins.middles[bins.codes(frame[name].to_numpy())]
-    return changed
+            values, missing = columns[name].values, columns[name].missing
+            bins = Bins.of(values, most, kind)
+            columns[name] = RawColumn(
+                bins.middles[bins.codes(values)], missing, PhysicalType("float", "float64")
+            )
+    return RawTable(columns, table.n_rows, table.origin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +151,57 @@ class Middles:
             physical = PhysicalType("float", "float64")
             columns[name] = RawColumn(bins.middles[codes], columns[name].missing, physical)
         return columns
+
+
+ROUNDED: dict[str, tuple[int, Kind]] = {"QUANTILES": (10, "quantile"), "EVEN": (20, "even")}
+BINNED = {
+    "mst-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf),
+    "pairs-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf, pairs=True),
+    "triples-bins": Binned(method="mst", most=5, kind="quantile", epsilon=math.inf, pairs=True, triples=5),
+    "privsyn-bins": Binned(method="privsyn", most=10, kind="even", epsilon=math.inf),
+}
+
+
+def of_rounded(name: str, method: str) -> dict[str, float]:
+    """Return the fidelity of rounded rows to those that were learned and held out, and their query error."""
+    split = load_split("synmeter", name, {}, None)
+    found = {}
+    for role in ("learned", "held out"):
+        real = split.real(role)
+        assert real is not None
+        tables = st.metrics.compare(real, rounded(real, split.schema, *ROUNDED[method]), schema=split.schema)
+        rng = np.random.default_rng(0)
+        found[f"fidelity, {role}"] = st.metrics.Wasserstein(max_rows=3000, max_pairs=8)(tables, rng).value
+        found[f"queries, {role}"] = st.metrics.QueryError(prefixes=True)(tables, rng).value
+    return found
+
+
+def of_disclosure(name: str, method: str, shadows: int, draws: int) -> dict[str, float]:
+    """Return the membership disclosure of a method in bins, and its standard error."""
+    table, schema = table_of_synmeter(name)
+    score = st.membership_disclosure(
+        table, BINNED[method], schema, n_shadows=shadows, n_draws=draws, baselines=False
+    )
+    return {"value": score.value, "error": float(score.facts["standard_error"])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=("rounded", "disclosure"))
+    parser.add_argument("--tables", nargs="+", default=["insurance"])
+    parser.add_argument("--methods", nargs="+", help="by default all")
+    parser.add_argument("--shadows", type=int, default=80, help="shadow models; 80 in the paper")
+    parser.add_argument("--draws", type=int, default=10, help="synthetic tables of each")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+    for table in chosen.tables:
+        for method in chosen.methods or (ROUNDED if chosen.what == "rounded" else BINNED):
+            if chosen.what == "rounded":
+                found = of_rounded(table, method)
+            else:
+                found = of_disclosure(table, method, chosen.shadows, chosen.draws)
+            print(json.dumps({"table": table, "method": method, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

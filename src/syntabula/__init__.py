@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from syntabula.table.schema.columns import Datetime as Datetime
     from syntabula.table.schema.columns import Identifier as Identifier
     from syntabula.table.schema.columns import Numeric as Numeric
+    from syntabula.table.schema.columns import Time as Time
     from syntabula.table.schema.schema import Schema as Schema
     from syntabula.tuning.objective import Objective as Objective
     from syntabula.tuning.search import tune as tune
@@ -123,6 +124,7 @@ _HOMES = {
     "Schema": "table.schema.schema",
     "synthesizer": "_register",
     "Synthesizer": "synthesizers.synthesizer",
+    "Time": "table.schema.columns",
     "tune": "tuning.search",
 }
 _MODULES = ("attacks", "bench", "datasets", "errors", "metrics")

@@ -53,6 +53,8 @@ class PlannedFit:
         times: Rough number of fits in the step.
         seconds: Rough time of the step with a graphical model, if the bounds on cells say little about it; None to
             derive it from them.
+        seconds_for: Number of records up to which `seconds` holds; more take longer in proportion, as more marginals are
+            worth measuring. None if it does not depend on them.
     """
 
     cells: int
@@ -61,12 +63,19 @@ class PlannedFit:
     usual: tuple[tuple[str, ...], ...] = ()
     times: int = 1
     seconds: float | None = None
+    seconds_for: int | None = None
 
     @property
     def cost(self) -> FitCost:
         """Memory and time with a graphical model of this many cells."""
         seconds = self.cells * _SECONDS_PER_MODEL_CELL if self.seconds is None else self.seconds
         return FitCost(self.cells * _BYTES_PER_MODEL_CELL / 2**20, seconds)
+
+    def for_records(self, n_records: int) -> PlannedFit:
+        """Return the same fit with its time for a number of records."""
+        if self.seconds is None or self.seconds_for is None or n_records <= self.seconds_for:
+            return self
+        return replace(self, seconds=self.seconds * n_records / self.seconds_for)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +90,7 @@ class PlannedStep:
         fit: The fit of a model in it; None if there is none.
         cost: Memory and time of the fit as the model states them; None to assume a graphical model.
         work_seconds: Rough time of its other work.
+        instead: Whether it stands for another way of learning, which may replace the steps before it.
     """
 
     name: str
@@ -90,6 +100,7 @@ class PlannedStep:
     fit: PlannedFit | None = None
     cost: FitCost | None = None
     work_seconds: float = 0.0
+    instead: bool = False
 
     def costing(self, cost: FitCost) -> PlannedStep:
         """Return the same step with the cost of its fit, as the model states it."""

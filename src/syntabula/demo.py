@@ -26,6 +26,7 @@ class Demo:
 
     Attributes:
         table: Name of the table.
+        method: The method, and which it chose.
         n_rows: Number of rows of the real table.
         n_drawn: Number of synthetic rows.
         fit_seconds: Time of the fit.
@@ -38,6 +39,7 @@ class Demo:
     """
 
     table: str
+    method: str
     n_rows: int
     n_drawn: int
     fit_seconds: float
@@ -53,7 +55,7 @@ class Demo:
         files = [f"  {what:<18} {path}" for what, path in self.paths.items()]
         return "\n".join(
             [
-                f"MST at epsilon = {EPSILON:g} on {self.table}",
+                f"{self.method} at epsilon = {EPSILON:g} on {self.table}",
                 f"{self.n_drawn:,} rows; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
                 "",
                 self.statement,
@@ -73,6 +75,7 @@ class Demo:
         """Return the result as JSON-able facts."""
         return {
             "table": self.table,
+            "method": self.method,
             "epsilon": EPSILON,
             "n_rows_drawn": self.n_drawn,
             "fit_seconds": self.fit_seconds,
@@ -88,7 +91,7 @@ class Demo:
 
 
 def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Demo:
-    """Fit MST to a table at epsilon 1 and write a CSV file, the release, and a plot.
+    """Fit the default method to a table at epsilon 1 and write a CSV file, the release, and a plot.
 
     The table is the real Adult table if the environment variable SYNTABULA_DATA names a folder with it, else
     a simulated census.
@@ -119,9 +122,11 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
     report("load the table", 0.0)
     name, frame, schema = _table()
     fit_started = time.perf_counter()
-    method = syntabula.MST(epsilon=EPSILON, progress=lambda step, done: report(step, 0.05 + 0.75 * done))
+    method = syntabula.Auto(epsilon=EPSILON, progress=lambda step, done: report(step, 0.05 + 0.75 * done))
     release = method.fit(frame, schema)
     fit_seconds = time.perf_counter() - fit_started
+    choice = release.privacy.choice
+    named = release.method if choice is None else f"{release.method} ({choice.method})"
 
     report("write the release and the rows", 0.8)
     release.save(saved)
@@ -129,7 +134,7 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
 
     report("compare with the real table (not private)", 0.85)
     tables = compare(frame, release.sample(n_drawn, seed=SAMPLE_SEED), schema=schema)
-    title = f"MST at epsilon = {EPSILON:g}: {name}"
+    title = f"{named} at epsilon = {EPSILON:g}: {name}"
     times = [column for column, kind in schema.columns.items() if kind.kind in ("date", "datetime")]
     distances = draw_marginals(picture, tables, title=title, times=times)
     rng = np.random.default_rng(SAMPLE_SEED)
@@ -137,6 +142,7 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
     report("done", 1.0)
     return Demo(
         table=name,
+        method=named,
         n_rows=tables.real.n_rows,
         n_drawn=n_drawn,
         fit_seconds=fit_seconds,
@@ -158,7 +164,17 @@ def _table() -> tuple[str, Any, Schema]:
         except DatasetError:
             # The folder lacks this table: fall back to the simulated one.
             pass
-    return "a simulated census", datasets.census(), datasets.schema_of("census")
+    from syntabula import Rules
+
+    schema = datasets.schema_of("census")
+    rules = Rules(
+        require=[
+            "employed or (occupation is null and hours_per_week is null and commute_minutes is null)",
+            "not employed or occupation is not null",
+            "age >= 18 or marital_status = 'never_married'",
+        ]
+    )
+    return "a simulated census", datasets.census(), schema.with_columns(schema.columns, rules=rules)
 
 
 def _summary(release: Release) -> str:

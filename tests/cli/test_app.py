@@ -112,7 +112,7 @@ class TestMethods:
             "methods": [info.key for info in syntabula.list_synthesizers()],
             "selectors": [info.key for info in syntabula.list_selectors()],
             "models": [info.key for info in syntabula.list_models()],
-            "discretizers": ["uniform", "quantile", "kmeans", "privtree", "fine"],
+            "discretizers": ["uniform", "quantile", "kmeans", "privtree", "fine", "usual"],
         }
 
 

@@ -122,7 +122,7 @@ class TestInterrupts:
     def test_a_library_that_turns_it_into_its_own_error_still_gives_its_code(
         self, name, folder, run, monkeypatch
     ):
-        from syntabula import MST
+        from syntabula import Auto
 
         def swallow(*_, **__):
             try:
@@ -130,7 +130,7 @@ class TestInterrupts:
             except KeyboardInterrupt:
                 raise errors.DataError("Query interrupted") from None
 
-        monkeypatch.setattr(MST, "fit", swallow)
+        monkeypatch.setattr(Auto, "fit", swallow)
 
         ran = run("synth", "people.csv", "-s", "schema.yaml", "-o", "out.csv")
 

@@ -269,7 +269,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "differs"),
         [
-            (("--method", "aim"), "its method is mst, but here it is aim"),
+            (("--method", "aim"), "its method is auto, but here it is aim"),
             (("--epsilon", 2), "its budget is"),
             (("--seed", 4), "its seed is 3, but here it is 4"),
             (("--bins", 7), "another option bins"),

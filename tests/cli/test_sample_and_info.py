@@ -81,6 +81,8 @@ class TestConditions:
             (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),
             (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
             (["--where", "age=3"], "it goes from 17 to 90"),
+            (["--where", "sex>f"], "has no order; ask for its values"),
+            (["--where", "age>x"], "cannot be read as a number"),
             (["--where", "age=x..y"], "cannot be read as a number"),
             (["--where", "age=40..30"], "the range is empty: swap its ends"),
             (["--where", "sex="], "missing cells of column 'sex', which has none"),
@@ -129,6 +131,8 @@ class TestWords:
             (["n=1e0"], {"n": [1]}),
             (["k=2"], {"k": [2]}),
             (["d=2020-01-05..2020-01-06"], {"d": [("2020-01-05", "2020-01-06")]}),
+            (["n>1", "n <= 2.5"], {"n": [">1 and <= 2.5"]}),
+            (["n>=1", "n="], {"n": [None, ">=1"]}),
             (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
         ]
         for words, where in cases:
@@ -140,14 +144,14 @@ class TestInfo:
         ran = run("info", released)
 
         assert ran.code == 0, ran.err
-        assert "method mst" in ran.out
+        assert "method auto" in ran.out
         assert all(name in ran.out for name in ("age", "sex", "job"))
         assert "PRIVACY STATEMENT" in ran.out
 
     def test_json_can_be_parsed(self, released, run):
         facts = json.loads(run("info", released, "--json").out)
 
-        assert facts["method"] == "mst"
+        assert facts["method"] == "auto"
         assert set(facts["schema"]["columns"]) == {"age", "sex", "job"}
 
     def test_json_lists_the_draws_with_their_parameters(self, released, run):

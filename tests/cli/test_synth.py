@@ -32,9 +32,9 @@ def fail(*_, **__):
 @pytest.fixture
 def no_fit(monkeypatch):
     """Fail if any budget is spent."""
-    from syntabula import MST
+    from syntabula import Auto
 
-    monkeypatch.setattr(MST, "fit", fail)
+    monkeypatch.setattr(Auto, "fit", fail)
 
 
 class TestHappyPath:
@@ -95,7 +95,7 @@ class TestHappyPath:
         run(*WITH_SCHEMA, "--statement", "s.json")
         run(*WITH_SCHEMA, "--statement", "s.txt", "--force")
 
-        assert json.loads((folder / "s.json").read_text())["method"] == "mst"
+        assert json.loads((folder / "s.json").read_text())["method"] == "auto"
         assert (folder / "s.txt").read_text().startswith("PRIVACY STATEMENT")
 
     def test_synthetic_rows_never_go_to_standard_output(self, folder, run):
@@ -388,12 +388,12 @@ class TestNothingPaidForIsLost:
         assert set(os.listdir(folder)) - before == {"out.csv.recovered.syn"}
 
     def test_an_interrupt_of_the_fit_leaves_nothing(self, folder, run, monkeypatch):
-        from syntabula import MST
+        from syntabula import Auto
 
         def interrupt(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(MST, "fit", interrupt)
+        monkeypatch.setattr(Auto, "fit", interrupt)
         before = set(os.listdir(folder))
 
         assert run(*WITH_SCHEMA, "--save", "people.syn").code == 130
@@ -512,12 +512,12 @@ class TestErrorsHideCells:
         assert canary not in ran.err
 
     def test_an_unexpected_error_is_exit_1_without_traceback_or_text(self, folder, run, monkeypatch):
-        from syntabula import MST
+        from syntabula import Auto
 
         def break_down(*_, **__):
             raise RuntimeError("canary-cell")
 
-        monkeypatch.setattr(MST, "fit", break_down)
+        monkeypatch.setattr(Auto, "fit", break_down)
 
         plain = run(*WITH_SCHEMA)
         detailed = run(*WITH_SCHEMA, "--debug")

@@ -121,7 +121,7 @@ class TestOptionsFile:
         (folder / "o.yaml").write_text("method: mst\noptions: {bins: 9}\n")
 
         planned = run("plan", "-s", "schema.yaml", "--options", "o.yaml", "--bins", "4", "--json")
-        alone = run("plan", "-s", "schema.yaml", "--bins", "4", "--json")
+        alone = run("plan", "-s", "schema.yaml", "--method", "mst", "--bins", "4", "--json")
 
         assert planned.code == 0, planned.err
         assert json.loads(planned.out) == json.loads(alone.out)

@@ -37,6 +37,7 @@ NEEDED: dict[type, dict[str, Any]] = {
     st.Date: {"lower": np.datetime64("2024-01-01"), "upper": np.datetime64("2024-12-31")},
     st.Datetime: {"lower": np.datetime64("2024-01-01T00"), "upper": np.datetime64("2024-12-31T00")},
     st.Boolean: {},
+    st.Time: {},
     st.Identifier: {},
     st.ARGN: {"epsilon": math.inf},
     st.TabDDPM: {"epsilon": math.inf},

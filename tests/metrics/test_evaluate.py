@@ -323,3 +323,36 @@ class TestMetricsOfOthers:
 
         with pytest.raises(ArgumentError, match=message):
             syntabula.list_metrics()
+
+
+class TestOwnHoldout:
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(2, 800))
+        made = [pd.DataFrame({"x": v, "y": 2 * v + rng.normal(scale=0.1, size=800), "c": v > 0}) for v in x]
+        return made[0], made[1]
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    @pytest.mark.parametrize(("target", "key"), [("y", "predictive-error"), ("c", "predictive-utility")])
+    def test_a_target_alone_gives_the_quick_score_that_fits_it(self, target: str, key: str) -> None:
+        real, other = self.tables()
+
+        found = evaluate(real, other, target=target, baselines=())
+        again = evaluate(real, other, target=target, metrics=key, baselines=())
+
+        (result,) = (r for r in found.results if r.info.group == "utility")
+        assert result.info.key == key
+        assert "tested on a quarter of the real table" in result.score.note
+        assert result.score.facts["tested"] == 200
+        # A table of the same distribution is as good as real records; noise has a hundredth of the variance.
+        assert 0.8 < result.score.value < 1.25
+        assert again.score(key).value == result.score.value
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_a_table_without_the_relation_has_a_larger_error(self) -> None:
+        real, other = self.tables()
+        broken = other.assign(y=np.random.default_rng(1).permutation(other["y"]))
+
+        assert (
+            evaluate(real, broken, target="y", metrics="predictive-error").score("predictive-error").value > 5
+        )

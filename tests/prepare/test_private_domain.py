@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
@@ -9,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from recording import RecordingNoise
 
 import syntabula as st
 from syntabula.errors import BudgetError, BudgetExceededError, PrivateDomainError, SchemaError
@@ -256,3 +258,47 @@ class TestBudget:
         assert less.total == whole.total
         assert less.epsilon > whole.epsilon
         assert Budget.from_json(less.to_json()) == less
+
+
+class TestKeys:
+    def key_of(self, name, values, noise=None):
+        raw = read(pd.DataFrame({name: values})).columns[name]
+        ledger = Ledger(BUDGET)
+        column = extract_column(
+            name, raw, share=Fraction(1, 5), delta=DELTA, ledger=ledger, noise=noise or SeededNoise(2)
+        )
+        assert ledger.spent <= Fraction(1, 5) * BUDGET.total
+        return column
+
+    @pytest.mark.parametrize("name", ["id", "order_id", "customerID", "patient_nbr", "uuid", "Key"])
+    def test_whole_numbers_with_the_name_of_a_key_are_keys_if_they_hardly_repeat(self, name):
+        cases = [
+            (RNG.permutation(N) + 10**6, True),
+            (RNG.integers(0, N // 5, N), True),
+            (RNG.integers(0, 40, N), False),
+        ]
+        for values, expected in cases:
+            assert isinstance(self.key_of(name, values), st.Identifier) == expected
+
+    def test_of_other_names_they_are_numbers(self):
+        for name in ("age", "paid", "amount", "valid"):
+            assert isinstance(self.key_of(name, RNG.permutation(N)), st.Numeric)
+
+    def test_missing_cells_stay(self):
+        values = np.where(RNG.random(N) < 0.2, np.nan, np.arange(N))
+
+        column = self.key_of("opt_id", values)
+
+        assert (column.integer, column.nullable) == (True, True)
+
+    def test_one_record_changes_one_of_the_counts_by_one(self):
+        values = pd.Series([3, 3, 3, 5, 8, 8, 9, None], dtype="Int64")
+        counted = []
+        for rows in ([], *([i] for i in range(8))):
+            noise = RecordingNoise(SeededNoise(0))
+            with contextlib.suppress(PrivateDomainError):
+                self.key_of("id", values.drop(rows), noise)
+            counted.append(next(call.exact for call in noise.calls if call.exact.size == 3).astype(np.int64))
+
+        assert counted[0].tolist() == [4, 3, 1]
+        assert all(np.abs(other - counted[0]).sum() == 1 for other in counted[1:])

@@ -109,6 +109,14 @@ class TestChoice:
             assert chosen(release) == "independent"
             assert WEIGH not in [line.step for line in release.privacy.lines]
 
+    def test_codes_that_aim_merges_are_not_counted_as_noise(self) -> None:
+        wide = st.Schema({f"x{i}": st.Numeric(-4.0, 4.0, bins=60) for i in range(6)})
+
+        release = auto({"dense_from": 1.0}, epsilon=0.15).fit(sparse(), wide)
+
+        # In 3,600 cells noise would move more records than there are; AIM merges them to some dozens.
+        assert chosen(release) == "aim"
+
     def test_dense_correlations_get_private_gsd_without_torch_and_the_reason_says_so(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

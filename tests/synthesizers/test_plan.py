@@ -164,6 +164,25 @@ def test_a_model_beyond_any_machine_has_a_cost_too() -> None:
     assert 1e12 < cost.memory_mb < float("inf")
 
 
+def test_what_may_be_done_instead_takes_no_time_of_the_plan() -> None:
+    schema = st.Schema({f"x{i}": st.Numeric(0.0, 1.0) for i in range(6)})
+
+    plan = st.Auto(epsilon=1.0).plan(schema)
+
+    instead = [step for step in plan.steps if step.instead]
+    assert instead
+    assert plan.seconds == pytest.approx(sum(s.seconds for s in plan.steps if s not in instead))
+
+
+def test_aim_takes_longer_for_longer_tables() -> None:
+    schema = st.Schema({f"x{i}": st.Numeric(0.0, 1.0) for i in range(6)})
+
+    short, usual, long = (st.AIM(epsilon=1.0).plan(schema, n) for n in (10_000, 20_000, 200_000))
+
+    assert usual.seconds < 2 * short.seconds
+    assert long.seconds > 5 * usual.seconds
+
+
 def test_each_step_that_counts_takes_longer_with_more_records() -> None:
     few, many = (st.MST(rare=None).plan(WIDE, n_rows) for n_rows in (1_000, 100_000_000))
 

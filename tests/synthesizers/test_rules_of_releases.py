@@ -24,7 +24,7 @@ from syntabula.errors import (
 )
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import row_rules
+from syntabula.table.rules.at_work import row_rules
 
 COLUMNS = {
     "id": Identifier(integer=True),

@@ -55,7 +55,7 @@ class Synthesizer(Protocol):
         ...
 
 
-_NUMBERS = {"integer", "float", "decimal", "date", "datetime"}
+_NUMBERS = {"integer", "float", "decimal", "date", "datetime", "time"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

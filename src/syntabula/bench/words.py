@@ -69,16 +69,16 @@ def budget_of(epsilon: float) -> str:
 
 def table(summary: Summary) -> str:
     """Return the rows of a study: mean ± standard deviation, rank, and the paper's figure in brackets."""
-    study = summary.study
+    study, scores = summary.study, shown_scores(summary)
     several = len({row.binning for row in summary.rows}) > 1
-    heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *summary.scores, "rank"]
+    heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *scores, "rank"]
     heads += ["fit s", "processor s", "MB"]
     lines = [heads]
     for row in summary.rows:
         cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.binning.label] if several else [])]
         cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
-        cells += [figure(row, score) for score in summary.scores]
-        rank = row.ranks.get(summary.scores[0], math.nan) if summary.scores else math.nan
+        cells += [figure(row, score) for score in scores]
+        rank = row.ranks.get(scores[0], math.nan) if scores else math.nan
         cells += [
             number(rank),
             figure(row, "fit seconds"),
@@ -90,6 +90,13 @@ def table(summary: Summary) -> str:
     parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
     return "\n\n".join(parts)
+
+
+def shown_scores(summary: Summary) -> list[str]:
+    """Return the scores of the printed table: those that the study names or draws, without the parts of others."""
+    study = summary.study
+    named = study.figure.scores or (*study.scores, study.overall)
+    return [score for score in summary.scores if score in named or score.partition(" [")[0] in named]
 
 
 def problems(summary: Summary) -> dict[str, int]:

@@ -24,14 +24,15 @@ def real_number(text: str) -> float:
 
 
 Table = Annotated[
-    Path, typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet or Arrow.", metavar="TABLE")
+    Path,
+    typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx.", metavar="TABLE"),
 ]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")
 ]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Synthesizer; default mst. See `syntabula methods`."),
+    typer.Option("--method", "-m", help="Synthesizer; default auto. See `syntabula methods`."),
 ]
 Selector = Annotated[
     str | None,

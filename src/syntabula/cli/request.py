@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from syntabula import Budget, Schema
 
 
-DEFAULT_METHOD = "mst"
+DEFAULT_METHOD = "auto"
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
@@ -42,7 +42,7 @@ class Request:
     """The options of a command that makes a synthesizer; annotated fields are options of every such command.
 
     Attributes:
-        method: Key of the synthesizer, or None for mst.
+        method: Key of the synthesizer, or None for auto.
         selector: Key of a selector, with `model`, instead of a method.
         model: Key of a model, with `selector`, instead of a method.
         epsilon: Budget, or None for 1 (or for rho).

@@ -191,6 +191,18 @@ class Comparison:
         """Return the baseline HISTOGRAM: a synthetic table of independent columns, with its length unchanged."""
         return replace(self, synthetic=self.real.shuffled_apart(self.synthetic.n_rows, rng))
 
+    def with_own_holdout(self, rng: np.random.Generator) -> Comparison:
+        """Return a comparison whose holdout table is a random quarter of the real table, and whose real table the rest.
+
+        Raises:
+            ArgumentError: If the real table has fewer than two rows.
+        """
+        if self.real.n_rows < 2:
+            raise ArgumentError("a table of one row cannot be split; give a holdout table")
+        rows = rng.permutation(self.real.n_rows)
+        n_held = max(1, rows.size // 4)
+        return replace(self, real=self.real.take(rows[n_held:]), holdout=self.real.take(rows[:n_held]))
+
     def itself(self) -> Comparison:
         """Return the baseline SELF: the real table as the synthetic table."""
         return replace(self, synthetic=self.real)

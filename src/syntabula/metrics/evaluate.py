@@ -31,6 +31,8 @@ _NEEDED: Mapping[Need, str] = {
     "rules": "a schema with rules",
 }
 
+_OWN_HOLDOUT = "tested on a quarter of the real table, which the synthesizer has seen"
+
 _SPLIT_ANEW: tuple[Group, ...] = ("rows", "fidelity", "queries")
 """Groups whose metrics also compare the synthetic table with the holdout; other metrics use the holdout
 themselves."""
@@ -59,7 +61,8 @@ def evaluate(
         synthetic: The table to score.
         holdout: Real records that the synthesizer has not seen. Metrics of rows, fidelity and queries are then also
             computed against them, with SELF (the real table) as their baseline: a synthetic table much nearer
-            to the real one than to the holdout repeats its records.
+            to the real one than to the holdout repeats its records. Without a holdout, metrics of a target are tested
+            on a random quarter of the real table and compare with training on the rest; a note says so.
         target: Column to predict, for utility metrics.
         schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given. If
             it has rules, both tables are checked against them.
@@ -108,6 +111,10 @@ def evaluate(
     show("read the tables", 0.0)
     original = read(real, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=declared)
+    if metrics is None and target is not None:
+        # Of the quick metrics, those that fit the target's kind.
+        kind = "class" if target in tables.categories else "number"
+        chosen = [(info, metric) for info, metric in chosen if getattr(metric, "target", kind) == kind]
     warn_caller(PrivacyWarning(NOT_PRIVATE))
     results = score_tables(tables, chosen, wanted, seed=seed, workers=threads, progress=show)
     facts = {
@@ -142,7 +149,8 @@ def choose_metrics(
     Raises:
         ArgumentError: If one is unknown, or needs a target, a holdout or rules that were not given.
     """
-    given = {"target": has_target, "holdout": has_holdout, "rules": has_rules}
+    # A metric of a target makes a holdout of its own.
+    given = {"target": has_target, "holdout": has_holdout or has_target, "rules": has_rules}
     if metrics is None:
         quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
         return [(info, info.make()) for info in quick]
@@ -191,6 +199,7 @@ class _Task:
     baseline: Baseline | None
     tables: Comparison
     stream: tuple[int, ...]
+    splits: bool = False
 
     def run(self) -> tuple[Score, float]:
         start = time.perf_counter()
@@ -226,6 +235,8 @@ def score_tables(
 def _result(info: MetricInfo, task: _Task, found: Mapping[_Task, tuple[Score, float]]) -> Result:
     """Combine a score with those of its baselines."""
     score, seconds = found[task]
+    if task.splits and not score.note:
+        score = replace(score, note=_OWN_HOLDOUT)
     scale: dict[Baseline, float] = {}
     for other in sorted(found, key=lambda t: str(t.baseline)):
         its_score, its_seconds = found[other]
@@ -251,7 +262,9 @@ def _tasks(
     tasks = []
     for place, (info, metric) in enumerate(metrics):
         stream = (seed, zlib.crc32(metric.key.encode()))
-        compared: list[tuple[Against, Baseline | None, Comparison]] = [("real", None, tables)]
+        splits = tables.holdout is None and "holdout" in info.needs
+        own = tables.with_own_holdout(np.random.default_rng([seed, 3])) if splits else tables
+        compared: list[tuple[Against, Baseline | None, Comparison]] = [("real", None, own)]
         if info.baselines:
             compared += [("real", name, scale) for name, scale in scales.items()]
         if tables.holdout is not None and info.group in _SPLIT_ANEW:
@@ -260,7 +273,7 @@ def _tasks(
             if info.baselines and baselines:
                 compared.append(("holdout", "SELF", replace(unseen, synthetic=tables.real)))
         tasks += [
-            _Task(place=place, metric=metric, against=a, baseline=b, tables=t, stream=stream)
+            _Task(place=place, metric=metric, against=a, baseline=b, tables=t, stream=stream, splits=splits)
             for a, b, t in compared
         ]
     return tasks

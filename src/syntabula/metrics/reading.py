@@ -16,14 +16,15 @@ from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format
+from syntabula.table.files.workbooks import is_workbook
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import row_rules
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
 
 _NUMBERS = {"integer", "float", "decimal"}
-_TIMES = {"date", "datetime"}
+_TIMES = {"date", "datetime", "time"}
 _LARGEST = 1e150
 """The squares of larger numbers, which many scores need, would be infinite."""
 _CODES = _NUMBERS | {"boolean"}
@@ -105,7 +106,8 @@ def compare(
 
 def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
     """Read a table, refuse one without rows, and warn of cells in a text file that cannot be parsed."""
-    of_text = isinstance(source, str | os.PathLike) and file_format(source).container in TEXT_FORMATS
+    is_file = isinstance(source, str | os.PathLike) and not is_workbook(source)
+    of_text = is_file and file_format(source).container in TEXT_FORMATS
     table = read(source, schema if of_text else None)
     if not table.n_rows:
         raise DataError(f"the {role} table has no rows")

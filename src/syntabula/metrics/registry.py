@@ -304,6 +304,17 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         needs=("target", "holdout"),
     ),
     MetricInfo(
+        key="predictive-error",
+        group="utility",
+        summary="Error of a linear regression trained on the synthetic table, relative to real training",
+        direction="lower",
+        best=1.0,
+        paper="as predictive-utility, for numbers",
+        home="syntabula.metrics.utility.predictive_utility:PredictiveUtility",
+        options={"target": "number"},
+        needs=("target", "holdout"),
+    ),
+    MetricInfo(
         key="dcr",
         group="privacy",
         summary="Distance to the closest real record, 5th percentile; small values show copies",

@@ -160,9 +160,8 @@ class MarginalModel(Model, Protocol):
 
         The default is the cost of a graphical model of size `memory_mb`.
         """
-        del n_records
         if not fit.cliques or fit.kept_small:
-            return fit.cost
+            return fit.for_records(n_records).cost
         try:
             memory_mb = min(self.memory_mb(fit.cliques), _BEYOND_ANY_MB)
         except OverflowError:

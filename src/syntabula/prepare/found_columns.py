@@ -18,26 +18,13 @@ from syntabula.prepare.private_domain import extract_column
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
 from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
 
-TEXT = PhysicalType("text", "VARCHAR")
-_FLAG = PhysicalType("boolean", "BOOLEAN")
-_WHOLE = PhysicalType("integer", "BIGINT")
 NUMBER = PhysicalType("float", "DOUBLE")
-_DAY = PhysicalType("date", "DATE")
-_LOCAL = PhysicalType("datetime", "TIMESTAMP")
-_ZONED = PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone="UTC")
-_FAMILIES = (
-    ("true or false",),
-    ("whole", "long whole", "real"),
-    ("day", "local time"),
-    ("zoned time",),
-)
-_AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
 _CUT_OFF = 0.01
@@ -62,7 +49,14 @@ def find_types(
         progress: Called with the name of a step and the fraction that is done.
     """
     found = {
-        name: find_type(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
+        name: find_type(
+            name,
+            file.cell_kinds(name),
+            share=share,
+            ledger=ledger,
+            noise=noise,
+            decimal_comma=file.decimal_comma,
+        )
         for name, share in one_by_one(shares, "find the types", progress)
     }
     warn_of_hidden(
@@ -74,15 +68,20 @@ def find_types(
 
 
 def find_type(
-    name: str, kinds: NDArray[np.int64], *, share: Fraction, ledger: Ledger, noise: NoiseSource
+    name: str,
+    kinds: NDArray[np.int64],
+    *,
+    share: Fraction,
+    ledger: Ledger,
+    noise: NoiseSource,
+    decimal_comma: bool = False,
 ) -> PhysicalType | None:
     """Find the narrowest type that reads all cells of a column, except so few that noise hides them.
 
-    Each record counts for the one kind of its cell, if any: a histogram of sensitivity one. The type belongs to the
-    family of kinds (flags, numbers, days and times, zoned times) with the largest noisy count, if that exceeds the
-    noise and no kind outside the family does; else the column is text. Within a family the wider type is taken if the
-    cells that need it exceed the noise: numbers that are not whole, times of day. Floats cannot hold whole numbers of
-    16 digits; a column that clearly has both is text.
+    Each record counts for the one kind of its cell, if any: a histogram of sensitivity one. Type and format are those
+    of the first form that reads all kinds whose noisy counts stand out, or else text. If none stands out, the type is
+    that of the family of kinds (flags, numbers, days and times) with the largest noisy count together, if that exceeds
+    the noise.
 
     Args:
         name: Name of the column.
@@ -90,35 +89,16 @@ def find_type(
         share: Fraction of the whole budget.
         ledger: Pays for the spends.
         noise: Draws the noise.
+        decimal_comma: Whether 1,234 means 1.234 if nothing else decides; public, as the form of the file is.
 
     Returns:
-        A stored type, or None if noise hides everything. Each cell that it cannot read becomes missing.
+        A stored type, with its format, or None if noise hides everything. Each cell that it cannot read becomes missing.
     """
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
-    counts, height = answer.values, answer.above_noise(LEAST_FAILURE)
-
-    def stands_out(kind: str) -> bool:
-        return bool(counts[_AT[kind]] > height)
-
-    family = max(_FAMILIES, key=lambda kinds: sum(counts[_AT[kind]] for kind in kinds))
-    within = sum(counts[_AT[kind]] for kind in family)
-    seen = within > answer.above_noise(MISSING_TAIL) * np.sqrt(len(family))
-    others = [kind for kind in CELL_KINDS if kind not in family]
-    if not seen and not any(map(stands_out, others)):
-        return None
-    if not seen or any(map(stands_out, others)):
-        return TEXT
-    match family[0]:
-        case "true or false":
-            return _FLAG
-        case "whole":
-            if not stands_out("real"):
-                return _WHOLE
-            return TEXT if stands_out("long whole") else NUMBER
-        case "day":
-            return _LOCAL if stands_out("local time") else _DAY
-    return _ZONED
+    counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
+    found = column_type(counts, answer.above_noise(LEAST_FAILURE), decimal_comma=decimal_comma)
+    return found or likely_type(counts, answer.above_noise(MISSING_TAIL / N_FAMILIES))
 
 
 def find_columns(
@@ -176,7 +156,7 @@ def find_columns(
         f"{_percentages(list(cut_off.values()))} of the values (noisy counts); declare bounds in a schema to keep them",
     )
     warn_of_hidden(
-        [name for name, column in columns.items() if isinstance(column, Identifier)],
+        [n for n, c in columns.items() if isinstance(c, Identifier) and table.columns[n].physical.is_labels],
         "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
         "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
         "epsilon or the share of preprocessing",

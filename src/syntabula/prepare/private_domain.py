@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
+    SPELLINGS,
     Boolean,
     Categorical,
     Column,
@@ -32,13 +33,24 @@ from syntabula.table.schema.columns import (
     Identifier,
     Numeric,
     Ordered,
+    Time,
 )
+from syntabula.table.schema.key_names import is_key_name
+from syntabula.table.schema.number_formats import NumberFormat
+from syntabula.table.schema.time_formats import fitted_format
 
 MOST_DECIMALS = 6
 LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
+KEY_SHARE = Fraction(1, 8)
+"""Fraction of the domain budget that finds whether whole numbers are keys, for columns with the name of a key."""
+
+MOST_REPEATED = 20
+"""Numbers with the name of a key that occur more often than this on average are learned."""
+
 _RESOLUTIONS = list(MICROSECONDS)
+_CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
 _UINT64_END = 2**64 - 1
 _INT64_END = 2**63 - 1
 
@@ -58,7 +70,8 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, and "other". Text without any such category becomes an identifier, whose
-    values are generated anew where they are not missing. Numbers that pandas holds as categories are treated like
+    values are generated anew where they are not missing; so do whole numbers that hardly repeat, in a column with the
+    name of a key. Numbers that pandas holds as categories are treated like
     text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
     too. A column is nullable if clearly more cells are missing than noise could explain; otherwise each record with a
     missing cell is left out.
@@ -90,6 +103,8 @@ def extract_column(
             return search.date()
         case "datetime":
             return search.moment()
+        case "time":
+            return search.clock()
         case "integer":
             return search.whole(share)
     return search.number()
@@ -175,12 +190,41 @@ class _Search:
         self.beyond = beyond
 
     def boolean(self) -> Column:
-        present = self.raw.values[~self.raw.missing].astype(np.int64)
-        column = self._curator(present, self.raw.values.size - present.size)
-        answer = column.histogram([0, 2], share=self.share, step=self.step, count_missing=True)
+        name = self.raw.physical.name
         return Boolean(
-            nullable=bool(answer.values[-1] > answer.above_noise(MISSING_TAIL)), provenance="private"
+            spelling=name if name in SPELLINGS else SPELLINGS[0],
+            nullable=self._has_missing(self.share),
+            provenance="private",
         )
+
+    def clock(self) -> Column:
+        """Find the resolution; both bounds of a day are known."""
+        levels = _time_levels(self.raw.values[~self.raw.missing], _CLOCK_RESOLUTIONS)
+        level = extract_level(
+            self._curator(levels, 0), len(_CLOCK_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step
+        )
+        resolution: Any = _CLOCK_RESOLUTIONS[level]
+        nullable = self._has_missing(self.share * (1 - LEVEL_SHARE))
+        return Time(
+            resolution=resolution,
+            format=self._time_format(resolution),
+            nullable=nullable,
+            provenance="private",
+        )
+
+    def _time_format(self, resolution: str) -> str | None:
+        format = self.raw.physical.format
+        return None if format is None else fitted_format(format, resolution)
+
+    def _number_format(self, decimals: int | None) -> str | None:
+        format = self.raw.physical.format
+        return None if format is None else NumberFormat.of(format).for_decimals(format, decimals)
+
+    def _has_missing(self, share: Fraction) -> bool:
+        n_present = int((~self.raw.missing).sum())
+        column = self._curator(np.zeros(n_present, dtype=np.int64), self.raw.values.size - n_present)
+        answer = column.histogram([0, 2], share=share, step=self.step, count_missing=True)
+        return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 
     def text(self, delta: Fraction) -> Column:
         found = self._categories([x if _is_unicode(x) else None for x in self._present()], delta)
@@ -212,11 +256,42 @@ class _Search:
         return extract_categories(column, share=self.share, delta=delta, step=self.step)
 
     def whole(self, share: Fraction) -> Column:
+        if is_key_name(self.name):
+            key = self._key(share * KEY_SHARE)
+            if key is not None:
+                return key
+            share *= 1 - KEY_SHARE
+        return self._whole(share)
+
+    def _key(self, share: Fraction) -> Column | None:
+        """Return an identifier if values hardly repeat, so that they name records.
+
+        Each record counts once: as the first with its value, as a repetition, or as missing. Which record is the first
+        does not matter: adding one changes one of the three numbers by one.
+        """
+        present = self.raw.values[~self.raw.missing]
+        n_distinct = np.unique(present).size
+        repeats = np.repeat([0, 1], [n_distinct, present.size - n_distinct])
+        column = self._curator(repeats, self.raw.values.size - present.size)
+        answer = column.histogram(range(3), share=share, step=self.step, count_missing=True)
+        first, repeated, missing = answer.values.tolist()
+        if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
+            return None
+        has_missing = missing > answer.above_noise(MISSING_TAIL)
+        return Identifier(integer=True, nullable=has_missing, provenance="private")
+
+    def _whole(self, share: Fraction) -> Column:
         limits = (0, _UINT64_END) if self.raw.values.dtype == np.uint64 else (-(2**63), _INT64_END)
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
-        return Numeric(*found.within(*limits), integer=True, nullable=found.has_missing, provenance="private")
+        return Numeric(
+            *found.within(*limits),
+            integer=True,
+            format=self._number_format(0),
+            nullable=found.has_missing,
+            provenance="private",
+        )
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
@@ -234,13 +309,26 @@ class _Search:
         if decimals > MOST_DECIMALS:
             largest = float(np.finfo(np.float64).max)
             found = self._bounds(Numeric(-largest, largest), share)
-            return Numeric(found.lower, found.upper, nullable=found.has_missing, provenance="private")
+            return Numeric(
+                found.lower,
+                found.upper,
+                format=self._number_format(None),
+                nullable=found.has_missing,
+                provenance="private",
+            )
         most = MAX_GRID // 10**decimals
         found = self._bounds(Numeric(-most, most, decimals=decimals), share)
         lower, upper = (
             min(max(int(b) / 10**decimals, -float(most)), float(most)) for b in (found.lower, found.upper)
         )
-        return Numeric(lower, upper, decimals=decimals, nullable=found.has_missing, provenance="private")
+        return Numeric(
+            lower,
+            upper,
+            decimals=decimals,
+            format=self._number_format(decimals),
+            nullable=found.has_missing,
+            provenance="private",
+        )
 
     def date(self) -> Column:
         widest = Date(dt.date.min, dt.date.max)
@@ -248,14 +336,13 @@ class _Search:
         first, last = found.within(*widest.grid())
         epoch = dt.date(1970, 1, 1)
         lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
-        return Date(lower, upper, nullable=found.has_missing, provenance="private")
+        return Date(
+            lower, upper, format=self.raw.physical.format, nullable=found.has_missing, provenance="private"
+        )
 
     def moment(self) -> Column:
         values = self.raw.values[~self.raw.missing]
-        levels = np.full(values.size, len(_RESOLUTIONS) - 1, dtype=np.int64)
-        for level in range(len(_RESOLUTIONS) - 2, -1, -1):
-            levels[values % MICROSECONDS[_RESOLUTIONS[level]] == 0] = level
-        column = self._curator(levels, 0)
+        column = self._curator(_time_levels(values, _RESOLUTIONS), 0)
         level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _RESOLUTIONS[level]
         zone = self.raw.physical.timezone
@@ -275,6 +362,7 @@ class _Search:
             upper,
             timezone=zone,
             resolution=resolution,
+            format=self._time_format(resolution),
             nullable=found.has_missing,
             provenance="private",
         )
@@ -296,6 +384,14 @@ def _is_unicode(label: CellText) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _time_levels(values: NDArray[Any], resolutions: Sequence[str]) -> NDArray[np.int64]:
+    """Return the position of the coarsest resolution that represents each time."""
+    levels = np.full(values.size, len(resolutions) - 1, dtype=np.int64)
+    for level in range(len(resolutions) - 2, -1, -1):
+        levels[values % MICROSECONDS[resolutions[level]] == 0] = level
+    return levels
 
 
 def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:

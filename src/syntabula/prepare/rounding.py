@@ -14,7 +14,7 @@ from syntabula.bins.roundness import LARGEST, Roundness, multiples_at
 from syntabula.prepare.atoms import MOST_POINTS, Atoms, n_candidates
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
-from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered, Time
 
 ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for part in (1, Fraction(1, 2)))
 """1,000,000 and half of it, 100,000 and half of it, and so on."""
@@ -38,7 +38,7 @@ def steps_of(column: Ordered) -> tuple[Fraction, ...]:
     lower, upper, integer = column.span()
     if isinstance(column, Numeric):
         steps = [number / column.unit for number in ROUND_NUMBERS]
-    elif isinstance(column, Datetime):
+    elif isinstance(column, Datetime | Time):
         unit = Fraction(MICROSECONDS[column.resolution], 10**6)
         steps = [second / unit for second in (*_PARTS_OF_A_DAY, Fraction(1, 1000))]
     else:

@@ -170,7 +170,8 @@ def _resumption(statement: StatementFacts) -> list[str]:
 def _public(statement: StatementFacts) -> list[str]:
     stored, unit = statement.stored_types, statement.unit
     lines = [
-        "  Column names and their order, the kind of table, the schema and the options of the method.",
+        "  Column names and their order, the kind of table (of delimited text its separator and quotes too),",
+        "  the schema and the options of the method.",
         *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",
         "  fits no declared value is left out. Each record is treated independently of the others.",
@@ -199,9 +200,9 @@ def _public(statement: StatementFacts) -> list[str]:
     anew = statement.made_anew
     if anew:
         lines += _wrapped(
-            f"For {', '.join(anew)}, noise hides every category: the values are running numbers, and only the "
-            "number of missing cells was learned. To learn more, state the categories in a schema, or raise epsilon or "
-            "the share of preprocessing."
+            f"For {', '.join(anew)}, noise hides every category, or the values are keys that hardly repeat: they are "
+            "running numbers, and only the number of missing cells was learned. To learn more, state the categories in a "
+            "schema, or raise epsilon or the share of preprocessing."
         )
     return lines
 

@@ -146,7 +146,7 @@ class StatementFacts:
         unit: Whom the guarantee protects.
         types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
         stored_types: Undeclared columns whose stored types were used.
-        made_anew: Columns of text in which noise hides every category: their values are running numbers.
+        made_anew: Columns whose values are running numbers: keys, and texts in which noise hides every category.
         rules: The schema's rules, which every row of the release satisfies.
         rules_observed: Whether these were read off the sensitive table.
     """

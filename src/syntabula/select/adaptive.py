@@ -34,6 +34,8 @@ MEASURE = "measure the chosen marginals"
 # At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
 _SECONDS_PER_COLUMN = 0.03
 _SECONDS_PER_CANDIDATE = 1.5e-3
+_RECORDS = 20_000
+"""Records up to which these hold: more marginals of a longer table stand out from their noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,7 @@ class Adaptive(Selector):
                 kept_small=True,
                 times=rounds,
                 seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates),
+                seconds_for=_RECORDS,
             )
             steps += [
                 PlannedStep(

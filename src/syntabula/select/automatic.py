@@ -90,8 +90,8 @@ class Automatic(Selector):
         choice_share: Fraction of the budget for the choice.
         dense_from: Least density at which MargNet or Private-GSD is chosen.
         ample_pair_noise: Most mean noise on all pairs, as a fraction of all records, at which Private-GSD is chosen.
-        max_pair_noise: Noise on each of d - 1 pairs, as a fraction of all records, above which a table that is
-            not shown to be dense is learned by single columns.
+        max_pair_noise: Noise on each of d - 1 pairs of merged codes, as a fraction of all records, above which a table
+            that is not shown to be dense is learned by single columns.
         max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
         memory_mb: Methods that may need more memory are left out.
         sparse: Selector for sparse tables, as in AIM.
@@ -109,8 +109,8 @@ class Automatic(Selector):
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
     ample_pair_noise: float = 0.04
-    max_pair_noise: float = 0.3
-    max_seconds: float | None = None
+    max_pair_noise: float = 0.1
+    max_seconds: float | None = 300.0
     memory_mb: float = 4000.0
     sparse: Adaptive = field(default_factory=Adaptive)
     dense: FirstTimeDoubling = field(default_factory=FirstTimeDoubling)
@@ -152,7 +152,9 @@ class Automatic(Selector):
                 largest = max(way.steps, key=lambda s: s.memory_mb)
                 cost = FitCost(largest.fit_cost.memory_mb, sum(s.seconds for s in way.steps))
                 instead = f"or {name} instead"
-                steps.append(PlannedStep(name=instead, share=Fraction(0), cells=largest.cells, cost=cost))
+                steps.append(
+                    PlannedStep(name=instead, share=Fraction(0), cells=largest.cells, cost=cost, instead=True)
+                )
         return steps
 
     def select(

@@ -41,7 +41,7 @@ from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import RowRules, learned_part, row_rules
+from syntabula.table.rules.at_work import learned_part, row_rules
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from syntabula.models.base import Model
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.rules.row_rules import RowRules
 
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
@@ -253,7 +254,9 @@ def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
         return rules
     names = dict.fromkeys([*learned, *declared])
     columns = {name: declared[name] if name in declared else learned[name] for name in names}
-    return RowRules(replace(declared, columns=columns, others=None))
+    found = row_rules(replace(declared, columns=columns, others=None))
+    assert found is not None
+    return found
 
 
 def _opened(

@@ -20,7 +20,7 @@ from syntabula.privacy.units import RECORD, Unit
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType
-from syntabula.table.rules.row_rules import learned_part
+from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
@@ -44,6 +44,7 @@ class PlanStep:
         cost: The same in the budget's own unit (mu squared, rho or epsilon); None without privacy.
         memory_mb: Upper bound on the memory it needs beyond the table.
         seconds: Rough time on two cores.
+        instead: Whether it stands for another way of learning, which may replace the others.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PlanStep:
     cost: float | None
     memory_mb: float
     seconds: float
+    instead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +87,8 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Rough total time on two cores."""
-        return sum(s.seconds for s in self.steps)
+        """Rough total time on two cores, without what may be done instead."""
+        return sum(s.seconds for s in self.steps if not s.instead)
 
     @property
     def noise_by_rows(self) -> dict[int, float]:
@@ -202,7 +204,8 @@ def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
     if is_whole(schema):
         codec = guessed_codec(method, schema, n_rows)
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
-    from syntabula.prepare.found_columns import NUMBER, TEXT
+    from syntabula.prepare.found_columns import NUMBER
+    from syntabula.table.files.cell_kinds import TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
     spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
@@ -245,6 +248,7 @@ def planned_fit(
                 cost=None if budget.total is None else float(share * budget.total),
                 memory_mb=step.memory_mb,
                 seconds=seconds,
+                instead=step.instead,
             )
         )
     table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
-from syntabula.table.rules.row_rules import RowRules, row_rules
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.rules.row_rules import RowRules
 
 ROWS_AT_ONCE = 250_000
 """Rows that are drawn and written at a time."""
@@ -100,9 +103,9 @@ class Release:
                 `where`.
             where: Allowed values of some columns, by name; every row satisfies all of them. For each column: a
                 value; a list of alternatives; a range as a tuple (first, last) with both ends included, where
-                None leaves an end open; None for missing; or ... for anything but missing. Lists may hold
-                ranges and None. Days and times may be ISO 8601 text. In a column of times, a day stands for the
-                whole day.
+                None leaves an end open; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; or
+                ... for anything but missing. Lists may hold ranges, comparisons and None. Days and times may be
+                text, in the column's format or ISO 8601. In a column of times, a day stands for the whole day.
             given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows,
                 in the same order: given values are kept, and the other columns are drawn conditionally. A missing
                 cell counts as the value "missing"; identifiers are kept and have no effect on the draw. The
@@ -323,9 +326,8 @@ class Release:
         """Return the types of all columns in a library or file format."""
         stored = self.origin.physical
         columns = self.schema.columns.items()
-        return Origin(
-            container, {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
-        )
+        types = {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
+        return replace(self.origin.with_container(container), physical=types)
 
     def _categories(self) -> dict[str, tuple[Any, ...]]:
         return {

@@ -104,6 +104,8 @@ def _exact(column: str, printed: str) -> str:
         return f"({column} - DATE '1970-01-01')::BIGINT"
     if printed == "INTERVAL":
         return f"epoch_us({column})"
+    if printed == "TIME":
+        return f"epoch_us({column})"
     if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
         # Infinite times have no microseconds; as the first or last time of all they are clipped to the nearest bound.
         ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
@@ -145,6 +147,8 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
         return "date", np.int64
     if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
         return "datetime", np.int64
+    if printed == "TIME":
+        return "time", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
 
 

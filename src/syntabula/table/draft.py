@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,7 @@ from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
+    SPELLINGS,
     Boolean,
     Categorical,
     Column,
@@ -31,9 +33,14 @@ from syntabula.table.schema.columns import (
     Datetime,
     Identifier,
     Numeric,
+    Time,
     time_zone,
 )
+from syntabula.table.schema.key_names import is_key_name
+from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
+from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
+from syntabula.table.schema.time_formats import fitted_format
 
 FEW_VALUES = 20
 """Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
@@ -52,8 +59,6 @@ MOST_DECIMALS = 6
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
 
-_ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|no|number|index)$", re.IGNORECASE)
-_CAMEL_ID = re.compile(r"[a-z](Id|ID)$")
 _NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
@@ -129,7 +134,8 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
         try:
-            drafted[name], note = _draft_column(name, raw)
+            column, note = _draft_column(name, raw)
+            drafted[name] = _in_format(column, raw.physical.format)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
@@ -143,12 +149,27 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
 
 def _may_name_persons(name: str, raw: RawColumn) -> bool:
     """Return whether a column has the name of a key, and many values, most of them with a few rows each."""
-    named = _ID_NAME.search(name) or _CAMEL_ID.search(name) or keys_of_persons([name])
+    named = is_key_name(name) or keys_of_persons([name])
     if not named or raw.physical.kind not in ("integer", "float", "text"):
         return False
     present = raw.values[~raw.missing]
     distinct = len(set(present.tolist()))
     return distinct > FEW_VALUES and distinct < present.size <= _MOST_ROWS_OF_A_KEY * distinct
+
+
+def _in_format(column: Column, format: str | None) -> Column:
+    """Return a column with the format in which its cells are written."""
+    if format is None:
+        return column
+    match column:
+        case Date():
+            return replace(column, format=format)
+        case Datetime() | Time():
+            return replace(column, format=fitted_format(format, column.resolution))
+        case Numeric():
+            decimals = 0 if column.integer else column.decimals
+            return replace(column, format=NumberFormat.of(format).for_decimals(format, decimals))
+    return column
 
 
 def _note(names: list[str], note: str) -> str:
@@ -168,7 +189,9 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     note = None if values.size else _NO_VALUES
     match raw.physical.kind:
         case "boolean":
-            return Boolean(nullable=nullable, provenance="observed"), note
+            name = raw.physical.name
+            spelling = name if name in SPELLINGS else SPELLINGS[0]
+            return Boolean(spelling=spelling, nullable=nullable, provenance="observed"), note
         case "text":
             return _text(values, nullable)
         case "integer":
@@ -181,6 +204,8 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             days = (values.min(), values.max()) if values.size else (0, 0)
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
             return Date(low, high, nullable=nullable, provenance="observed"), note
+        case "time":
+            return _clock(values, nullable), note
         case "datetime":
             column, zone_note = _times(values, raw.physical.timezone, nullable)
             return column, note or zone_note
@@ -198,8 +223,12 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     unique = len(labels) == values.size and values.size > FEW_VALUES
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
-        return Identifier(nullable=nullable, provenance="observed"), (
-            f"{kind}, so it is treated as an identifier and replaced by running numbers; to learn it, declare it "
+        pattern = pattern_of(labels)
+        if pattern is not None and KeyPattern.of(pattern).n_keys < _OFTEN * len(labels):
+            pattern = None
+        by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
+        return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
+            f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
             "categorical, with its common values and `open: true`"
         )
     note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
@@ -220,8 +249,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
     if distinct.size <= FEW_VALUES:
         labels = tuple(int(v) for v in distinct)
         return Categorical(labels, nullable=nullable, provenance="observed"), None
-    named = bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
-    if distinct.size == values.size and (named or high - low + 1 == values.size):
+    if distinct.size == values.size and (is_key_name(name) or high - low + 1 == values.size):
         return Identifier(integer=True, nullable=nullable, provenance="observed"), (
             "differs in every row, so it is treated as an identifier and replaced by running numbers; declare "
             "it numeric to learn it"
@@ -281,6 +309,15 @@ def _decimal(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, s
     if whole and all(-(2**63) <= v < 2**63 for v in values):
         return _whole(name, np.array([int(v) for v in values], dtype=np.int64), nullable)
     return _real(name, values.astype(np.float64), nullable)
+
+
+def _clock(values: NDArray[Any], nullable: bool) -> Column:
+    # Both bounds of a day are known.
+    resolution: Any = next(
+        unit for unit, length in MICROSECONDS.items() if unit != "day" and not (values % length).any()
+    )
+    resolution = "minute" if resolution == "hour" else resolution
+    return Time(resolution=resolution, nullable=nullable, provenance="observed")
 
 
 def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:

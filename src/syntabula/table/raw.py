@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from syntabula.errors import DataError, SchemaError
 
 PhysicalKind = Literal[
-    "boolean", "integer", "float", "decimal", "text", "date", "datetime", "duration", "other"
+    "boolean", "integer", "float", "decimal", "text", "date", "datetime", "time", "duration", "other"
 ]
 Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+DELIMITERS = ",;\t|"
+"""Characters that may separate the cells of delimited text."""
 TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")
 """File formats that store no types."""
 
-_ORDERED = {"integer", "float", "decimal", "date", "datetime"}
+_ORDERED = {"integer", "float", "decimal", "date", "datetime", "time"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
 
 
@@ -31,13 +33,15 @@ class PhysicalType:
         kind: Kind of its values.
         name: Its type as the source prints it, such as "Int64" or "datetime64[ns, Europe/Paris]".
         timezone: Zone of a zoned datetime.
-        scale: Decimal places of a decimal.
+        scale: Decimal places of a decimal, or of what a format writes.
+        format: How text writes its values, as `format` of a schema says; None for the usual form.
     """
 
     kind: PhysicalKind
     name: str
     timezone: str | None = None
     scale: int | None = None
+    format: str | None = None
 
     @property
     def is_labels(self) -> bool:
@@ -81,7 +85,8 @@ class RawColumn:
         values: One value per row, by kind: boolean as bool; integer as int64 or uint64; float as float64;
             decimal, and integers of more than 64 bits, as objects (decimal.Decimal); text as objects (str); date
             as int64 days since 1970-01-01; datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall
-            clock otherwise); duration as int64 microseconds; other as objects. The value of a missing cell is arbitrary.
+            clock otherwise); time as int64 microseconds since midnight; duration as int64 microseconds; other as
+            objects. The value of a missing cell is arbitrary.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
         unreadable: True where a cell of a text file cannot be read as the declared kind, or text is not valid
@@ -107,16 +112,31 @@ class RawColumn:
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """The form of delimited text, which its header shows: public, as the names of columns are.
+
+    Attributes:
+        delimiter: Character between cells.
+        quoted: Whether cells are in quotes, as all names of the header are.
+    """
+
+    delimiter: str = ","
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
 class Origin:
     """The kind of table that was read, so that a synthetic one can have the same kind.
 
     Attributes:
         container: Library or file format.
         physical: Stored type of each undeclared column; the synthetic table uses it too.
+        dialect: Form of a delimited file, if it is not the usual one of its suffix.
     """
 
     container: Container
     physical: Mapping[str, PhysicalType]
+    dialect: Dialect | None = None
 
     @property
     def is_text(self) -> bool:
@@ -131,18 +151,25 @@ class Origin:
                 name: {"kind": p.kind, "name": p.name, "timezone": p.timezone, "scale": p.scale}
                 for name, p in self.physical.items()
             },
-        }
+        } | ({} if self.dialect is None else {"dialect": asdict(self.dialect)})
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Origin:
         """Rebuild from `to_json`; raises ValueError, KeyError or TypeError on malformed facts."""
         if facts["container"] not in get_args(Container):
             raise ValueError("unknown kind of table")
-        return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()})
+        dialect = Dialect(**facts["dialect"]) if "dialect" in facts else None
+        if dialect is not None and (
+            dialect.delimiter not in ([*DELIMITERS]) or not isinstance(dialect.quoted, bool)
+        ):
+            raise ValueError("unknown form of delimited text")
+        return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()}, dialect)
 
     def with_container(self, container: Container) -> Origin:
         """Return the same types in another kind of table."""
-        return replace(self, container=container)
+        return replace(
+            self, container=container, dialect=self.dialect if container == self.container else None
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

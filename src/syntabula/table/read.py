@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError
+from syntabula.table.files.workbooks import is_workbook, read_workbook
 from syntabula.table.frames.retyping import typed_as_declared
 from syntabula.table.raw import Origin, RawColumn, RawTable
 
@@ -19,8 +20,8 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
     """Read a table.
 
     Args:
-        source: The path of a file, a pandas or polars data frame, an Arrow table, a DuckDB relation, or a raw
-            table.
+        source: The path of a file, a workbook (.xlsx) among them, a pandas or polars data frame, an Arrow table, a DuckDB
+            relation, or a raw table.
         schema: Declares columns, which are read as declared, whatever their stored types. For undeclared columns,
             the types of text files and of Python objects are inferred from the cells. This function does not check
             that the column names fit the schema.
@@ -38,6 +39,8 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
         from syntabula.table.schema.schema import as_schema
 
         schema = as_schema(schema)
+    if is_workbook(source):
+        source = read_workbook(source)
     if isinstance(source, str | Path | os.PathLike):
         from syntabula.table.files.files import read_table
 

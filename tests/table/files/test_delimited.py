@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.files.cell_types import CELL_KINDS
+from syntabula.table.files.cell_kinds import CELL_KINDS
 from syntabula.table.files.delimited import delimited_file, is_delimited
 from syntabula.table.frames.object_columns import to_objects
 from syntabula.table.raw import PhysicalType
 
 CELLS = {
     "true": "true or false",
-    "FALSE": "true or false",
+    "False": "True or False",
+    "FALSE": "TRUE or FALSE",
     " 7 ": "whole",
     "-0": "whole",
     "123456789012345": "whole",
@@ -25,19 +26,48 @@ CELLS = {
     "-9223372036854775808": "long whole",
     "9223372036854775808": "text",
     "+5": "real",
-    "1.50": "real",
+    "1.50": "padded real",
+    "12.0": "whole with point",
     "1e5": "real",
     "inf": "real",
     "nan": "real",
     "2024-02-29": "day",
     "2023-02-29": "text",
-    "2024-02-29 10:00": "local time",
-    "2024-02-29T10:00:01.5": "local time",
+    "2024-02-29 10:00": "spaced time of minutes",
+    "2024-02-29T10:00": "time of minutes",
+    "2024-02-29 10:00:01": "spaced time",
+    "2024-02-29T10:00:01.5": "time",
     "2024-02-29 10:00:00Z": "zoned time",
     "2024-02-29 10:00+02:00": "zoned time",
+    "2024-02-29T10:00:00Z": "UTC time",
+    "09:30": "clock",
+    "9:30": "bare clock",
+    "23:59:59": "clock of seconds",
+    "24:00": "text",
+    "9:60": "text",
+    "2024/02/29": "slashed day",
+    "31/12/2024": "day first /",
+    "12/31/2024": "month first /",
+    "01/02/2024": "either first /",
+    "1/2/2024": "either first / bare",
+    "31/02/2024": "text",
+    "13/13/2024": "text",
+    "31.12.2024": "day first .",
+    "31.12/2024": "text",
+    "31-12-2024 10:00": "day first - minutes",
+    "8/13/2024 06:03:42 PM": "month first / half seconds bare",
+    "8/13/2024 16:03:42 PM": "text",
     "007": "text",
     "cook": "text",
-    "1,5": "text",
+    "1,5": "comma",
+    "1,50": "padded comma",
+    "1,234": "comma of thousandths",
+    "1,234,567": "groups by comma",
+    "1,234.5": "real groups by comma",
+    "1,234.50": "padded groups by comma",
+    "1.234,5": "groups by point",
+    "1.234,50": "padded groups by point",
+    "1,23,4": "text",
 }
 
 

@@ -319,6 +319,24 @@ class TestStoredOtherwise:
 
                 assert raw.missing.tolist() == [False, missing]
 
+    @pytest.mark.parametrize("label", ["", "None", "NA", "n/a"])
+    def test_a_frame_that_pandas_reads_fits_the_schema_of_its_file(self, label: str, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text(f'x,paid\n"{label}",1.5\nb, \n"{label}",2\n')
+        columns = {"x": Categorical((label, "b")), "paid": Numeric(0, 9, nullable=True)}
+        schema = st.Schema(columns)
+
+        tables = [read(s, schema) for s in (tmp_path / "t.csv", pd.read_csv(tmp_path / "t.csv"))]
+
+        for table in tables:
+            assert to_objects(table.columns["x"]).tolist() == [label, "b", label]
+            assert to_objects(table.columns["paid"]).tolist() == [1.5, None, 2.0]
+
+    def test_a_missing_cell_stays_missing_if_it_may_be_or_means_several(self) -> None:
+        for column in (Categorical(("", "b"), nullable=True), Categorical(("", "NA", "b"))):
+            raw = read(pd.DataFrame({"x": ["b", None]}), st.Schema({"x": column})).columns["x"]
+
+            assert raw.missing.tolist() == [False, True]
+
     def test_text_that_no_file_can_hold_is_unreadable(self) -> None:
         frame = pd.DataFrame({"x": pd.Series(["7", "\ud800", None, "x"], dtype="string[python]")})
 

@@ -9,8 +9,8 @@ import pytest
 
 from syntabula import Categorical, Numeric, Rules, Schema
 from syntabula.table.coding.codec import Codec
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.rules.impossible import possible_cells
-from syntabula.table.rules.row_rules import row_rules
 
 COLUMNS = {
     "s": Categorical(["none", "x", "y"], nullable=True),

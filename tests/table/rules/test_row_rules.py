@@ -13,8 +13,8 @@ from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.read import read
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.rules.evaluation import plain_cells
-from syntabula.table.rules.row_rules import row_rules
 
 N = 600
 

@@ -8,6 +8,7 @@ theirs is a mean of ten tables of one fit; transports have 3,000 rows and at mos
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -115,8 +116,14 @@ class SynMeterStudies:
             Candidate(method=m) for m in ("mst", "privsyn", "tabddpm", "pategan", "HALF", "HISTOGRAM")
         )
         by_type = [
-            replace(fidelity, name=f"synmeter-d{n}", title=f"Fidelity by type: {title}", reported=())
-            for n, title in enumerate(_TYPES, start=18)
+            replace(
+                fidelity,
+                name=f"synmeter-d{n}",
+                title=f"Fidelity to {role} rows: {kind}",
+                reported=(),
+                figure=replace(fidelity.figure, scores=(f"wasserstein {kind}{mark}",)),
+            )
+            for n, ((role, mark), kind) in enumerate(itertools.product(_ROLES, _TYPES), start=18)
         ]
         disclosed = _disclosure("t5", "Membership disclosure without privacy", 80)
         return (
@@ -187,12 +194,9 @@ class SynMeterStudies:
         )
 
 
-_TYPES = (
-    "categorical, learned rows", "numeric, learned rows", "categorical pairs, learned rows",
-    "mixed pairs, learned rows", "numeric pairs, learned rows", "categorical, held-out rows",
-    "numeric, held-out rows", "categorical pairs, held-out rows", "mixed pairs, held-out rows",
-    "numeric pairs, held-out rows",
-)  # fmt: skip
+_ROLES = (("learned", " [learned]"), ("held-out", ""))
+_TYPES = ("categorical", "numeric", "categorical-categorical", "categorical-numeric", "numeric-numeric")
+"""The types of columns and pairs of tables D18 to D27, as parts of the score are named."""
 _PLANE = "`syntabula report bean.parquet synthetic.parquet --plane tsne` draws it for one synthetic table"
 
 

@@ -86,6 +86,8 @@ class TabBench:
             "t1", "Overall: F1, query error and fidelity error", _METHODS, ["Table 1", "Table 15"]
         )
         seconds = replace(overall, name="tab_bench-t15", title="AUC, accuracy and running time")
+        drawn = replace(overall.figure, scores=("efficacy auc", "efficacy accuracy"))
+        seconds = replace(seconds, figure=drawn)
         selection = _study("t17", "Selection modules, all with PGM", _SELECTORS, ["Table 17"])
         synthesis = _study("t18", "Synthesis modules, all with PrivSyn's selection", _MODELS, ["Table 18"])
         synthesis = replace(

@@ -16,7 +16,7 @@ def demo(
         Path, typer.Option("--out", "-o", help="Folder for the results; made if it does not exist.")
     ] = Path("demo-output"),
 ) -> None:
-    """Make a synthetic census table with MST at epsilon 1, and a picture of how close it is."""
+    """Make a synthetic census table at epsilon 1, and a picture of how close it is."""
     console: Console = context.obj
     from syntabula.demo import run_demo
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, output
+from syntabula.errors import PrivacyWarning
 
 
 def evaluate(
@@ -22,7 +24,11 @@ def evaluate(
     synthetic: Annotated[Path, typer.Argument(help="The table to score.", metavar="SYNTHETIC")],
     holdout: Annotated[
         Path | None,
-        typer.Option("--holdout", help="Real records that the synthesizer has not seen.", metavar="FILE"),
+        typer.Option(
+            "--holdout",
+            help="Real records that the synthesizer has not seen; utility metrics use a quarter of REAL without it.",
+            metavar="FILE",
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--target", help="Column to predict, for utility metrics.")
@@ -79,7 +85,9 @@ def evaluate(
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{tensors}", "1")
     declared = None if schema is None else Schema.from_yaml(schema)
     baselines: Any = _baselines(baseline)
-    with console.progress() as progress:
+    with console.progress() as progress, warnings.catch_warnings():
+        # The result says it, in every form.
+        warnings.simplefilter("ignore", PrivacyWarning)
         found = evaluate_tables(
             real,
             synthetic,

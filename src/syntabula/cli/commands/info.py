@@ -50,11 +50,11 @@ def info(context: typer.Context, release: options.ReleaseFile) -> None:
 
 def _extent(column: Column) -> str:
     """Return the extent of a domain; empty for one that was read off the table."""
-    from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
+    from syntabula.table.schema.columns import Categorical, Ordered
 
     if column.provenance == "observed":
         return ""
-    if isinstance(column, Numeric | Date | Datetime):
+    if isinstance(column, Ordered):
         return f", {column.lower} to {column.upper}"
     if isinstance(column, Categorical):
         number = len(column.categories)

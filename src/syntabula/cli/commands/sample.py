@@ -17,6 +17,8 @@ from syntabula.cli.outputs import check_outputs, check_rows, check_table_file, o
 if TYPE_CHECKING:
     from syntabula import Schema
 
+_ORDERED = ("numeric", "date", "datetime", "time")
+
 
 def sample(
     context: typer.Context,
@@ -27,9 +29,9 @@ def sample(
         list[str] | None,
         typer.Option(
             "--where",
-            help="Draw only rows that satisfy this condition, such as sex=Female, or job= for missing. Ranges "
-            "include both ends, such as age=30..40 or age=65.. (numbers, dates and times only). Repeatable: values "
-            "of the same column are alternatives, and the conditions on all columns must hold.",
+            help="Draw only rows that satisfy this condition, such as sex=Female, or job= for missing. Numbers, dates "
+            "and times may be compared, as in 'age>65', or lie in a range with both ends, as in age=30..40 or age=65.. "
+            "Repeatable: values of the same column are alternatives, and the conditions on all columns must hold.",
             metavar="COLUMN=VALUE",
         ),
     ] = None,
@@ -69,8 +71,9 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
     """Return conditions as `Release.sample` takes them.
 
     The value is everything after the first = that follows a column's name, so it may contain any character. An empty
-    value means missing. For numbers, dates and times FIRST..LAST is a range, and either end may be left out. Several
-    conditions on one column are alternatives.
+    value means missing. For numbers, dates and times FIRST..LAST is a range, and either end may be left out; and
+    COLUMN>VALUE, with any of > >= < <=, is a comparison. Several conditions on one column are alternatives, but all of
+    its comparisons must hold.
 
     Args:
         words: Words of the form COLUMN=VALUE.
@@ -81,22 +84,48 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
         SchemaError: If a word does not begin with a column's name.
     """
     where: dict[str, list[Any]] = {}
+    comparisons: dict[str, list[str]] = {}
     for word in words:
         # A name may itself contain =, so the longest match counts.
         name = max((c for c in schema if word.startswith(f"{c}=")), key=len, default=None)
+        if name is None and (compared := _compared(word, schema)) is not None:
+            name, comparison = compared
+            comparisons.setdefault(name, []).append(comparison)
+            continue
         if name is None:
             if "=" not in word:
-                raise CommandError(f"--where {word!r} must be COLUMN=VALUE", Exit.ARGUMENTS)
+                raise CommandError(
+                    f"--where {word!r} must be COLUMN=VALUE, or a comparison such as COLUMN>5", Exit.ARGUMENTS
+                )
             name = word.partition("=")[0]
             schema[name]  # says which names are near
         where.setdefault(name, []).append(_condition(word[len(name) + 1 :], schema[name]))
+    for name, parts in comparisons.items():
+        where.setdefault(name, []).append(" and ".join(parts))
     return where
+
+
+def _compared(word: str, schema: Schema) -> tuple[str, str] | None:
+    """Return the column and the comparison of a word such as tenure>5; None if it is no comparison of a column."""
+    names = [c for c in schema if word.startswith(c) and word[len(c) :].lstrip()[:1] in ("<", ">")]
+    if not names:
+        return None
+    name = max(names, key=len)
+    comparison = word[len(name) :].strip()
+    column = schema[name]
+    if column.kind not in _ORDERED:
+        raise CommandError(
+            f"--where {word!r} compares column {name!r}, which is {column.kind} and has no order; ask for its values, as "
+            f"in {name}=VALUE",
+            Exit.ARGUMENTS,
+        )
+    return name, comparison
 
 
 def _condition(text: str, column: Any) -> Any:
     if not text:
         return None
-    if column.kind in ("numeric", "date", "datetime") and ".." in text:
+    if column.kind in _ORDERED and ".." in text:
         first, _, last = text.partition("..")
         return (_value(first, column) if first else None, _value(last, column) if last else None)
     return _value(text, column)

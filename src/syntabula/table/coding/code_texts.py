@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from fractions import Fraction
@@ -20,9 +21,11 @@ from syntabula.table.schema.columns import (
     Identifier,
     Numeric,
     Ordered,
+    Time,
 )
 
 _MISSING = "null"
+_EPOCH = dt.datetime(1970, 1, 1)
 
 
 def code_texts(codec: Codec) -> dict[str, list[str]]:
@@ -52,6 +55,9 @@ def _ordered_texts(column: Ordered, bins: Bins) -> list[str]:
     starts = [int(edge) for edge in bins.edges[:-1]] if bins.integer else []
     if isinstance(column, Date):
         return [str(np.datetime64(start, "D")) for start in starts]
+    if isinstance(column, Time):
+        moments = [_EPOCH + dt.timedelta(microseconds=s * MICROSECONDS[column.resolution]) for s in starts]
+        return [moment.time().isoformat() for moment in moments]
     if isinstance(column, Datetime):
         unit = MICROSECONDS[column.resolution]
         return [str(np.datetime64(start * unit, "us")) for start in starts]

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, integer_dtype
+from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Identifier, Label, Ordered
+from syntabula.table.schema.key_patterns import KeyPattern
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +179,19 @@ def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bo
 
 
 def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
-    """Return running numbers, written as the column declares.
+    """Return running numbers, written as the column declares, or keys of its pattern.
 
     Args:
         column: The declaration.
         missing: Which cells are missing [n].
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
     """
+    if column.pattern is not None:
+        keys = KeyPattern.of(column.pattern).drawn(first_row, missing.size)
+        if column.integer:
+            whole = np.array([int(key) for key in keys], dtype=np.int64)
+            return RawColumn(whole, missing, PhysicalType("integer", "int64"))
+        return RawColumn(object_array(keys), missing, PhysicalType("text", "str"))
     numbers = range(first_row + 1, first_row + missing.size + 1)
     if column.integer:
         return RawColumn(np.array(numbers, dtype=np.int64), missing, PhysicalType("integer", "int64"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -15,16 +17,22 @@ from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
 from syntabula.table.schema.columns import (
     LABEL_TYPES,
+    SPELLINGS,
     Boolean,
     Categorical,
     Column,
     ColumnBase,
     Identifier,
+    Label,
+    Numeric,
     Ordered,
+    Time,
     type_of,
 )
 
 _HOW = "give a value, a list of values, a range as a tuple (first, last), None for missing or ... for present"
+_COMPARISON = re.compile(r"(>=|<=|>|<)\s*(\S.*)")
+_MOST_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,9 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
         name: Its name.
         column: Its declaration.
         condition: A value; a tuple (first, last), a range of numbers, dates or times, both ends included and None for
-            an open end; None for missing; ... for anything but missing; or any other collection of these, one of
-            which must hold. In a column of times, a day means the whole day. Days and times may be ISO 8601 text.
+            an open end; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; ... for anything but
+            missing; or any other collection of these, one of which must hold. In a column of times, a day means the
+            whole day. Days and times may be text, in the column's format or ISO 8601.
 
     Raises:
         ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
@@ -155,40 +164,98 @@ def _hint(name: str, column: ColumnBase, value: object) -> str:
     if column.provenance == "observed":
         return where
     if isinstance(column, Boolean):
-        return "it is True or False"
+        words = "" if column.spelling == SPELLINGS[0] else f", written {column.spelling.replace('/', ' or ')}"
+        return f"it is True or False{words}"
     if isinstance(column, Categorical):
-        hint = near(value, column.labels, 3).removeprefix("; ")
+        hint = _near_label(value, column.labels)
+        if not hint and len(column.categories) <= _MOST_LISTED:
+            hint = f"it is {' or '.join(map(repr, column.categories))}"
         other = f"unlisted values are {column.other_label!r}; " if column.open else ""
         return other + (hint or where)
     assert isinstance(column, Ordered)
     return f"it goes from {column.lower} to {column.upper}{column.grain}"
 
 
+def _near_label(value: object, labels: Sequence[Label]) -> str:
+    """Return which labels a value may stand for, in another case or spelling; empty if none is near."""
+    if hint := near(value, labels, 3):
+        return hint.removeprefix("; ")
+    folded = {str(label).casefold(): label for label in labels}
+    close = get_close_matches(str(value).casefold(), [*folded], n=3)
+    return f"did you mean {', '.join(repr(folded[name]) for name in close)}?" if close else ""
+
+
+def _compared(column: Ordered, given: object) -> list[tuple[str, Any]] | None:
+    """Return the comparisons that a text such as ">5" or ">=5 and <10" writes, with their values; None if it is none."""
+    if not isinstance(given, str):
+        return None
+    found = [_COMPARISON.fullmatch(part.strip()) for part in given.split(" and ")]
+    if None in found:
+        return None
+    parts = [(match[1], match[2]) for match in found if match is not None]
+    if isinstance(column, Numeric) or (isinstance(column, Time) and column.is_number):
+        return [(sign, _number(text)) for sign, text in parts]
+    return [(sign, text) for sign, text in parts]
+
+
+def _number(text: str) -> Any:
+    try:
+        # Decimal would read 1_0 as ten.
+        number = Decimal(text if "_" not in text else "none")
+    except InvalidOperation:
+        return text
+    if not number.is_finite():
+        return text
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _ends(column: Ordered, given: object) -> tuple[Fraction | None, Fraction | None, bool, bool]:
+    """Return the first and the last point of what a condition means, and whether each is left out.
+
+    Raises:
+        TypeError, ValueError, OverflowError: As `Ordered.written`.
+    """
+    compared = _compared(column, given)
+    if compared is None:
+        ends = given if isinstance(given, tuple) else (given, given)
+        first, last = (None if _is_missing(end) else column.written(_plain(end)) for end in ends)
+        return (first and first[0]), (last and last[1]), False, False
+    low: Fraction | None = None
+    high: Fraction | None = None
+    above = below = False
+    for sign, value in compared:
+        least, most = column.written(value)
+        if sign in (">", ">="):
+            limit, strict = (most, True) if sign == ">" else (least, False)
+            if low is None or (limit, strict) > (low, above):
+                low, above = limit, strict
+        else:
+            limit, strict = (least, True) if sign == "<" else (most, False)
+            if high is None or (limit, not strict) < (high, not below):
+                high, below = limit, strict
+    return low, high, above, below
+
+
 def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int | float]:
-    """Return the half-open interval of points that a value or a range means."""
-    if not isinstance(given, tuple):
-        ends: tuple[Any, Any] = (given, given)
-    elif len(given) == 2:
-        ends = (None if _is_missing(given[0]) else given[0], None if _is_missing(given[1]) else given[1])
-    else:
+    """Return the half-open interval of points that a value, a range or a comparison means."""
+    if isinstance(given, tuple) and len(given) != 2:
         raise ArgumentError(
             f"where gives {shown(given)} for column {name!r}; a range is a tuple (first, last)"
         )
     try:
-        first, last = (column.written(_plain(end)) if end is not None else None for end in ends)
+        low, high, above, below = _ends(column, given)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
             f"where gives {shown(given)} for column {name!r}, which cannot be read as {column.in_words}; {_HOW}"
         ) from None
-    if first is not None and last is not None and first[0] > last[1]:
+    if low is not None and high is not None and low > high:
         raise ArgumentError(
             f"where gives {shown(given)} for column {name!r}; the range is empty: swap its ends"
         )
-    low, high = (None if first is None else first[0]), (None if last is None else last[1])
     if (grid := column.grid()) is None:
-        return _real_span(name, column, given, low, high)
-    least = grid[0] if low is None else max(grid[0], math.ceil(low))
-    most = grid[1] if high is None else min(grid[1], math.floor(high))
+        return _real_span(name, column, given, low, high, above=above, below=below)
+    least = grid[0] if low is None else max(grid[0], math.floor(low) + 1 if above else math.ceil(low))
+    most = grid[1] if high is None else min(grid[1], math.ceil(high) - 1 if below else math.floor(high))
     if least > most:
         raise ArgumentError(
             f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
@@ -197,7 +264,14 @@ def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int |
 
 
 def _real_span(
-    name: str, column: Ordered, given: object, low: Fraction | None, high: Fraction | None
+    name: str,
+    column: Ordered,
+    given: object,
+    low: Fraction | None,
+    high: Fraction | None,
+    *,
+    above: bool,
+    below: bool,
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
     # Compared as given, because a number may be too large for a float.
@@ -207,7 +281,11 @@ def _real_span(
         )
     least = lower if low is None or low <= lower else float(low)
     most = upper if high is None or high >= upper else float(high)
-    if least == most and lower < upper:
+    if above and low is not None and low >= lower:
+        least = math.nextafter(least, math.inf)
+    if below and high is not None and high <= upper and least < most:
+        return least, most
+    if least >= most and lower < upper:
         raise ArgumentError(
             f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so a single number "
             "has probability 0; give a range such as (0.5, 1.5), or the values themselves by given="

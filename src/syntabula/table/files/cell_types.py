@@ -4,23 +4,20 @@ Without a schema, a column has the first of these types that fits all its cells:
 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64
 bits and codes such as 007 therefore stay text. White space around anything but text is ignored.
 
-If a type must be found under differential privacy, it is found from the kinds of single cells: the kind of a cell
-depends only on that cell, and no cell decides about the others.
+If a type must be found under differential privacy, it is found from the kinds of single cells; see `cell_kinds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from syntabula.table.files.cell_kinds import column_type, kind_counts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, stripped
+from syntabula.table.files.text_forms import plain
 from syntabula.table.raw import PhysicalType
 
 SAMPLE_ROWS = 1000
-CELL_KINDS = ("true or false", "whole", "long whole", "real", "day", "local time", "zoned time", "text")
-"""The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits."""
-
-_SHORT = "-?(0|[1-9][0-9]{0,14})"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
 # In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
@@ -63,6 +60,38 @@ def types_of(database: Any, places: Sequence[int]) -> dict[int, str]:
     return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), present, strict=True)}
 
 
+def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> dict[int, PhysicalType]:
+    """Return the types of those columns that have a format of their own, by all of their cells.
+
+    Args:
+        database: Connection with the table `written`.
+        types: Types as `types_of` returns them.
+        decimal_comma: See `column_type`.
+    """
+    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
+    forms: dict[int, PhysicalType] = {}
+    for i, kind in types.items():
+        if kind in ("BIGINT", "UBIGINT", "DATE"):
+            continue
+        # Of a column of many texts the first tell enough.
+        form = None
+        for source in (sample, "written"):
+            form = column_type(kind_counts(database, source, f"c{i}"), 0, decimal_comma=decimal_comma)
+            if form is None or not _has_form(form, kind):
+                form = None
+                break
+        if form is not None:
+            forms[i] = form
+    return forms
+
+
+def _has_form(form: PhysicalType, kind: str) -> bool:
+    if form.kind in ("text", "boolean"):
+        return form.name not in ("VARCHAR", "BOOLEAN")
+    name = "TIMESTAMPTZ" if form.timezone is not None else form.name
+    return form.kind == "time" or (form.format is not None and kind in ("VARCHAR", name))
+
+
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
     failures = []
     for i, kind in tests:
@@ -88,19 +117,11 @@ def cast(column: str, kind: str) -> str:
     return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
 
 
-def kind_of(cell: str) -> str:
-    """Return the SQL of the position of a text in `CELL_KINDS`."""
-    types = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMPTZ")
-    tests = (_reads(cell, "BOOLEAN"), matches(cell, _SHORT), *(_reads(cell, kind) for kind in types))
-    cases = " ".join(f"WHEN {test} THEN {kind}" for kind, test in enumerate(tests))
-    return f"(CASE {cases} ELSE {len(tests)} END)::TINYINT"
-
-
 def found_value(column: str, physical: PhysicalType) -> str:
     """Return the SQL of a cell's value in a type that was found; null if the cell cannot be read as this type."""
     if physical.kind == "text":
         return column
-    cell = stripped(column)
+    cell = plain(stripped(column), physical)
     if physical.kind == "integer":
         return f"CASE WHEN {matches(cell, NUMBER)} THEN TRY_CAST({cell} AS BIGINT) END"
     return parsed_as(cell, physical)

@@ -9,7 +9,9 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - true, t, yes, y, 1 and 1.0 are true; false, f, no, n, 0 and 0.0 are false; case does not matter;
 - days are ISO 8601 dates, or the day of an ISO 8601 time without an offset;
 - datetimes are ISO 8601 times or dates; without an offset they are in the declared zone, and a column without a
-  zone accepts no offset.
+  zone accepts no offset;
+- clock times have hours and minutes, and may have seconds;
+- days, times and numbers with a declared format are also, or if numbers only, read in this format.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
 empty cell is the empty string. Any other cell is unreadable, and the codec treats it as a value outside the domain.
@@ -27,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
+from syntabula.table.files.text_forms import plain
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Identifier
@@ -38,6 +41,7 @@ NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LOCAL = _DAY + r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?"
 _ZONED = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _TRUE = "('true', 't', 'yes', 'y', '1', '1.0')"
 _FALSE = "('false', 'f', 'no', 'n', '0', '0.0')"
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -54,8 +58,9 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     """
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
-        is_text = _read_as(schema, name).kind == "text"
-        columns.append(f"{text if is_text else stripped(text)} AS c{i}")
+        physical = _read_as(schema, name)
+        cell = text if physical.kind == "text" else plain(stripped(text), physical)
+        columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
 
@@ -160,6 +165,8 @@ def parsed_as(cell: str, physical: PhysicalType) -> str:
             return f"CASE {known} END"
         case "date":
             return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
+        case "time":
+            return _when(cell, _CLOCK, f"TRY_CAST({cell} AS TIME)")
         case "datetime" if physical.timezone is not None:
             # Times without an offset are first read as UTC.
             return _when(cell, f"{_LOCAL}|{_ZONED}", f"TRY_CAST({cell} AS TIMESTAMPTZ)")

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -20,10 +20,21 @@ from numpy.typing import NDArray
 from syntabula._memory import memory_for
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
-from syntabula.table.files.cell_types import cast, found_value, kind_of, types_of
-from syntabula.table.files.declared_cells import read_declared, read_written, stripped, written_cells
-from syntabula.table.files.formats import DELIMITERS, check_readable, file_format
-from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable, check_names
+from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
+from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
+from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
+from syntabula.table.files.formats import check_readable, file_format
+from syntabula.table.files.workbooks import is_workbook
+from syntabula.table.raw import (
+    DELIMITERS,
+    Container,
+    Dialect,
+    Origin,
+    PhysicalType,
+    RawColumn,
+    RawTable,
+    check_names,
+)
 from syntabula.table.schema.schema import Schema, is_whole
 
 FIRST_LINES = 100
@@ -34,7 +45,7 @@ _RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
 def read_delimited(
     path: str, compression: str, delimiter: str | None, schema: Schema | None = None
-) -> tuple[dict[str, RawColumn], int]:
+) -> tuple[dict[str, RawColumn], int, Dialect]:
     """Read a delimited file in UTF-8 with a header.
 
     Args:
@@ -44,7 +55,7 @@ def read_delimited(
         schema: Declares the columns; the types of undeclared ones are inferred from the cells.
 
     Returns:
-        The columns, and the number of rows.
+        The columns, the number of rows, and the form of the text.
 
     Raises:
         DataError: If the file is empty, repeats a name, or has a malformed line; the message names the line, never its
@@ -69,11 +80,19 @@ class DelimitedFile:
         n_rows: Number of rows (sensitive).
     """
 
-    def __init__(self, database: Any, names: list[str], container: Container) -> None:
+    def __init__(
+        self, database: Any, names: list[str], container: Container, dialect: Dialect | None
+    ) -> None:
         self._database = database
         self.names = tuple(names)
         self.container = container
+        self._dialect = dialect
         self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether 1,234 is rather a number with decimals than one of thousands, by the separator of cells."""
+        return self._dialect is not None and self._dialect.delimiter == ";"
 
     @property
     def physical(self) -> dict[str, PhysicalType]:
@@ -82,14 +101,10 @@ class DelimitedFile:
 
     def cell_kinds(self, name: str) -> NDArray[np.int64]:
         """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
-        text = stripped(f"c{self.names.index(name)}")
-        # Each distinct text is tested once.
-        texts = f"SELECT {text} AS c, count(*) AS n FROM written GROUP BY c HAVING c IS NOT NULL"
-        query = f"SELECT {kind_of('c')} AS kind, sum(n) AS n FROM ({texts}) GROUP BY kind ORDER BY kind"
+        column = f"c{self.names.index(name)}"
         with memory_for("find the types of the table's columns"):
-            counts = interruptible(self._database, lambda: self._database.execute(query).fetchall())
-        kinds, numbers = np.array(counts, dtype=np.int64).reshape(-1, 2).T
-        return np.repeat(kinds, numbers)
+            counts = interruptible(self._database, lambda: kind_counts(self._database, "written", column))
+        return np.repeat(np.arange(len(CELL_KINDS)), [counts[kind] for kind in CELL_KINDS])
 
     def texts(self, name: str) -> RawColumn:
         """Return the cells of a column as written; sensitive."""
@@ -133,9 +148,10 @@ class DelimitedFile:
             columns, n_rows = interruptible(
                 self._database, lambda: _columns(self._database, self.names, values, schema)
             )
+        columns = _in_forms(columns, physical)
         self._database.execute("DROP TABLE written")
         # Text stores no types: those of the synthetic table follow from the domains, declared or found.
-        return RawTable(columns, n_rows, Origin(self.container, {}))
+        return RawTable(columns, n_rows, Origin(self.container, {}, self._dialect))
 
     def __repr__(self) -> str:
         return f"DelimitedFile({len(self.names)} columns)"
@@ -159,20 +175,20 @@ def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -
     with connection() as database:
         delimiter = "\t" if kind.container == "tsv" else None
         with memory_for(f"read {place!r}"):
-            names = _load_texts(database, place, kind.compression, delimiter, schema)
-        yield DelimitedFile(database, names, kind.container)
+            names, dialect = _load_texts(database, place, kind.compression, delimiter, schema)
+        yield DelimitedFile(database, names, kind.container, None if dialect == kind.dialect else dialect)
 
 
 def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
     """Return whether the source of a table is the path of a delimited file."""
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_workbook(source):
         return False
     return file_format(source).container in ("csv", "tsv")
 
 
 def _load_texts(
     database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
-) -> list[str]:
+) -> tuple[list[str], Dialect]:
     """Load all cells of a delimited file, as written, into a table `written` of columns c0, c1, ....
 
     Only the header and the schema decide the delimiter, so no record changes how the others are read.
@@ -185,7 +201,7 @@ def _load_texts(
         schema: Declares some of the columns, or None.
 
     Returns:
-        The names of the columns.
+        The names of the columns, and the form of the text.
 
     Raises:
         DataError: As `read_delimited`.
@@ -194,12 +210,14 @@ def _load_texts(
 
     reader = _Reader(database, path, compression)
 
-    def load() -> list[str]:
+    def load() -> tuple[list[str], Dialect]:
         names, found = _header(reader, delimiter, schema, by_header=True)
         check_names(names)
-        source = reader.source(found, quote='"', names=[f"c{i}" for i in range(len(names))], header=True)
+        source = reader.source(
+            found.delimiter, quote='"', names=[f"c{i}" for i in range(len(names))], header=True
+        )
         database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
-        return names
+        return names, found
 
     try:
         return interruptible(database, load)
@@ -207,19 +225,35 @@ def _load_texts(
         raise DataError(reader.fault(str(error), delimiter)) from None
 
 
-def _read(reader: _Reader, delimiter: str | None, schema: Schema | None) -> tuple[dict[str, RawColumn], int]:
+def _read(
+    reader: _Reader, delimiter: str | None, schema: Schema | None
+) -> tuple[dict[str, RawColumn], int, Dialect]:
     database = reader.database
     names, found = _header(reader, delimiter, schema)
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
-    source = reader.source(found, quote='"', names=plain, header=True)
+    source = reader.source(found.delimiter, quote='"', names=plain, header=True)
     if is_whole(schema):
         database.execute(f"CREATE TABLE cells AS SELECT {written_cells(plain, names, schema)} FROM {source}")
         in_order(database)
-        return read_declared(database, names, schema)
+        return *read_declared(database, names, schema), found
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
     types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
-    return _columns(database, names, {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}, schema)
+    values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
+    forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
+    values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
+    columns, n_rows = _columns(database, names, values, schema)
+    return _in_forms(columns, forms), n_rows, found
+
+
+def _in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:
+    """Return columns with the formats of their types, and with the spelling of flags."""
+    return {
+        name: replace(column, physical=physical[name])
+        if name in physical and column.physical.kind == physical[name].kind
+        else column
+        for name, column in columns.items()
+    }
 
 
 def _columns(
@@ -247,8 +281,8 @@ def _columns(
 
 def _header(
     reader: _Reader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
-) -> tuple[list[str], str]:
-    """Return the column names and the delimiter; if not given, it is found by the schema alone if its names fit."""
+) -> tuple[list[str], Dialect]:
+    """Return the column names and the dialect; its delimiter is found by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
     texts = [(line or "") + "\n" for (line,) in lines]
     if not "".join(texts).strip("\n\r\ufeff"):
@@ -257,14 +291,22 @@ def _header(
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
         if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
-            return names, mark
+            return names, _dialect(texts, mark)
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that occurs only in the header is part of a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
     names = [name or "" for name in record]
-    return [names[0].removeprefix("\ufeff"), *names[1:]], chosen
+    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen)
+
+
+def _dialect(lines: Sequence[str], delimiter: str) -> Dialect:
+    """Return the form of a file, by its header alone."""
+    header = next(text for line in lines if (text := line.strip("\r\n\ufeff")))
+    name = '"([^"]|"")*"'
+    quoted_names = re.fullmatch(f"{name}({re.escape(delimiter)}{name})*", header) is not None
+    return Dialect(delimiter, quoted_names)
 
 
 def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:

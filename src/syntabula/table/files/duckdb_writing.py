@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.database import connection, identifier, in_order, interruptible, one_file, quoted
-from syntabula.table.files.formats import DELIMITERS
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.raw import RawColumn
+from syntabula.table.raw import DELIMITERS, Dialect, RawColumn
 
 _INTEGERS = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
@@ -84,7 +83,9 @@ def write_json_lines(pieces: Pieces, path: str, compression: str) -> None:
     _copy(map(prepare, pieces), path, f"FORMAT json, ARRAY false, COMPRESSION {compression}")
 
 
-def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str, *, neutralise: bool) -> None:
+def write_delimited(
+    pieces: Pieces, path: str, compression: str, dialect: Dialect, *, neutralise: bool
+) -> None:
     """Write delimited text with a header; raises DataError for a name that holds a carriage return."""
 
     def cell(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], str]:
@@ -92,7 +93,8 @@ def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str,
         true, slash, false = column.physical.name.partition("/")
         if column.physical.kind == "boolean" and slash:
             return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
-        text = neutralise and column.physical.kind == "text"
+        # Numbers in a format are no formulas, though some begin with a minus.
+        text = neutralise and column.physical.kind == "text" and column.physical.format is None
         return value, _neutralised_sql(expression) if text else expression
 
     iterator = iter(pieces)
@@ -106,9 +108,11 @@ def write_delimited(pieces: Pieces, path: str, compression: str, delimiter: str,
                 f"the name of column {name!r} holds a carriage return, which the header of delimited text cannot hold; "
                 "rename it, or write Parquet"
             )
-    options = f"FORMAT csv, HEADER false, DELIMITER {quoted(delimiter)}, COMPRESSION {compression}"
+    options = f"FORMAT csv, HEADER false, DELIMITER {quoted(dialect.delimiter)}, COMPRESSION {compression}"
     # In an unquoted header, a reader may mistake another delimiter character for the file's delimiter.
-    ambiguous = [f"c{i}" for i, name in enumerate(names) if any(c in name for c in DELIMITERS)]
+    ambiguous = [
+        f"c{i}" for i, name in enumerate(names) if dialect.quoted or any(c in name for c in DELIMITERS)
+    ]
     if ambiguous:
         options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
 
@@ -218,6 +222,8 @@ def _native(name: str, column: RawColumn, source: str) -> tuple[NDArray[Any], st
             return _numbers(column), f"make_timestamptz({source})"
         case "datetime":
             return _numbers(column), f"make_timestamp({source})::{_timestamp_type(column)}"
+        case "time":
+            return _numbers(column), f"make_timestamp({source})::TIME"
         case "duration":
             return _numbers(column), f"to_microseconds({source})"
         case "text":

@@ -15,7 +15,7 @@ from syntabula._memory import memory_for
 from syntabula.errors import DataError, SyntabulaError
 from syntabula.table.files.formats import FileFormat, check_readable, file_format
 from syntabula.table.frames.conform import conform
-from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
+from syntabula.table.raw import Dialect, Origin, PhysicalType, RawColumn, RawTable, check_names
 
 if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema
@@ -52,6 +52,7 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
 def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
     if kind.container == "arrow":
         return _read_arrow(place)
+    dialect = None
     if kind.container == "parquet":
         from syntabula.table.database import read_parquet
 
@@ -64,9 +65,10 @@ def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
         from syntabula.table.files.delimited import read_delimited
 
         delimiter = "\t" if kind.container == "tsv" else None
-        columns, n_rows = read_delimited(place, kind.compression, delimiter, schema)
+        columns, n_rows, found = read_delimited(place, kind.compression, delimiter, schema)
+        dialect = None if found == kind.dialect else found
     physical = {n: c.physical for n, c in columns.items()}
-    return RawTable(columns, n_rows, Origin(kind.container, physical))
+    return RawTable(columns, n_rows, Origin(kind.container, physical, dialect))
 
 
 def write_table(
@@ -78,10 +80,11 @@ def write_table(
 ) -> None:
     """Write a table to a file, completely or not at all; the suffix gives the format.
 
-    Delimited text is UTF-8 following RFC 4180: missing cells are empty, the empty string is "", booleans are true
-    and false unless a schema spells them otherwise, numbers are as short as possible (12.5, not 12.50), dates and
-    times follow ISO 8601, zoned times with the offset of their zone. Parquet and Arrow files keep the types of
-    the origin; in Parquet, categories become plain text and zones become UTC.
+    Delimited text is UTF-8 following RFC 4180, in the dialect of the origin: missing cells are empty, the empty string
+    is "", booleans are true and false unless a schema spells them otherwise, numbers are as short as possible (12.5,
+    not 12.50), dates and times follow ISO 8601, zoned times with the offset of their zone, unless a schema declares
+    another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become plain text and
+    zones become UTC.
 
     Args:
         columns: Columns in order, of one length.
@@ -122,7 +125,8 @@ def write_pieces(
     with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
         # Not a generator expression, which would keep a piece while the next is made.
         conformed = map(partial(_conformed, physical=physical), pieces)
-        _write(conformed, temporary, kind, neutralise_formulas)
+        dialect = origin.dialect if origin is not None and origin.container == kind.container else None
+        _write(conformed, temporary, kind, dialect or kind.dialect, neutralise_formulas)
 
 
 def _conformed(
@@ -134,7 +138,9 @@ def _conformed(
     return {n: conform(c, physical.get(n)) for n, c in columns.items()}
 
 
-def _write(pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, neutralise: bool) -> None:
+def _write(
+    pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, dialect: Dialect, neutralise: bool
+) -> None:
     if kind.container == "arrow":
         from syntabula.table.frames.arrow_tables import write_arrow
 
@@ -147,8 +153,7 @@ def _write(pieces: Iterator[dict[str, RawColumn]], path: str, kind: FileFormat, 
     elif kind.container == "jsonl":
         duckdb_writing.write_json_lines(pieces, path, kind.compression)
     else:
-        delimiter = "\t" if kind.container == "tsv" else ","
-        duckdb_writing.write_delimited(pieces, path, kind.compression, delimiter, neutralise=neutralise)
+        duckdb_writing.write_delimited(pieces, path, kind.compression, dialect, neutralise=neutralise)
 
 
 @contextmanager

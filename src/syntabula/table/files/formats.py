@@ -10,7 +10,7 @@ from typing import Literal
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file
 from syntabula.errors import ArgumentError, DataError
-from syntabula.table.raw import TEXT_FORMATS, Container
+from syntabula.table.raw import TEXT_FORMATS, Container, Dialect
 
 Compression = Literal["none", "gzip", "zstd"]
 _SUFFIXES: dict[str, Container] = {
@@ -24,9 +24,6 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
-DELIMITERS = ",;\t|"
-"""Characters that may separate the cells of delimited text."""
-
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )
@@ -44,6 +41,11 @@ class FileFormat:
     container: Container
     compression: Compression
 
+    @property
+    def dialect(self) -> Dialect:
+        """The usual form of its delimited text."""
+        return Dialect("\t" if self.container == "tsv" else ",")
+
 
 def file_format(path: str | os.PathLike[str]) -> FileFormat:
     """Return a file's format by its suffix, in any case; raises ArgumentError listing what is supported."""
@@ -54,7 +56,8 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
         compression = _COMPRESSED[suffixes.pop()]
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
-        raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}")
+        also = "; .xlsx can be read, but not written" if suffixes[-1:] == [".xlsx"] else ""
+        raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}{also}")
     return FileFormat(container, compression)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from syntabula.table.database import connection, interruptible, one_file, quoted
 from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn, check_names
+from syntabula.table.schema.columns import Column, Numeric
+from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, is_whole
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -54,7 +57,7 @@ def read_json_lines(
     check_names(names)
     if schema is None:
         return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
-    texts = {name: [_text(row.get(name)) for row in rows] for name in names if name in schema}
+    texts = {name: _texts(rows, name, schema[name]) for name in names if name in schema}
     declared = read_texts(texts, schema)[0] if texts else {}
     found = {name: _column([_value(row.get(name)) for row in rows]) for name in names if name not in schema}
     return {name: (declared | found)[name] for name in names}, len(rows)
@@ -97,14 +100,21 @@ def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, Raw
         warn_caller(
             CoercionWarning("some records have keys that the schema does not declare; they are ignored")
         )
-    return read_texts({name: [_text(row.get(name)) for row in rows] for name in schema}, schema)
+    return read_texts({name: _texts(rows, name, schema[name]) for name in schema}, schema)
 
 
-def _text(cell: msgspec.Raw | None) -> str | None:
-    """Return the text of a string, and anything else as written."""
+def _texts(rows: list[dict[str, Any]], name: str, column: Column) -> list[str | None]:
+    form = column.format if isinstance(column, Numeric) else None
+    return [_text(row.get(name), None if form is None else NumberFormat.of(form)) for row in rows]
+
+
+def _text(cell: msgspec.Raw | None, form: NumberFormat | None) -> str | None:
+    """Return the text of a string, and anything else as written; a number in the form that its column declares."""
     written = b"null" if cell is None else bytes(cell)
     if written.startswith(b'"'):
         return msgspec.json.decode(written, type=str)
+    if form is not None and written[:1] in b"-0123456789":
+        return form.written(Decimal(written.decode()))
     return None if written == b"null" else written.decode()
 
 

@@ -27,7 +27,7 @@ _MS_PER_DAY = 86_400_000
 
 
 def read_chunks(name: str, chunks: Any) -> RawColumn:
-    """Read an Arrow chunked array of any type; nested, binary and clock types are of kind "other"."""
+    """Read an Arrow chunked array of any type; nested and binary types are of kind "other"."""
     pa = require("pyarrow", "arrow")
     types, arrow_type = pa.types, chunks.type
     if types.is_dictionary(arrow_type):
@@ -59,6 +59,11 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
     if types.is_date64(arrow_type):
         days = _numbers(chunks.cast(pa.int64()), 0, np.int64) // _MS_PER_DAY
         return RawColumn(days, missing, PhysicalType("date", printed))
+    if types.is_time(arrow_type):
+        # Widths differ: 32 bits up to milliseconds.
+        bits = pa.int32() if types.is_time32(arrow_type) else pa.int64()
+        clock = in_microseconds(_numbers(chunks.cast(bits), 0, np.int64), arrow_type.unit)
+        return RawColumn(clock, missing, PhysicalType("time", printed))
     if types.is_timestamp(arrow_type) or types.is_duration(arrow_type):
         return _read_times(chunks, missing, printed)
     return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("other", printed))
@@ -130,6 +135,8 @@ def _plain_array(column: RawColumn) -> Any:
         case "datetime":
             times = pa.array(np.where(missing, 0, column.values), mask=missing)
             return times.cast(pa.timestamp("us", tz=column.physical.timezone))
+        case "time":
+            return pa.array(np.where(missing, 0, column.values), mask=missing).cast(pa.time64("us"))
         case "duration":
             return pa.array(np.where(missing, 0, column.values), mask=missing).cast(pa.duration("us"))
         case "text":

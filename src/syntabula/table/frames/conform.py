@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
 from syntabula.table.frames.slices import sliced, slices
-from syntabula.table.raw import Container, PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.raw import TEXT_FORMATS, Container, PhysicalKind, PhysicalType, RawColumn
 from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
 
 _DAY = MICROSECONDS["day"]
+_TIMES = ("date", "datetime", "time")
 _EXACT = 2**53
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20
@@ -30,13 +31,19 @@ def output_type(column: Column, container: Container) -> PhysicalType:
 
     Integers have 64 bits. In pandas they are int64 and flags are bool, or the nullable Int64 and boolean if cells may
     be missing; texts have pandas' default text type, and days are times at midnight, because pandas has no type for
-    days. Elsewhere each kind has its own type, which supports missing cells.
+    days. Elsewhere each kind has its own type, which supports missing cells; text files hold days, times and numbers as
+    texts if the declaration gives their format, except that JSON has its own numbers.
 
     Args:
         column: The declaration.
         container: Library or file format.
     """
     stored, pandas = column.stored, container == "pandas"
+    if stored.format is not None:
+        as_text = container in TEXT_FORMATS if stored.kind in _TIMES else container in ("csv", "tsv")
+        if as_text:
+            return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format)
+        stored = replace(stored, format=None, scale=None)
     match stored.kind:
         case "integer":
             name = {"BIGINT": "int64", "UBIGINT": "uint64"}[stored.name]
@@ -96,6 +103,10 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None
         case "datetime", "date":
             return values // _DAY
         case _, "text":
+            if physical.format is not None:
+                from syntabula.table.files.text_forms import formatted
+
+                return formatted(column, physical)
             return object_array(_texts(column))
         case "text", "boolean" | "integer" | "float":
             return _from_texts(column, physical)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.frames.slices import sliced
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.schema.clock_columns import microseconds_of_day
 from syntabula.table.schema.time_columns import MICROSECOND, microseconds, time_zone
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -120,6 +121,8 @@ def _typed(values: list[Any], types: set[type]) -> _Typed:
         return other if zones or not _are_representable(moments, zone) else ("datetime", moments, zone)
     if all(issubclass(t, dt.date) and not issubclass(t, dt.datetime) for t in types):
         return "date", np.array([v.toordinal() - _FIRST_DAY for v in values], dtype=np.int64), None
+    if all(issubclass(t, dt.time) for t in types) and all(v.tzinfo is None for v in values):
+        return "time", np.array([microseconds_of_day(v) for v in values], dtype=np.int64), None
     if all(issubclass(t, dt.timedelta) for t in types):
         return "duration", np.array([v // MICROSECOND for v in values], dtype=np.int64), None
     return other
@@ -170,6 +173,8 @@ def _objects(column: RawColumn) -> NDArray[Any]:
             values = [(_EPOCH_UTC + dt.timedelta(microseconds=m)).astimezone(zone) for m in _where(column)]
         case "datetime":
             values = [_EPOCH + dt.timedelta(microseconds=m) for m in _where(column)]
+        case "time":
+            values = [(_EPOCH + dt.timedelta(microseconds=m)).time() for m in _where(column)]
         case "duration":
             values = [dt.timedelta(microseconds=m) for m in _where(column)]
         case _:

@@ -20,7 +20,7 @@ _DECIMAL = re.compile(r"Decimal\(precision=(\d+), scale=(\d+)\)")
 
 
 def read_series(series: Any) -> RawColumn:
-    """Read a polars series of any type; nested types and clock times are of kind "other"."""
+    """Read a polars series of any type; nested types are of kind "other"."""
     polars = require("polars", "polars")
     dtype, printed = series.dtype, _printed(series.dtype)
     missing = series.is_null().to_numpy().astype(np.bool_)
@@ -44,6 +44,8 @@ def read_series(series: Any) -> RawColumn:
         return RawColumn(texts, missing, PhysicalType("text", printed))
     if dtype == polars.Date:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))
+    if dtype == polars.Time:
+        return RawColumn(_physical(series) // 1000, missing, PhysicalType("time", printed))
     if dtype == polars.Datetime:
         physical = PhysicalType("datetime", printed, timezone=dtype.time_zone)
         return RawColumn(in_microseconds(_physical(series), dtype.time_unit), missing, physical)
@@ -94,6 +96,9 @@ def make_series(name: str, column: RawColumn, categories: Sequence[Any] | None) 
         case "date":
             days = polars.Series(name, np.where(column.missing, 0, column.values).astype(np.int32))
             return _gaps(days.cast(polars.Date), column)
+        case "time":
+            clock = polars.Series(name, np.where(column.missing, 0, column.values) * 1000)
+            return _gaps(clock.cast(polars.Time), column)
         case "datetime" | "duration":
             return _make_times(name, column)
     return polars.Series(name, to_objects(column).tolist(), dtype=polars.Object)

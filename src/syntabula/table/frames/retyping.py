@@ -10,7 +10,9 @@ there is only one. The same holds for a text that equals no category:
 - 7+0j is 7;
 - a time at midnight is the category "2020-01-31", if there is one;
 - a time with a zone is its zone's wall-clock time, if no zone is declared;
-- an empty text is missing, unless it is a category.
+- an empty text is missing, unless it is a category;
+- a missing cell is the category that pandas takes for one, such as "", "NA" or "None", if there is exactly one and the
+  column is not nullable.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from syntabula.table.schema.columns import (
     Numeric,
     time_zone,
 )
+from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, listed
 
 _EXACT = 2**53
@@ -51,6 +54,11 @@ _DAY = MICROSECONDS["day"]
 _EPOCH = dt.datetime(1970, 1, 1)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _OFFSET = re.compile(r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
+_GAPS_OF_PANDAS = {
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+}  # fmt: skip
+"""The texts that `pandas.read_csv` takes for missing."""
 _WORDS = {"true": ("true", "True", "TRUE"), "false": ("false", "False", "FALSE")}
 
 
@@ -123,7 +131,16 @@ def _placed(read: RawColumn, rows: NDArray[np.intp], raw: RawColumn) -> RawColum
 
 
 def _without_empty(raw: RawColumn, column: Column) -> RawColumn:
-    """Return a column with empty texts as missing, if a schema declares texts but not the empty one."""
+    """Return a column with empty texts as missing, if a schema declares texts but not the empty one.
+
+    A missing cell becomes the one category that pandas takes for missing, if no cell may be missing.
+    """
+    if isinstance(column, Categorical) and not column.nullable and raw.values.dtype == object:
+        meant = [label for label in column.categories if label in _GAPS_OF_PANDAS]
+        if len(meant) == 1 and raw.missing.any():
+            unreadable = False if raw.unreadable is None else raw.unreadable
+            gaps = raw.missing & ~np.asarray(unreadable)
+            return replace(raw, values=np.where(gaps, meant[0], raw.values), missing=raw.missing & ~gaps)
     of_text = isinstance(column, Identifier) or (isinstance(column, Categorical) and column.label_type is str)
     if (
         raw.values.dtype != object
@@ -157,6 +174,9 @@ def distinct_values(raw: RawColumn) -> tuple[list[Any], NDArray[np.intp]]:
             return [day and day.date() for day in days], places
         case "datetime":
             return [_moment(value, raw.physical.timezone) for value in values], places
+        case "time":
+            moments = [_moment(value) for value in values]
+            return [moment and moment.time() for moment in moments], places
         case "duration":
             return [None] * len(values), places
     return values, places
@@ -198,6 +218,7 @@ class _Texts:
         labels: The categories that are texts.
         numbers: Those that write a number, by number, if no other category writes the same one.
         wall_clock: Whether times are declared without a zone.
+        number_form: The declared form of numbers, or None.
     """
 
     true: str
@@ -205,6 +226,7 @@ class _Texts:
     labels: frozenset[str]
     numbers: Mapping[Decimal, str]
     wall_clock: bool
+    number_form: NumberFormat | None
 
     @classmethod
     def of(cls, column: Column) -> _Texts:
@@ -215,7 +237,9 @@ class _Texts:
         of_numbers = isinstance(column, Categorical) and column.label_type in (int, float)
         true, false = ("1", "0") if of_numbers or isinstance(column, Numeric) else _spelling(labels)
         unique = {n: label for n, label in numbers if times[n] == 1}
-        return cls(true, false, labels, unique, _is_without_zone(column))
+        stated = column.format if isinstance(column, Numeric) else None
+        form = None if stated is None else NumberFormat.of(stated)
+        return cls(true, false, labels, unique, _is_without_zone(column), form)
 
     def written(self, value: Any) -> str | None:
         """Return the text of a value; None if it has no plain text."""
@@ -251,6 +275,8 @@ class _Texts:
 
     def _number(self, value: Any) -> str | None:
         try:
+            if self.number_form is not None and math.isfinite(value):
+                return self.number_form.written(_plain_number(value))
             return self._text(_number_text(value))
         except ValueError:
             return None  # of thousands of digits
@@ -288,3 +314,9 @@ def _number_text(value: Any) -> str:
         whole = math.isfinite(real) and abs(real) <= _EXACT and real.is_integer()
         return str(int(real)) if whole else repr(real)
     return str(int(value))
+
+
+def _plain_number(value: Any) -> Decimal | float | int:
+    if isinstance(value, Decimal):
+        return value
+    return float(value) if isinstance(value, float | np.floating) else int(value)

@@ -18,7 +18,7 @@ from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric, Ordered
+from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric, Ordered, Time
 
 _SHOWN = 80
 
@@ -117,7 +117,7 @@ def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
 
 def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
     for name in chain:
-        if not isinstance(columns[name], Ordered):
+        if not isinstance(columns[name], Ordered) or isinstance(columns[name], Time):
             raise SchemaError(
                 f"rules: order names column {name!r}, which is {columns[name].kind}; order takes numbers, dates and times"
             )

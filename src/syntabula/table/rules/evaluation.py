@@ -26,6 +26,7 @@ from syntabula.table.schema.columns import (
     Date,
     Datetime,
     Numeric,
+    Time,
     time_zone,
 )
 
@@ -197,7 +198,7 @@ def _kind(column: Column) -> str:
         return "boolean"
     if isinstance(column, Numeric):
         return "integer" if column.integer else "float"
-    return "integer" if isinstance(column, Date | Datetime) else "text"
+    return "integer" if isinstance(column, Date | Datetime | Time) else "text"
 
 
 def _typed(column: Column, source: str) -> str:
@@ -211,6 +212,8 @@ def _typed(column: Column, source: str) -> str:
         if isinstance(zone, dt.timezone):
             return f"make_timestamp({source} + {zone.utcoffset(None) // dt.timedelta(microseconds=1)})"
         return f"make_timestamptz({source}) AT TIME ZONE {quoted(column.timezone)}"
+    if isinstance(column, Time) and not column.is_number:
+        return f"make_timestamp({source})::TIME"
     if isinstance(column, Numeric) and not column.integer and column.decimals is not None:
         digits = len(str(max(map(abs, column.grid() or (0,)))))
         width = min(_MOST_DIGITS, max(digits, column.decimals) + 1)

@@ -30,7 +30,6 @@ from syntabula.table.schema.columns import (
     Date,
     Datetime,
     Numeric,
-    Ordered,
 )
 from syntabula.table.schema.schema import Schema
 
@@ -155,7 +154,7 @@ class RowRules:
 
     def _ordered(self, name: str) -> Numeric | Date | Datetime:
         column = self.schema[name]
-        assert isinstance(column, Ordered)
+        assert isinstance(column, Numeric | Date | Datetime)
         return column
 
     def completed(
@@ -275,17 +274,6 @@ class RowRules:
             expressions = [c.expression for c in conditions]
             held = satisfied(database, columns, cells, n_rows, expressions)
         return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
-
-
-def row_rules(schema: Schema | None) -> RowRules | None:
-    """Return the rules of a schema at work; None if it has none."""
-    return None if schema is None or schema.rules is None else RowRules(schema)
-
-
-def learned_part(schema: Schema) -> Schema:
-    """Return the schema of what is learned: the declared one, unless it has rules."""
-    rules = row_rules(schema)
-    return schema if rules is None else rules.learned_schema
 
 
 def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:

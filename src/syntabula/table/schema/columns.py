@@ -9,6 +9,7 @@ from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import SchemaError
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.clock_columns import Time
 from syntabula.table.schema.column_base import (
     FLAG,
     LABEL_TYPES,
@@ -23,6 +24,7 @@ from syntabula.table.schema.column_base import (
     type_of,
     unless,
 )
+from syntabula.table.schema.key_patterns import KeyPattern
 from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
 
@@ -44,6 +46,7 @@ __all__ = [
     "Ordered",
     "Provenance",
     "Resolution",
+    "Time",
     "time_zone",
     "type_of",
 ]
@@ -197,7 +200,7 @@ class Boolean(ColumnBase):
 
 @dataclass(frozen=True)
 class Identifier(ColumnBase):
-    """Values that name a record, or free text: never learned, but made anew as running numbers.
+    """Values that name a record, or free text: never learned, but made anew as running numbers or by a pattern.
 
     If it is nullable, the model learns which cells are missing, as for any other column.
 
@@ -205,9 +208,12 @@ class Identifier(ColumnBase):
         prefix: Text before each number.
         width: Number of digits to which numbers are padded with zeros; None for no padding.
         integer: Whether the new values are integers rather than text.
+        pattern: Shape of new keys, all different, such as "C-\\d{6}" or "\\d{4}-[A-Z]{5}": digits, classes such as [A-Z]
+            and [0-9a-f], counts, and characters as themselves; or uuid. None for running numbers.
 
     Raises:
-        SchemaError: If integers are given a prefix or a width.
+        SchemaError: If integers are given a prefix or a width, or a pattern that makes no integers, or a pattern is not
+            understood or given beside a prefix or a width.
     """
 
     kind: ClassVar[str] = "identifier"
@@ -215,6 +221,7 @@ class Identifier(ColumnBase):
     prefix: str = ""
     width: int | None = None
     integer: bool = False
+    pattern: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -224,6 +231,15 @@ class Identifier(ColumnBase):
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers cannot have a prefix or a width; drop them")
+        if self.pattern is not None:
+            found = KeyPattern.of(self.pattern)
+            if self.prefix or self.width is not None:
+                raise SchemaError("a pattern says all of a key; drop prefix and width, and write them in it")
+            if self.integer and not found.is_number:
+                raise SchemaError(
+                    "integer identifiers need a pattern of 1 to 18 digits that does not begin with zero, such as "
+                    r"[1-9]\d{7}"
+                )
 
     @property
     def n_values(self) -> int:
@@ -245,5 +261,5 @@ class Identifier(ColumnBase):
         return None
 
 
-Column = Numeric | Categorical | Boolean | Date | Datetime | Identifier
+Column = Numeric | Categorical | Boolean | Date | Datetime | Time | Identifier
 COLUMN_TYPES: dict[str, type[Column]] = {c.kind: c for c in get_args(Column)}

@@ -40,6 +40,7 @@ LABELS = ("categories", "other_label")
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?")
 _DAY_OR_TIME = re.compile(f"{_DAY.pattern}({_TIME})?")
 
 
@@ -161,7 +162,7 @@ def _column_document(column: Column) -> dict[str, Any]:
 
 
 def _stated(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else value
 
 
 def _column_from_document(name: str, body: object) -> Column:
@@ -182,6 +183,10 @@ def _column_from_document(name: str, body: object) -> Column:
             values |= {side: _time(side, values[side], kind) for side in ("lower", "upper")}
             if isinstance(values.get("atoms"), list):
                 values["atoms"] = [_time("an atom", atom, kind) for atom in values["atoms"]]
+        if kind == "time":
+            values |= {side: _clock(side, values[side]) for side in ("lower", "upper") if side in values}
+            if isinstance(values.get("atoms"), list):
+                values["atoms"] = [_clock("an atom", atom) for atom in values["atoms"]]
         return column_type(**values)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
@@ -200,6 +205,13 @@ def _time(name: str, value: object, kind: str) -> dt.date:
     except ValueError:
         parts = "day or month" if kind == "date" else "day, month, hour or offset"
         raise SchemaError(f"{name} does not exist in the calendar; correct its {parts}") from None
+
+
+def _clock(name: str, value: object) -> dt.time:
+    """Read a clock time; messages do not show the value."""
+    if isinstance(value, str) and _CLOCK.fullmatch(value):
+        return dt.time.fromisoformat(value)
+    raise SchemaError(f"{name} must be a clock time in quotes, such as '07:30' or '23:59:59'")
 
 
 def _refuse_unknown(where: str, document: Mapping[Any, Any], known: list[str]) -> None:

@@ -19,6 +19,7 @@ columns:
   sex: {kind: categorical, categories: [F, M], nullable: true}
   ward: {kind: categorical, categories: [emergency, surgery], open: true}
   code: {kind: categorical, categories: ["007", "012"]}  # in quotes, as all texts that look like numbers or times
+  arrived: {kind: time, nullable: true}
   admitted: {kind: date, lower: 2020-01-01, upper: 2024-12-31}
   discharged: {kind: date, lower: 2020-01-01, upper: 2025-12-31, nullable: true}
   stay: {kind: numeric, lower: 0, upper: 2200, integer: true, nullable: true}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
+from syntabula.table.schema.number_formats import NumberFormat
 
 MAX_DECIMALS = 15
 MAX_GRID = 2**50
@@ -54,6 +55,9 @@ class Numeric(Ordered):
             if no value is; left out, they are found privately, for part of the budget.
         usual: The range in which most values lie, as two numbers within the bounds; a public fact, like these. Bins are
             narrow there and widen outside. Without it, they widen from 0 if the bounds are 10,000 or more apart.
+        format: The number 1234.5 as text files write it, in quotes: "1234,5" or "1.234,5" with a decimal comma,
+            "1,234.50" to write two decimals always, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are
+            read and written so.
 
     Raises:
         SchemaError: If bounds are reversed, not finite or too large, an atom is no value of the column, or arguments
@@ -70,6 +74,7 @@ class Numeric(Ordered):
     bins: int | None = None
     atoms: tuple[int | float, ...] | None = None
     usual: tuple[int | float, int | float] | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,6 +93,19 @@ class Numeric(Ordered):
             self._check_grid()
         if self.atoms is not None:
             object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
+        if self.format is not None:
+            self._check_format(NumberFormat.of(self.format))
+
+    def _check_format(self, form: NumberFormat) -> None:
+        if not form.mark and not self._is_whole:
+            raise SchemaError("format has no decimal mark, but the column is not integer; write 1234.5 in it")
+        if form.fixed_places is not None and not (
+            self._is_whole or (self._places or 99) <= form.fixed_places
+        ):
+            raise SchemaError(
+                f"format writes {form.fixed_places} decimals, but values may have more; declare fewer `decimals`, or end "
+                "the format in 5 to write as many as a number needs"
+            )
 
     def _checked_usual(self, given: object) -> tuple[int | float, int | float]:
         if not isinstance(given, list | tuple) or len(given) != 2:
@@ -167,8 +185,20 @@ class Numeric(Ordered):
     @property
     def stored(self) -> PhysicalType:
         """Stored type of numbers if the source has none."""
-        whole = self.integer or (self._scale is not None and self.unit.denominator == 1)
-        return integers_to(int(self.upper)) if whole else PhysicalType("float", "DOUBLE")
+        plain = integers_to(int(self.upper)) if self._is_whole else PhysicalType("float", "DOUBLE")
+        return plain if self.format is None else replace(plain, format=self.format, scale=self._places)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.integer or (self._scale is not None and self.unit.denominator == 1)
+
+    @property
+    def _places(self) -> int | None:
+        """Number of decimals of all values; None if it is not declared."""
+        if self.step is None:
+            return self.decimals
+        _, _, decimals = f"{Decimal(repr(self.step)).normalize():f}".partition(".")
+        return len(decimals)
 
     @property
     def grain(self) -> str:

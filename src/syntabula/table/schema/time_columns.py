@@ -25,6 +25,13 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
+from syntabula.table.schema.time_formats import (
+    CLOCK_PARTS,
+    DAY_PARTS,
+    FINEST_PART,
+    check_time_format,
+    read_time,
+)
 
 Resolution = Literal["day", "hour", "minute", "second", "millisecond", "microsecond"]
 
@@ -54,9 +61,12 @@ class Date(Ordered):
         upper: Last day.
         bins: Number of bins, to override the codec's default.
         atoms: Days known to be frequent; each gets a code of its own. See `Numeric`.
+        format: How text files write days, by directives of `strptime`, such as "%d/%m/%Y", "%-m/%-d/%Y" without leading
+            zeros, or "%b-%Y" for months; ISO 8601 by default, which is always read.
 
     Raises:
-        SchemaError: If bounds are reversed or not dates, or an atom is not a day within them.
+        SchemaError: If bounds are reversed or not dates, an atom is not a day within them, or the format does not write
+            days.
     """
 
     kind: ClassVar[str] = "date"
@@ -65,10 +75,13 @@ class Date(Ordered):
     _: KW_ONLY
     bins: int | None = None
     atoms: tuple[dt.date, ...] | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, bins=BIN_COUNT)
+        if self.format is not None:
+            check_time_format(self.format, needed=("year", "month"), allowed=DAY_PARTS)
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _day(side, getattr(self, side)))
         require_order(self.lower <= self.upper)
@@ -94,7 +107,7 @@ class Date(Ordered):
     @property
     def stored(self) -> PhysicalType:
         """Stored type of days if the source has none."""
-        return PhysicalType("date", "DATE")
+        return PhysicalType("date", "DATE", format=self.format)
 
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
         """Return days or times as days since 1970-01-01, and how many were clipped; see `Ordered.points`."""
@@ -106,9 +119,12 @@ class Date(Ordered):
         return points, PhysicalType("date", "date")
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return the point of a date, a midnight without a zone, or ISO 8601 text, twice; see `Ordered.written`."""
+        """Return the point of a date, a midnight without a zone, or text, twice; see `Ordered.written`.
+
+        Text is in the column's format or in ISO 8601.
+        """
         if isinstance(value, str):
-            value = dt.datetime.fromisoformat(value)
+            value = _in_format(value, self.format) or dt.datetime.fromisoformat(value)
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None or value.time() != dt.time():
                 raise ValueError
@@ -130,10 +146,12 @@ class Datetime(Ordered):
         resolution: Step of the grid, which starts at 1970-01-01 00:00 (in UTC if there is a zone).
         bins: Number of bins, to override the codec's default.
         atoms: Points in time known to be frequent; each gets a code of its own. See `Numeric`.
+        format: How text files write times, by directives of `strptime`, such as "%Y-%m-%d %H:%M:%S" or
+            "%m/%d/%Y %I:%M %p", in the column's zone; ISO 8601 by default, which is always read.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, no grid point lies within the
-            bounds, or an atom is not a grid point within them.
+            bounds, an atom is not a grid point within them, or the format does not write times of this resolution.
     """
 
     kind: ClassVar[str] = "datetime"
@@ -144,10 +162,15 @@ class Datetime(Ordered):
     resolution: Resolution = "second"
     bins: int | None = None
     atoms: tuple[dt.datetime, ...] | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         declare(self, bins=BIN_COUNT, resolution=one_of(*MICROSECONDS))
+        if self.format is not None:
+            needed = (*DAY_PARTS, FINEST_PART[self.resolution])
+            allowed = (*DAY_PARTS, *CLOCK_PARTS)
+            check_time_format(self.format, needed=needed, allowed=allowed, zone=self.timezone)
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _moment(side, getattr(self, side)))
         if self.timezone is not None:
@@ -188,9 +211,9 @@ class Datetime(Ordered):
     @property
     def stored(self) -> PhysicalType:
         """Stored type of times if the source has none."""
-        if self.timezone is None:
-            return PhysicalType("datetime", "TIMESTAMP")
-        return PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone=self.timezone)
+        name = "TIMESTAMP" if self.timezone is None else "TIMESTAMP WITH TIME ZONE"
+        places = None if self.format is None else fraction_digits(self.resolution)
+        return PhysicalType("datetime", name, timezone=self.timezone, scale=places, format=self.format)
 
     @property
     def in_words(self) -> str:
@@ -215,12 +238,15 @@ class Datetime(Ordered):
     def written(self, value: object) -> tuple[Fraction, Fraction]:
         """Return the first and the last point of a datetime (a single point), of a date (the whole day), or of text.
 
-        Text must be in ISO 8601. Times without a zone are read in the column's zone. See `Ordered.written`.
+        Text must be in the column's format or in ISO 8601. Times without a zone are read in the column's zone. See
+        `Ordered.written`.
         """
         if isinstance(value, str):
             text = value.strip()
             is_day = len(text) == _DAY_WRITTEN
-            value = dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
+            value = _in_format(text, self.format) or (
+                dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
+            )
         unit = MICROSECONDS[self.resolution]
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None and self.timezone is None:
@@ -242,6 +268,21 @@ class Datetime(Ordered):
 def microseconds(moment: dt.datetime) -> int:
     """Return microseconds since 1970-01-01, in wall-clock time, or in UTC if the moment has a zone."""
     return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)) // MICROSECOND
+
+
+def fraction_digits(resolution: str) -> int:
+    """Return how many decimals of a second text needs for a resolution."""
+    return {"millisecond": 3, "microsecond": 6}.get(resolution, 0)
+
+
+def _in_format(text: str, format: str | None) -> dt.datetime | None:
+    """Return the time that a text writes in a format; None if there is no format, or it is written differently."""
+    if format is None:
+        return None
+    try:
+        return read_time(text.strip(), format)
+    except ValueError:
+        return None
 
 
 def _day(name: str, value: object) -> dt.date:

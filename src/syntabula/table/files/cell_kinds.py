@@ -1,0 +1,291 @@
+"""The kinds of single text cells, and the type and format of a column by the kinds of its cells.
+
+The kind of a cell depends only on that cell, so one record changes one count by one, however many kinds there are. A
+form is what one type with one format can read. A column has the first form that reads all kinds that stand out; where
+these allow two orders of day and month, it stays text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from syntabula.table.files.declared_cells import matches, stripped
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.columns import SPELLINGS
+
+_FLAGS = {"true or false": "true/false", "True or False": "True/False", "TRUE or FALSE": "TRUE/FALSE"}
+_LOCAL = {
+    "time": None, "time of minutes": "%Y-%m-%dT%H:%M",
+    "spaced time": "%Y-%m-%d %H:%M:%S", "spaced time of minutes": "%Y-%m-%d %H:%M",
+}  # fmt: skip
+_ZONED = {"zoned time": None, "UTC time": "%Y-%m-%dT%H:%M:%SZ"}
+_CLOCK = {
+    "clock": "%H:%M", "bare clock": "%-H:%M", "clock of seconds": "%H:%M:%S", "bare clock of seconds": "%-H:%M:%S",
+}  # fmt: skip
+_WHOLE_KINDS = ("whole", "long whole")
+_REAL_KINDS = ("real", "padded real", "whole with point")
+_COMMA = ("comma", "padded comma", "comma of thousandths")
+_GROUPS = (
+    "groups by comma",
+    "real groups by comma",
+    "padded groups by comma",
+    "groups by point",
+    "padded groups by point",
+)
+
+_SEPARATORS = "/.-"
+_CLOCKS = {
+    "": "", " minutes": " %H:%M", " seconds": " %H:%M:%S",
+    " half minutes": " %I:%M %p", " half seconds": " %I:%M:%S %p",
+}  # fmt: skip
+_ORDERS = {"day first": ("%d", "%m"), "month first": ("%m", "%d"), "either first": None}
+_PADDINGS = ("", " bare")
+_OTHER_DAYS = tuple(
+    f"{order} {separator}{clock}{padding}"
+    for separator, clock, order, padding in product(_SEPARATORS, _CLOCKS, _ORDERS, _PADDINGS)
+)
+
+CELL_KINDS = (
+    *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, "slashed day",
+    *_OTHER_DAYS, "text",
+)  # fmt: skip
+"""The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
+
+Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers have two decimals, the last of which is
+zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
+first. Bare ones have a day or month of one digit.
+"""
+
+_AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
+
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_SLASHED = r"[0-9]{4}/[0-9]{2}/[0-9]{2}"
+_MINUTES, _SECONDS = r"[0-9]{2}:[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+_OFFSET = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_WHOLE = r"-?(0|[1-9][0-9]{0,19})"
+_SIGNED = r"[+-]?(0|[1-9][0-9]{0,14})"
+# In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
+_REAL = (
+    rf"{_SIGNED}|[+-]?((0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
+    r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
+)
+_GROUPED = r"[+-]?[1-9][0-9]{0,2}"
+_OF_CLOCK = (
+    r" ([01]?[0-9]|2[0-3]):[0-5][0-9]",
+    r" ([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]",
+    r" (0?[1-9]|1[0-2]):[0-5][0-9] [AaPp][Mm]",
+    r" (0?[1-9]|1[0-2]):[0-5][0-9]:[0-5][0-9] [AaPp][Mm]",
+)
+
+
+def kind_counts(database: Any, source: str, column: str) -> dict[str, int]:
+    """Return the number of non-empty cells of each kind in a column of a table of texts."""
+    # Each distinct text is tested once.
+    texts = f"SELECT {stripped(column)} AS c, count(*) AS n FROM {source} GROUP BY c HAVING c IS NOT NULL"
+    query = f"SELECT {kind_of('c')} AS kind, sum(n)::BIGINT AS n FROM ({texts}) GROUP BY kind"
+    found = dict(database.execute(query).fetchall())
+    return {kind: found.get(place, 0) for kind, place in _AT.items()}
+
+
+def kind_of(cell: str) -> str:
+    """Return the SQL of the position of a text in `CELL_KINDS`."""
+
+    def typed(pattern: str, kind: str) -> str:
+        return f"({matches(cell, pattern)} AND TRY_CAST({cell} AS {kind}) IS NOT NULL)"
+
+    tests = {
+        "true or false": f"{cell} IN ('true', 'false')",
+        "True or False": f"{cell} IN ('True', 'False')",
+        "TRUE or FALSE": f"{cell} IN ('TRUE', 'FALSE')",
+        "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
+        "long whole": typed(_WHOLE, "BIGINT"),
+        "whole with point": matches(cell, rf"{_SIGNED}\.0"),
+        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]0"),
+        "real": typed(_REAL, "DOUBLE"),
+        "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
+        "padded comma": matches(cell, rf"{_SIGNED},[0-9]0"),
+        "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
+        "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
+        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]0"),
+        "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
+        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]0"),
+        "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
+        "day": typed(_DAY, "DATE"),
+        "time": typed(f"{_DAY}T{_SECONDS}", "TIMESTAMP"),
+        "time of minutes": typed(f"{_DAY}T{_MINUTES}", "TIMESTAMP"),
+        "spaced time": typed(f"{_DAY} {_SECONDS}", "TIMESTAMP"),
+        "spaced time of minutes": typed(f"{_DAY} {_MINUTES}", "TIMESTAMP"),
+        "UTC time": typed(f"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", "TIMESTAMPTZ"),
+        "zoned time": typed(f"{_DAY}[ T]({_MINUTES}|{_SECONDS}){_OFFSET}", "TIMESTAMPTZ"),
+        "clock": matches(cell, "([01][0-9]|2[0-3]):[0-5][0-9]"),
+        "bare clock": matches(cell, "[0-9]:[0-5][0-9]"),
+        "clock of seconds": matches(cell, r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
+        "bare clock of seconds": matches(cell, r"[0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
+        "slashed day": f"({matches(cell, _SLASHED)} AND TRY_CAST(replace({cell}, '/', '-') AS DATE) IS NOT NULL)",
+    }
+    cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
+    days = " ".join(_other_day(cell, separator) for separator in _SEPARATORS)
+    return f"(CASE {cases} {days} ELSE {_AT['text']} END)::UTINYINT"
+
+
+def _other_day(cell: str, separator: str) -> str:
+    """Return the SQL case of days with a separator: the position of the kind by order, clock and padding."""
+    mark = rf"\{separator}"
+    clocks = f"(({')|('.join(_OF_CLOCK)}))?"
+    shape = rf"([0-9]{{1,2}}){mark}([0-9]{{1,2}}){mark}([0-9]{{4}}){clocks}"
+    first, second, year = (f"regexp_extract({cell}, '^{shape}$', {i})" for i in (1, 2, 3))
+    order = f"CASE WHEN {first}::INT > 12 THEN 0 WHEN {second}::INT > 12 THEN 1 ELSE 2 END"
+    day, month = (
+        f"(CASE WHEN {first}::INT > 12 THEN {a} ELSE {b} END)" for a, b in ((first, second), (second, first))
+    )
+    exists = f"TRY_CAST({year} || '-' || {month} || '-' || {day} AS DATE) IS NOT NULL"
+    bare = f"(length({first}) = 1 OR length({second}) = 1)::INT"
+    clock = " ".join(f"WHEN {matches(cell, '.*[0-9]{4}' + c)} THEN {i}" for i, c in enumerate(_OF_CLOCK, 1))
+    start = _AT[f"day first {separator}"]
+    place = f"{start} + ((CASE {clock} ELSE 0 END) * 3 + ({order})) * 2 + {bare}"
+    return f"WHEN CASE WHEN {matches(cell, shape)} THEN {exists} ELSE false END THEN {place}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What one type can read.
+
+    Attributes:
+        reads: Kinds of cells.
+        physical: The type, without a format.
+        formats: The format of some kinds; the column has that of the most frequent one.
+    """
+
+    reads: frozenset[str]
+    physical: PhysicalType
+    formats: Mapping[str, str | None]
+
+    def type_of(self, counts: Mapping[str, float], stands_out: Collection[str] = ()) -> PhysicalType:
+        """Return the type with its format."""
+        if not self.formats:
+            return self.physical
+        # A day or hour of two digits looks alike with and without padding.
+        bare = [kind for kind in self.formats if "bare" in kind and kind in stands_out]
+        format = self.formats[max(bare or self.formats, key=lambda kind: counts[kind])]
+        if self.physical.kind == "boolean":
+            name = "BOOLEAN" if format in (None, SPELLINGS[0]) else format
+            return replace(self.physical, name=name)
+        return replace(self.physical, format=format)
+
+
+_TYPES = {
+    "flag": PhysicalType("boolean", "BOOLEAN"),
+    "whole": PhysicalType("integer", "BIGINT"),
+    "number": PhysicalType("float", "DOUBLE"),
+    "day": PhysicalType("date", "DATE"),
+    "local": PhysicalType("datetime", "TIMESTAMP"),
+    "zoned": PhysicalType("datetime", "TIMESTAMP WITH TIME ZONE", timezone="UTC"),
+    "clock": PhysicalType("time", "TIME"),
+}
+TEXT = PhysicalType("text", "VARCHAR")
+
+
+def _day_forms() -> Iterator[Form]:
+    for separator, (clock, of_clock), (order, parts) in product(
+        _SEPARATORS, _CLOCKS.items(), _ORDERS.items()
+    ):
+        if parts is None:
+            continue
+        formats: dict[str, str | None] = {}
+        for padding, flag in zip(_PADDINGS, ("", "-"), strict=True):
+            first, second = (part.replace("%", f"%{flag}") for part in parts)
+            format = f"{first}{separator}{second}{separator}%Y{of_clock}"
+            formats |= {f"{o} {separator}{clock}{padding}": format for o in (order, "either first")}
+        yield Form(frozenset(formats), _TYPES["local" if clock else "day"], formats)
+
+
+_FORMS = (
+    Form(frozenset(_FLAGS), _TYPES["flag"], _FLAGS),
+    Form(frozenset(_WHOLE_KINDS), _TYPES["whole"], {}),
+    # Floats cannot hold whole numbers of 16 digits.
+    Form(frozenset({"whole", *_REAL_KINDS}), _TYPES["number"], {}),
+    Form(frozenset({"day"}), _TYPES["day"], {}),
+    Form(frozenset({"day", *_LOCAL}), _TYPES["local"], _LOCAL),
+    Form(frozenset(_ZONED), _TYPES["zoned"], _ZONED),
+    Form(frozenset(_CLOCK), _TYPES["clock"], _CLOCK),
+    Form(frozenset({"slashed day"}), _TYPES["day"], {"slashed day": "%Y/%m/%d"}),
+)
+_OF_COMMA = Form(frozenset({"whole", *_COMMA}), replace(_TYPES["number"], format="1234,5"), {})
+_BY_COMMA = Form(
+    frozenset({"whole", *_REAL_KINDS, "comma of thousandths", *_GROUPS[:3]}),
+    replace(_TYPES["number"], format="1,234.5"),
+    {},
+)
+_BY_POINT = Form(
+    frozenset({"whole", "comma", "padded comma", *_GROUPS[3:]}),
+    replace(_TYPES["number"], format="1.234,5"),
+    {},
+)
+_DAYS = tuple(_day_forms())
+_FAMILIES = tuple(
+    tuple(kinds) for kinds in (_FLAGS, _WHOLE_KINDS + _REAL_KINDS, ("day", *_LOCAL), _ZONED, _CLOCK)
+)
+
+N_FAMILIES = len(_FAMILIES)
+
+
+def column_type(
+    counts: Mapping[str, float], height: float, *, decimal_comma: bool = False
+) -> PhysicalType | None:
+    """Return the type of a column by the counts of its cells' kinds, exact or noisy.
+
+    Args:
+        counts: Number of cells of each kind.
+        height: Level above which a count stands out from noise; 0 if the counts are exact.
+        decimal_comma: Whether 1,234 means 1.234 if no other kind decides, as in files with semicolons.
+
+    Returns:
+        The type; `TEXT` if no form reads all kinds that stand out; None if none stands out.
+    """
+    stands_out = {kind for kind in CELL_KINDS if counts[kind] > height}
+    if not stands_out:
+        return None
+    commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
+    for form in (*_FORMS, *commas, _BY_POINT):
+        if stands_out <= form.reads:
+            numbers = form.physical.kind == "float"
+            return (_number_type if numbers else Form.type_of)(form, counts, stands_out)
+    fitting = [form for form in _DAYS if stands_out <= form.reads]
+    # If either part may be the day in all cells, two forms fit.
+    return fitting[0].type_of(counts, stands_out) if len(fitting) == 1 else TEXT
+
+
+def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) -> PhysicalType:
+    """Return the type of numbers, and the format that writes as many decimals as the cells have."""
+    physical, format = form.physical, form.physical.format
+    if any(kind.startswith("padded") for kind in stands_out):
+        return replace(physical, format=f"{format or '1234.5'}0")
+    if format == "1,234.5" and stands_out <= {"whole", "comma of thousandths", "groups by comma"}:
+        return replace(_TYPES["whole"], format="1,234")
+    if format is None and "whole with point" in stands_out and counts["whole with point"] > counts["whole"]:
+        return replace(physical, format="1234.0")
+    if format is None and "whole" in stands_out:
+        return replace(physical, format="1234.5")
+    return physical
+
+
+def likely_type(counts: Mapping[str, float], level: float) -> PhysicalType | None:
+    """Return the type of a column in which no kind stands out; None if no family of kinds exceeds noise together.
+
+    Args:
+        counts: Noisy number of cells of each kind.
+        level: Level that the noise of one count rarely exceeds, in any of the families.
+    """
+    family = max(_FAMILIES, key=lambda kinds: sum(counts[kind] for kind in kinds))
+    if sum(counts[kind] for kind in family) <= level * math.sqrt(len(family)):
+        return None
+    if family[0] in _WHOLE_KINDS:
+        whole = sum(counts[k] for k in _WHOLE_KINDS) >= sum(counts[k] for k in _REAL_KINDS)
+        return _TYPES["whole" if whole else "number"]
+    if family[0] == "day":
+        return _TYPES["day" if counts["day"] >= max(counts[k] for k in _LOCAL) else "local"]
+    return next(form for form in _FORMS if family[0] in form.reads).type_of(counts)

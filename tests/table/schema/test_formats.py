@@ -1,0 +1,94 @@
+"""Formats of days, times and numbers in schemas: kept by all forms of a schema, and refused with the remedy."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+import syntabula as st
+from syntabula.errors import SchemaError
+from syntabula.table.schema.columns import Date, Datetime, Numeric
+
+DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+TIMES = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_schemas_keep_them(suffix: str, tmp_path: Path) -> None:
+    schema = st.Schema(
+        {
+            "a": Date(*DAYS, format="%-d/%-m/%Y"),
+            "b": Datetime(*TIMES, format="%Y-%m-%d %H:%M:%S"),
+            "c": Numeric(0, 9, decimals=2, format="1.234,50 €"),
+            "d": Numeric(0, 9, format="1234.5"),
+        }
+    )
+
+    schema.to_yaml(tmp_path / f"s.{suffix}")
+
+    assert st.Schema.from_yaml(tmp_path / f"s.{suffix}") == schema
+    assert st.Schema.from_json(schema.to_json()) == schema
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        ("dd/mm/yyyy", "begins with a directive"),
+        (7, "begins with a directive"),
+        ("%d/%q/%Y", "has the directive '%q'; this kind of column allows %Y"),
+        ("%d/%m/%Y %H", "has the directive '%H'"),
+        ("%d/%m", "does not write the year; add %Y"),
+        ("%d/%d/%m/%Y", "two directives for the day"),
+        ("%d=%m=%Y", "characters / - . : , T Z _ between its directives; got '='"),
+        ("%d/%m/%Yé", "got 'é'"),
+    ],
+)
+def test_wrong_ones_of_days_are_refused(format: object, said: str) -> None:
+    with pytest.raises(SchemaError, match="format") as caught:
+        Date(*DAYS, format=format)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        ("%Y-%m-%d %H:%M", "does not write the second; add %S, or declare a coarser resolution"),
+        ("%Y-%m-%d %H:%S", "does not write the minute"),
+        ("%Y-%m-%d %I:%M:%S", "does not write the half; add %p"),
+        ("%Y-%m-%d %H:%M:%S %p", "write %I for hours from 1 to 12"),
+        ("%Y-%m-%dT%H:%M:%SZ", "declare `timezone: UTC`"),
+        ("%Y-%m %H:%M:%S", "does not write the day"),
+    ],
+)
+def test_wrong_ones_of_times_are_refused(format: str, said: str) -> None:
+    with pytest.raises(SchemaError, match="format") as caught:
+        Datetime(*TIMES, format=format)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        (1234.5, "in quotes, such as '1234,5'"),
+        ("#,##0.00", "must be the number 1234.5"),
+        ("1,234,5", "must be the number 1234.5"),
+        ("=1234.5", "must be the number 1234.5"),
+        ("1234.50", "writes 2 decimals, but values may have more; declare fewer `decimals`"),
+        ("1,234", "no decimal mark"),
+    ],
+)
+def test_wrong_ones_of_numbers_are_refused(format: object, said: str) -> None:
+    with pytest.raises(SchemaError, match="format") as caught:
+        Numeric(0.0, 9.0, format=format)
+    assert said in str(caught.value)
+
+
+def test_conditions_may_use_them() -> None:
+    column = Date(*DAYS, format="%d/%m/%Y")
+
+    assert column.written("05/01/2020") == column.written("2020-01-05") == column.written(dt.date(2020, 1, 5))
+    assert Datetime(*TIMES, format="%m/%d/%Y %I:%M:%S %p").written("01/05/2020 01:00:00 PM") == Datetime(
+        *TIMES
+    ).written("2020-01-05T13:00:00")

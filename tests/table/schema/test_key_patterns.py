@@ -1,0 +1,158 @@
+"""Patterns of keys: what they mean, which are refused, and that drawn keys fit, differ and need no data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import SchemaError
+from syntabula.table.schema.key_patterns import UUID, KeyPattern, pattern_of
+
+PATTERNS = {
+    r"\d{4}-[A-Z]{5}": 10**4 * 26**5,
+    r"C-\d{6}": 10**6,
+    "uuid": 16**30 * 4,
+    "[0-9a-f]{4}": 16**4,
+    r"A\.[A-Za-z]\d": 520,
+    "x": 1,
+    "[ab]{2}": 4,
+}
+
+
+@pytest.mark.parametrize(("pattern", "n_keys"), PATTERNS.items(), ids=str)
+def test_they_say_which_keys_there_are(pattern: str, n_keys: int) -> None:
+    found = KeyPattern.of(pattern)
+    n = min(n_keys, 5000)
+
+    keys = found.drawn(0, n)
+
+    assert found.n_keys == n_keys
+    assert len(set(keys)) == n
+    assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
+
+
+def test_all_keys_are_drawn_once() -> None:
+    keys = KeyPattern.of(r"[A-Z]\d[xyz]").drawn(0, 780)
+
+    assert len(set(keys)) == 780
+
+
+def test_pieces_go_on_where_others_end() -> None:
+    pattern = KeyPattern.of(r"\d{4}-[A-Z]{5}")
+
+    assert pattern.drawn(0, 50) + pattern.drawn(50, 70) == pattern.drawn(0, 120)
+    assert pattern.drawn(3, 0) == []
+
+
+def test_neighbours_look_unlike() -> None:
+    keys = KeyPattern.of(r"\d{6}").drawn(0, 10_000)
+    steps = np.diff([int(key) for key in keys])
+
+    assert len(set(steps.tolist())) > 9000
+    # 10,000 drawn digits of each place: a count of 1,000 has a standard deviation of 30.
+    counts = np.array([[key[place] == str(d) for key in keys] for place in range(6) for d in range(10)]).sum(
+        1
+    )
+    assert np.abs(counts - 1000).max() < 250
+
+
+def test_more_rows_than_keys_are_refused() -> None:
+    with pytest.raises(SchemaError, match="pattern has 100 different keys, and more rows"):
+        KeyPattern.of(r"\d{2}").drawn(90, 11)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "",
+        7,
+        "[A-Z",
+        "a|b",
+        "(ab)",
+        "a*",
+        "a+",
+        r"\w{3}",
+        ".{3}",
+        "[^a]",
+        r"\d{0}",
+        r"\d{2,3}",
+        "a{",
+        "^a$",
+        "a\\",
+    ],
+)
+def test_others_are_refused(pattern: object) -> None:
+    with pytest.raises(SchemaError, match="pattern"):
+        KeyPattern.of(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["[Z-A]", "[A-z]", "[0-Z]", "[aa]", r"\d{201}"])
+def test_wrong_classes_are_refused(pattern: str) -> None:
+    with pytest.raises(SchemaError, match="pattern"):
+        KeyPattern.of(pattern)
+
+
+@pytest.mark.parametrize(
+    ("keys", "pattern"),
+    [
+        (["7590-VHVEG", "5575-GNXDE", "0001-ABCFG"], r"\d{4}-[A-Z]{5}"),
+        (["C-000123", "C-000999"], r"C-\d{6}"),
+        (["a.1", "b.2"], r"[a-z]\.\d"),
+        (["00f1", "12a4", "12bf"], r"\d{2}[a-z][0-9a-f]"),
+        (["aB3", "Zz9"], r"[A-Za-z]{2}\d"),
+        (["123e4567-e89b-42d3-a456-426614174000", "00112233-4455-4677-8899-aabbccddeeff"], "uuid"),
+        (["ab", "abc"], None),
+        (["é1", "a1"], None),
+        ([], None),
+    ],
+    ids=str,
+)
+def test_a_draft_proposes_the_narrowest(keys: list[str], pattern: str | None) -> None:
+    found = pattern_of(keys)
+
+    assert found == pattern
+    if pattern is not None:
+        assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
+
+
+def test_columns_with_other_entries_are_refused() -> None:
+    for given, said in (
+        ({"pattern": r"\d{4}", "prefix": "a"}, "drop prefix and width"),
+        ({"pattern": r"\d{4}", "width": 4}, "drop prefix and width"),
+        ({"pattern": r"\d{4}", "integer": True}, "does not begin with zero"),
+        ({"pattern": r"[1-9]\d{18}", "integer": True}, "1 to 18 digits"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            st.Identifier(**given)
+
+
+def test_a_release_draws_new_keys_of_the_same_shape(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    keys = [f"{i:04d}-{''.join(rng.choice([*'ABCDEFGH'], 5))}" for i in range(500)]
+    frame = pd.DataFrame(
+        {"customerID": keys, "n": rng.integers(10_000_000, 99_999_999, 500), "x": [1, 2] * 250}
+    )
+    schema = st.Schema(
+        {
+            "customerID": st.Identifier(pattern=r"\d{4}-[A-Z]{5}"),
+            "n": st.Identifier(pattern=r"[1-9]\d{7}", integer=True),
+            "x": st.Numeric(1, 2, integer=True),
+        }
+    )
+    schema.to_yaml(tmp_path / "s.yaml")
+
+    release = st.Independent(epsilon=1.0, seed=0).fit(frame, st.Schema.from_yaml(tmp_path / "s.yaml"))
+    release.save(tmp_path / "r.syn")
+    made = st.load(tmp_path / "r.syn").sample(1000, seed=0)
+
+    assert made["customerID"].is_unique
+    assert made["customerID"].str.fullmatch(r"\d{4}-[A-Z]{5}").all()
+    assert made["n"].is_unique
+    assert made["n"].between(10**7, 10**8 - 1).all()
+    assert made["n"].dtype == np.int64
+    assert st.draft_schema(frame)[0]["customerID"].pattern == r"\d{4}-[A-Z]{5}"
