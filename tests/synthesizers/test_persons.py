@@ -167,3 +167,15 @@ class TestResumed:
 
             assert again.sample(100, seed=1).equals(first.sample(100, seed=1))
             assert part.read_text() == whole.read_text()
+
+
+class TestRules:
+    def test_persons_have_several_rows_where_rules_discard_some(self):
+        rules = st.Rules(require=["not (job = 'judge' and age < 30)"])
+        frame = people()
+        frame.loc[frame["age"] < 30, "job"] = "cook"
+        release = METHOD.fit(frame, replace(SCHEMA, rules=rules))
+        rows = release.sample(1500, seed=1)
+
+        assert not ((rows["job"] == "judge") & (rows["age"] < 30)).any()
+        assert rows["person"].value_counts().max() == 3

@@ -220,7 +220,7 @@ class Release:
             return {}
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        rows = RuledRows(self.rules, self._learned_rows)
+        rows = RuledRows(self.rules, self.codec, self._learned_rows)
         rows.try_rows(count()("tried", tried), _generator(seed))
         return rows.shares()
 
@@ -269,7 +269,7 @@ class Release:
             return self._learned_rows(start, stop, rng)
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        return RuledRows(self.rules, self._learned_rows).draw(start, stop, rng)
+        return RuledRows(self.rules, self.codec, self._learned_rows).draw(start, stop, rng)
 
     def _learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)

@@ -14,7 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.column_codes import encode_column, present_cells, surrogates
+from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.computed import equal_cells
@@ -123,7 +123,7 @@ class RuledCompletion:
 
     def _numbered(self, found: Mapping[str, RawColumn], start: int) -> dict[str, RawColumn]:
         return {
-            name: surrogates(column, found[name].missing, start)
+            name: self.learned.codec.identifiers(name, found[name].missing, start)
             for name, column in self.rules.schema.columns.items()
             if isinstance(column, Identifier) and name not in self.given
         }

@@ -33,7 +33,7 @@ def satisfying(
     """
     plain, computed = _split(rules, codec, where)
     rows = SatisfyingRows.of(codec, model, plain) if plain else None
-    ruled = RuledRows(rules, rows.draw if rows else _drawn(codec, model), _wanted(rules, computed))
+    ruled = RuledRows(rules, codec, rows.draw if rows else _drawn(codec, model), _wanted(rules, computed))
 
     def check(n: int) -> None:
         if rows is not None:
@@ -49,14 +49,16 @@ def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> f
     among = own.restricted.probability if own else 1.0
     if not among:
         return 0.0
-    within = _kept(rules, own.draw if own else _drawn(codec, model), _wanted(rules, computed))
-    whole = _kept(rules, _drawn(codec, model), None)
+    within = _kept(rules, codec, own.draw if own else _drawn(codec, model), _wanted(rules, computed))
+    whole = _kept(rules, codec, _drawn(codec, model), None)
     return min(1.0, among * within / whole) if whole else 0.0
 
 
-def _kept(rules: RowRules, draw: Draw, wanted: Callable[..., NDArray[np.bool_]] | None) -> float:
+def _kept(
+    rules: RowRules, codec: Codec, draw: Draw, wanted: Callable[..., NDArray[np.bool_]] | None
+) -> float:
     """Return the share of rows that are kept."""
-    rows = RuledRows(rules, draw, wanted)
+    rows = RuledRows(rules, codec, draw, wanted)
     rows.try_rows(_TRIED, np.random.default_rng(0))
     return rows.kept / rows.tried
 

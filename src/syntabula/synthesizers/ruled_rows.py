@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import ResourceError, RuleWarning
-from syntabula.table.coding.column_codes import surrogates
+from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
@@ -36,6 +36,7 @@ class RuledRows:
 
     Attributes:
         rules: The rules.
+        codec: The release's codec, which numbers identifiers.
         learned: Draws decoded rows of the learned columns, from one position up to another.
         wanted: Returns which completed rows satisfy the conditions; None if there are none.
         tried: Number of rows drawn so far.
@@ -45,6 +46,7 @@ class RuledRows:
     """
 
     rules: RowRules
+    codec: Codec
     learned: Draw
     wanted: Wanted | None = None
     tried: int = 0
@@ -97,7 +99,7 @@ class RuledRows:
     def _numbered(self, columns: dict[str, RawColumn], start: int) -> dict[str, RawColumn]:
         """Number identifiers anew, as some rows were discarded."""
         anew = {
-            name: surrogates(column, columns[name].missing, start)
+            name: self.codec.identifiers(name, columns[name].missing, start)
             for name, column in self.rules.schema.columns.items()
             if isinstance(column, Identifier)
         }

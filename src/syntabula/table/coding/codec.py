@@ -203,22 +203,26 @@ class Codec:
                 missing = np.zeros(table.n_rows, np.bool_)
                 if column.is_learned:
                     missing = table.column(name) == column.n_codes() - 1
-                is_unit = name == self.schema.unit and self.unit_sizes is not None
-                decoded[name] = (
-                    self._keys(column, first_row, table.n_rows)
-                    if is_unit
-                    else surrogates(column, missing, first_row)
-                )
+                decoded[name] = self.identifiers(name, missing, first_row)
             else:
                 within = self.spreads.get(name) or self.roundness.get(name)
                 decoded[name] = decode_column(column, table.column(name), self.bins.get(name), within, rng)
         return decoded
 
-    def _keys(self, column: Identifier, first_row: int, n_rows: int) -> RawColumn:
-        """Return the made-up keys of the units of some rows."""
-        assert self.unit_sizes is not None
-        numbers = self.unit_sizes.numbers(first_row, n_rows)
-        first, last = (int(numbers[0]), int(numbers[-1])) if n_rows else (0, -1)
+    def identifiers(self, name: str, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
+        """Return the made-up values of an identifier column.
+
+        Args:
+            name: The column.
+            missing: Which cells are missing [n].
+            first_row: Position of the first of these rows in the whole table.
+        """
+        column = self.schema[name]
+        assert isinstance(column, Identifier)
+        if name != self.schema.unit or self.unit_sizes is None:
+            return surrogates(column, missing, first_row)
+        numbers = self.unit_sizes.numbers(first_row, missing.size)
+        first, last = (int(numbers[0]), int(numbers[-1])) if numbers.size else (0, -1)
         keys = surrogates(column, np.zeros(last - first + 1, np.bool_), first)
         return keys.take((numbers - first).astype(np.intp))
 
