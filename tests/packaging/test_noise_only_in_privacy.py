@@ -13,7 +13,7 @@ SOURCE = Path(syntabula.__file__).parent
 
 MAY_DRAW = {
     # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
-    "bench": "numpy.random.default_rng",
+    "bench": "numpy.random",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
