@@ -60,6 +60,11 @@ MAY_DRAW = {
     "testing": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
+    # A picture, which is not private and says so; its scores take a generator that they do not use.
+    "report/marginal_picture": "numpy.random",
+    # Options to try are drawn without a look at the table, as the guarantee of a private search takes it; how many
+    # trials there are is drawn in privacy/. A search that is not private says so.
+    "tuning": "numpy.random",
     # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
     "report/plane": "numpy.random",
     "report/differences": "numpy.random",
