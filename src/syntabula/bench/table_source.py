@@ -104,7 +104,15 @@ def _folder_of_coded_adult() -> Path:
 def _coded_adult() -> RawTable:
     folder = _folder_of_coded_adult()
     names = list(json.loads((folder / "domain.json").read_text(encoding="utf-8")))
-    parts = [np.load(folder / f"{part}_train.npy", allow_pickle=True) for part in ("X_num", "X_cat", "y")]
+    try:
+        parts = [np.load(folder / f"{part}_train.npy") for part in ("X_num", "X_cat", "y")]
+    except ValueError:
+        # Its categories are pickled there, and a pickle can run anything.
+        raise DatasetError(
+            f"dataset {CODED_ADULT!r}: X_cat_train.npy holds Python objects, which are not loaded here. If you trust the "
+            "checkout, convert it in data/adult by: python -c \"import numpy as np; p = 'X_cat_train.npy'; "
+            'np.save(p, np.load(p, allow_pickle=True).astype(str))"'
+        ) from None
     cells = np.column_stack(parts).astype(float).astype(np.int64)
     columns = {}
     for place, name in enumerate(names):

@@ -68,7 +68,7 @@ class Budget:
     # Exact, and therefore too long to read.
     total: Fraction | None = field(repr=False)
     failure_delta: Fraction = field(repr=False)
-    trials: int | None
+    trials: int | None = field(repr=False)
 
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
