@@ -109,7 +109,7 @@ TABLES = {
         2, ("folder", ".csv"), ("synth", "folder", "-s", "s.yaml", "-o", "out.csv"), {"folder/x.csv": b""}
     ),
     "a file that is not there": Bad(3, ("none.csv",), ("synth", "none.csv", "-s", "s.yaml", "-o", "out.csv")),
-    "a format that is not known": table(2, "t.xlsx", ".csv", name="t.xlsx", content=csv()),
+    "a format that is not known": table(2, "t.ods", ".csv", name="t.ods", content=csv()),
     "a truncated gzip file": table(3, "t.csv.gz", name="t.csv.gz", content=GZIPPED[:-30]),
     "text under the name of gzip": table(3, "t.csv.gz", name="t.csv.gz", content=csv()),
     "text under the name of Parquet": table(3, "t.parquet", name="t.parquet", content=csv()),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from syntabula.bench.cell import Cell
 from syntabula.bench.splits import Split, declared
-from syntabula.bench.task_tables import settings_of
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain
 from syntabula.privacy.doors.tables import Curator
@@ -19,15 +20,16 @@ from syntabula.synthesizers.plan import budget_of, preparation_of
 from syntabula.table.raw import RawTable
 
 
-def through_bins(cell: Cell, split: Split) -> tuple[RawTable, float]:
+def through_bins(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[RawTable, float]:
     """Return the learned rows after preprocessing, and the mean number of cells of a pair of columns.
 
-    The options `numbers` and `categories` of the row say which columns are preprocessed; both by default.
+    `settings` are those that all methods of the cell get. The options `numbers` and `categories` of the row say which
+    columns are preprocessed; both by default.
     """
     schema = declared(split, cell.binning)
     if schema is None:
         schema = split.schema
-    method = Independent(**settings_of(cell, split))
+    method = Independent(**settings)
     prepared = preparation_of(method, schema, {})
     ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
     counted = prepared.counted(split.fit.n_rows, ledger, noise)

@@ -16,13 +16,12 @@ from syntabula._arguments import megabytes, near, normalise, positive, refusal, 
 from syntabula.bench.candidate import Binning, Candidate, binning_of, budgets, candidate_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
 from syntabula.bench.tasks import TASKS
-from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, SyntabulaWarning
+from syntabula.errors import ArgumentError, SyntabulaError, SyntabulaWarning
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
 _QUICK_SECONDS = 60.0
-_FILE = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,25 +220,6 @@ class Study:
         # Evenly from all of them, so that each discretizer is among them.
         every = small.preprocessing[:: max(1, -(-len(small.preprocessing) // few))]
         return replace(small, preprocessing=every[:few])
-
-
-def read_study(path: str | Path) -> Study:
-    """Read a study from a YAML file; its fields are those of `Study`.
-
-    Raises:
-        ArgumentError: If a field is unknown (suggests similar names), missing or wrong.
-        OSError: If the file cannot be read.
-    """
-    from syntabula.bench.study_file import study_of
-
-    place = Path(path)
-    if place.suffix.lower() not in _FILE:
-        raise ArgumentError(f"the study file {str(path)!r} must end in .yaml")
-    try:
-        return study_of(place.read_text(encoding="utf-8"), default_name=place.stem)
-    except (SchemaError, UnicodeDecodeError) as error:
-        problem = str(error) if isinstance(error, SchemaError) else "is not a text file in UTF-8"
-        raise ArgumentError(f"the study file {str(path)!r}: {problem}") from None
 
 
 def _listed(value: Any) -> Sequence[Any]:

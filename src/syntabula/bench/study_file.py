@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 from syntabula._arguments import near
 from syntabula.bench.candidate import fields_of
 from syntabula.bench.study import Figure, Study
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, SchemaError
 from syntabula.table.schema.plain_yaml import read_yaml
+
+_FILE = (".yaml", ".yml")
 
 _NOT_IN_FILES = ("reported",)
 
@@ -46,3 +49,20 @@ def study_of(text: str, *, default_name: str) -> Study:
         words: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in drawn.items()}
         given["figure"] = Figure(**words)
     return Study(**given)
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a YAML file; its fields are those of `Study`.
+
+    Raises:
+        ArgumentError: If a field is unknown (suggests similar names), missing or wrong.
+        OSError: If the file cannot be read.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in _FILE:
+        raise ArgumentError(f"the study file {str(path)!r} must end in .yaml")
+    try:
+        return study_of(place.read_text(encoding="utf-8"), default_name=place.stem)
+    except (SchemaError, UnicodeDecodeError) as error:
+        problem = str(error) if isinstance(error, SchemaError) else "is not a text file in UTF-8"
+        raise ArgumentError(f"the study file {str(path)!r}: {problem}") from None

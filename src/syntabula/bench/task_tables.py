@@ -85,12 +85,12 @@ class _Drawn:
         elif cell.method == "BINS":
             from syntabula.bench.only_bins import through_bins
 
-            self._known[None], cells = through_bins(cell, split)
+            self._known[None], cells = through_bins(cell, split, settings_of(cell, split))
             self.facts = {"mean cells of a pair": cells}
         elif cell.method.startswith("peer:"):
-            from syntabula.bench.peers import peer_rows
+            from syntabula.bench.peers.rows import peer_rows
 
-            self._known[None], self.facts = peer_rows(cell, split)
+            self._known[None], self.facts = peer_rows(cell, split, settings_of(cell, split))
         else:
             self._release = self._fitted()
 

@@ -169,7 +169,7 @@ def lower_ends(bins: Bins) -> NDArray[Any]:
     That bin stands for the bound alone, as the last bin is closed.
     """
     ends = np.array(bins.edges[:-1], dtype=np.int64 if bins.integer else np.float64)
-    if not bins.integer and np.nextafter(ends[-1], np.inf) == bins.edges[-1]:
+    if not bins.integer and math.nextafter(float(ends[-1]), math.inf) == bins.edges[-1]:
         ends[-1] = bins.edges[-1]
     return ends
 

@@ -7,6 +7,6 @@ out, with the reason. A peer gets integer codes in the bins of the cell, so that
 
 from __future__ import annotations
 
-from syntabula.bench.peers.adapter import ADAPTERS, Adapter, check_peer, peer_rows
+from syntabula.bench.peers.adapter import ADAPTERS, Adapter, check_peer
 
-__all__ = ["ADAPTERS", "Adapter", "check_peer", "peer_rows"]
+__all__ = ["ADAPTERS", "Adapter", "check_peer"]

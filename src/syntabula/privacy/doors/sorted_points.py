@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -84,14 +85,16 @@ class SortedPoints:
         low, high = ends[:-1], ends[1:]
         if of == "column":
             low, high = np.full_like(low, low[0]), np.full_like(high, high[-1])
-        if not (high > low).all():
+        if (of == "column" and not (high > low).all()) or any(a >= b for a, b in itertools.pairwise(edges)):
             raise ArgumentError("every cell of sums must have a width above 0")
+        # A cell of a single value may have no width left beside a wide column; its value lies at its lower edge.
+        width = np.where(high > low, high - low, np.inf)
         exact = np.zeros(low.size, dtype=np.int64)
         points = self.values
         for first in range(0, points.size, _VALUES_PER_PASS):
             some = self._offsets(points[first : first + _VALUES_PER_PASS], edges, unit)
             which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
-            places = np.clip((some - low[which]) / (high - low)[which], 0.0, 1.0) ** power
+            places = np.clip((some - low[which]) / width[which], 0.0, 1.0) ** power
             # Below 2^53, so that the sum of a pass is exact in float64.
             exact += np.bincount(which, np.rint(places * FRACTION_STEPS), low.size).astype(np.int64)
         return exact
