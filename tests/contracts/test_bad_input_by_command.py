@@ -222,7 +222,7 @@ REFUSALS = {
     "a joint that no memory holds": Bad(
         5,
         ("'age'", "'pay'"),
-        ("--bins=1000000",),
+        ("--bins=1000000", "--method=mst"),
         {"s.yaml": schema("upper: 90", "upper: 1000000").replace("upper: 100,", "upper: 10000,")},
     ),
     "an output that exists": Bad(6, ("out.csv", "--force"), files={"out.csv": "precious"}),
