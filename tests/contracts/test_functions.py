@@ -48,6 +48,19 @@ def scored(**given: Any) -> object:
     return st.evaluate(**({"real": FRAME, "synthetic": FRAME, "metrics": "tvd-1", "workers": 1} | given))
 
 
+def searched(**given: Any) -> object:
+    quick = st.Objective(weights={"tvd-1": 1.0}, metrics={})
+    usual = {
+        "method": st.Independent(epsilon=1.0, seed=1),
+        "table": FRAME,
+        "schema": SCHEMA,
+        "objective": quick,
+    }
+    return st.tune(
+        **usual | {"space": {"bins": [2]}, "trials": 1, "seconds": 1e-9, "is_public": True} | given
+    )
+
+
 # By "function.argument", a call that gives it a value; each is cheap where the value is taken.
 CALLS: dict[str, Call] = {
     **{
@@ -85,6 +98,26 @@ CALLS: dict[str, Call] = {
     "membership_disclosure.n_shadows": lambda value, folder: st.membership_disclosure(
         FRAME, st.Independent(), n_shadows=value
     ),
+    **{
+        f"tune.{name}": lambda value, folder, name=name: searched(**{name: value})
+        for name in (
+            "method",
+            "table",
+            "validation",
+            "schema",
+            "target",
+            "space",
+            "objective",
+            "trials",
+            "repeats",
+            "seconds",
+            "workers",
+            "storage",
+            "seed",
+            "is_public",
+            "progress",
+        )
+    },
     "load.path": lambda value, folder: st.load(value),
     "draft_schema.source": lambda value, folder: st.draft_schema(value),
     "register.kind": lambda value, folder: st.register(value, "x"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula._arguments import count, flag, function, path, positive, words
+from syntabula._arguments import count, flag, function, instance_of, path, positive, words
 from syntabula._extras import require
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
@@ -95,7 +95,8 @@ def tune(
     tried = space_for(given.key, space)
     check_space(given, tried)
     target = words("the name of a column").or_none("target", target)
-    wanted = (Objective() if objective is None else objective).check(has_target=target is not None)
+    asked = instance_of(Objective, "a syntabula.Objective").or_none("objective", objective)
+    wanted = (asked or Objective()).check(has_target=target is not None)
     n_trials, n_repeats = count()("trials", trials), count()("repeats", repeats)
     n_workers = count()("workers", workers)
     seed = count(0)("seed", seed)
