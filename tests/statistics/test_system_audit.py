@@ -41,11 +41,11 @@ SYSTEMS = {
     "mst": (st.MST, {}, 1000),
     "aim": (st.AIM, {"selector": Adaptive(rounds_per_column=4)}, 600),
 }
-SCHEMA = st.Schema({name: st.Categorical(("no", "yes")) for name in "abc"})
+SCHEMA = st.Schema({name: st.Categorical(("low", "high")) for name in "abc"})
 
 
 def world(with_target: bool) -> RawTable:
-    rows = ["no"] * 30 + ["yes"] * with_target
+    rows = ["low"] * 30 + ["high"] * with_target
     return read(pd.DataFrame(dict.fromkeys(SCHEMA, rows)))
 
 
@@ -56,7 +56,7 @@ KEYED = st.Schema({"who": st.Identifier(), **SCHEMA.columns}, unit="who", rows_p
 def keyed_world(with_target: bool) -> RawTable:
     """Return ten persons with three rows each that are all alike, and a target with more rows than are used."""
     who = [f"p{i // 3}" for i in range(30)] + ["target"] * 5 * with_target
-    rows = ["no"] * 30 + ["yes"] * 5 * with_target
+    rows = ["low"] * 30 + ["high"] * 5 * with_target
     return read(pd.DataFrame({"who": who, **dict.fromkeys(SCHEMA, rows)}))
 
 
