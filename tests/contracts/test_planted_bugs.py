@@ -147,7 +147,8 @@ def _(patch):
 def _(patch):
     def drop_empty(one_way, *, domain, **options):
         exact = _last_engine[0].counts([("income",)])[0]
-        return recodings.Recoding(domain, {"income": recodings._merged(exact > 0)})
+        recoding = recodings.Recoding(domain, {"income": recodings._merged(exact > 0)})
+        return recoding, [recoding.merge_measurement(m) for m in one_way]
 
     right = MemoryEngine.__init__
 

@@ -356,8 +356,8 @@ class TestPlantedBugs:
 
         right = column_curator.counting_event
 
-        def wrong(ledger, share, *, sensitivity, cells):
-            return right(ledger, share, sensitivity=max(1, sensitivity // 2), cells=cells)
+        def wrong(ledger, share, *, sensitivity, cells, **options):
+            return right(ledger, share, sensitivity=max(1, sensitivity // 2), cells=cells, **options)
 
         monkeypatch.setattr(column_curator, "counting_event", wrong)
 
