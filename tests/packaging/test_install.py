@@ -71,6 +71,8 @@ JOBS = {
         "syntabula",
         "tune",
         "{table}",
+        "--method",
+        "mst",
         "--trials",
         "1",
         "--space",
