@@ -73,18 +73,18 @@ CALLS: dict[str, tuple[type[SyntabulaWarning], Callable[[Path], Callable[[], obj
     ),
     "sample where": (
         ConditionWarning,
-        lambda folder: functools.partial(fitted().sample, 500, where={"age": (90, 99), "job": "cook"}),
+        lambda folder: functools.partial(fitted().sample, 500, where={"age": 3, "job": "cook"}),
     ),
     "sample to a file": (
         ConditionWarning,
         lambda folder: functools.partial(
-            fitted().sample_to, folder / "out.csv", 500, where={"age": (0, 9), "job": None}
+            fitted().sample_to, folder / "out.csv", 500, where={"age": 3, "job": "cook"}
         ),
     ),
     "sample of a loaded release": (
         ConditionWarning,
         lambda folder: functools.partial(
-            reloaded(folder).sample, given=pd.DataFrame({"age": [98], "job": ["cook"]})
+            reloaded(folder).sample, given=pd.DataFrame({"age": [98], "job": [None]})
         ),
     ),
     "evaluate": (
