@@ -239,7 +239,7 @@ class TestReleases:
         assert loaded.schema == release.schema
         cliques = [("job",), ("member", "age")]
         for one, other in zip(loaded.marginals(cliques), release.marginals(cliques), strict=True):
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_allclose(one, other, rtol=1e-12)
 
     def test_a_seed_repeats_the_fit_and_another_one_does_not(self, method: str, tmp_path: Path) -> None:
         fitted(method).save(tmp_path / "one")
@@ -272,7 +272,8 @@ class TestReleases:
         one, pair, turned = release.marginals([("job",), ("job", "age"), ("age", "job")])
 
         assert one.shape == (5,)  # three categories, other, missing
-        assert pair.shape == (5, 7)
+        # Bins are cut into parts after the fit, where values within them are not even.
+        assert pair.shape == (5, release.codec.domain.size("age"))
         np.testing.assert_allclose(turned, pair.T, atol=1e-6 * pair.sum())
         np.testing.assert_allclose(pair.sum(axis=1), one, atol=1e-6 * one.sum())
         assert (one >= 0).all()

@@ -65,7 +65,9 @@ def compare(folder: Path, discretizer: str = "privtree", schema: st.Schema | Non
 def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str, tmp_path: Path) -> None:
     run = compare(tmp_path, discretizer)
 
-    assert [s.step for s in run.spends[:6]] == [f"find the type of {name!r}" for name in HEADER.split(",")]
+    types = [f"find the type of {name!r}" for name in HEADER.split(",")]
+    steps = [s.step for s in run.spends if s.step != "count the records"]
+    assert steps[:6] == types
     assert run.released is not None
     assert "the types of columns" not in run.released[1]
 

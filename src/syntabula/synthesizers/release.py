@@ -128,8 +128,8 @@ class Release:
 
         Examples:
             >>> import syntabula
-            >>> people = syntabula.datasets.census(n_rows=500)
-            >>> release = syntabula.MST(epsilon=1.0).fit(people, syntabula.datasets.schema_of("census"))
+            >>> people = syntabula.datasets.census(n_rows=3000)
+            >>> release = syntabula.MST(epsilon=5.0).fit(people, syntabula.datasets.schema_of("census"))
             >>> young = release.sample(100, where={"age": (18, 30), "sex": "female"})
             >>> bool(young["age"].between(18, 30).all())
             True
