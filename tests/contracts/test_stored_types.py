@@ -30,6 +30,8 @@ CLASSES = [*ODD]
 # Libraries that cannot make a table of such a cell at all.
 UNMADE = {("pandas.read_csv, Arrow", "a number of 30 digits"), ("Parquet file", "a number of 30 digits")}
 
+WITH_A_FORM = ("semicolons", "quotes")
+
 
 def method(noise: Any) -> st.Independent:
     even = st.Preprocessing(discretizer="uniform")
@@ -90,8 +92,12 @@ class TestHowItIsStored:
     def test_changes_nothing_at_all(self, kind: str, tmp_path: Path) -> None:
         before = first(VARIANTS[kind]["as it is"](tmp_path), tmp_path)
 
-        for make in VARIANTS[kind].values():
+        for name, make in VARIANTS[kind].items():
             same = again(make(tmp_path), before, tmp_path)
+            if name in WITH_A_FORM:
+                # Separator and quotes are public, and kept for the rows that are written.
+                assert same.release.origin.dialect is not None
+                same.released["file"] = before.released["file"]
             check(before, same)
             for one, other in zip(before.noise.calls, same.noise.calls, strict=True):
                 np.testing.assert_array_equal(one.exact, other.exact)
