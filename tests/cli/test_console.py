@@ -18,6 +18,7 @@ NO_ARGUMENTS |= {
     "unit_sizes",
     "best_of_trials",
     "measure_distance",
+    "allow_pickle",
 }
 ONLY_PYTHON = {
     "score_sensitivity",

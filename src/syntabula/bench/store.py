@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from syntabula.errors import ArgumentError, StudyError
 
 FORMAT = 1
 _FINAL = ("done", "failed", "cut off")
+
+_TRIES, _PAUSE = 30, 0.1  # seconds between two tries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +148,21 @@ class Store:
         """
         check_is_file(self.path)
         with self.path.open("ab+") as file:
-            if not lock_exclusively(file.fileno()):
+            if not _locked_soon(file.fileno()):
                 raise StudyError(
                     f"another run is writing to the store {str(self.path)!r}; wait for it, or name another store"
                 )
             _drop_partial_line(file)
             yield Writer(file)
+
+
+def _locked_soon(descriptor: int) -> bool:
+    """Lock a file; a cell that a killed run was just starting may hold it for a moment longer."""
+    for _ in range(_TRIES):
+        if lock_exclusively(descriptor):
+            return True
+        time.sleep(_PAUSE)
+    return lock_exclusively(descriptor)
 
 
 @dataclass(frozen=True)
