@@ -20,11 +20,11 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu
+from syntabula.privacy.doors import records as door
 from syntabula.privacy.doors.counted_table import CountedTable
 from syntabula.privacy.events import Event, TrainingEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.training import records as door
 from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.privacy.training.sampled import training_mu
 
