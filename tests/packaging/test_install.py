@@ -27,6 +27,7 @@ EXTRAS = {
     "arrow": ["pyarrow"],
     "pandas": ["pandas"],
     "polars": ["polars", "pyarrow"],
+    "excel": ["pandas", "openpyxl"],
     "report": ["matplotlib", "jinja2"],
     "neural": ["torch"],
     "evaluate": ["scipy", "sklearn", "ot", "xgboost"],
@@ -35,6 +36,13 @@ EXTRAS = {
 }
 # What shows that an extra without tables of its own does its job, on a table's path.
 JOBS = {
+    "excel": [
+        "-W",
+        "ignore",
+        "-c",
+        "import pandas, syntabula; pandas.read_csv('{table}').to_excel('{table}.xlsx', index=False); "
+        "made = syntabula.MST(epsilon=8.0).fit('{table}.xlsx').sample(20); assert len(made) == 20, made",
+    ],
     "report": ["-c", "import syntabula.report.marginal_picture"],
     "neural": [
         "-m",
