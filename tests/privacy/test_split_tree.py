@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.mechanisms import Sensitive
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions, split_tree
 
 

@@ -12,8 +12,14 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.best_of_trials import epsilon_from_trials, rho_from_trials
-from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.conversion import (
+    epsilon_from_mu,
+    epsilon_from_rho,
+    epsilon_from_trials,
+    mu_from_epsilon,
+    rho_from_epsilon,
+    rho_from_trials,
+)
 from syntabula.privacy.rounding import (
     Number,
     float_above,
@@ -132,7 +138,7 @@ class Budget:
 
     @classmethod
     def best_of(cls, epsilon: Number, delta: Number, trials: int) -> Budget:
-        """Make the budget of each trial of a search whose best trial is released (`privacy.best_of_trials`).
+        """Make the budget of each trial of a search whose best trial is released (`privacy.conversion`).
 
         A ledger of this budget holds one trial, which costs its total at most; epsilon and delta are those of the release
         of the best trial. No draw of a trial may fail beyond its cost, as finding categories may.

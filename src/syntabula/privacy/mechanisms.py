@@ -1,30 +1,129 @@
 """Mechanisms: the only functions that turn an exact statistic into a released value.
 
 Each takes a one-time token of the ledger, so nothing is drawn without payment and nothing is drawn twice. The token is
-used up before anything else is checked: if the call then fails, it stays paid.
+used up before anything else is checked: if the call then fails, it stays paid. Exact statistics come to them in a
+`Sensitive`, which prevents that they are printed, stored or computed with by accident.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from fractions import Fraction
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, BudgetError
+from syntabula.errors import ArgumentError
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
-    TrainingEvent,
 )
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.noise import NoiseSource, TrainingNoise
-from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.noise import NoiseSource
+
+StatisticT = TypeVar("StatisticT")
+
+_LESSON = (
+    "a Sensitive statistic cannot be {attempt}: it is exact, and only a noisy answer may leave privacy/; "
+    "ask the Curator to measure or choose instead"
+)
+
+
+class Sensitive(Generic[StatisticT]):
+    """An exact statistic of sensitive data, closed to everything but mechanisms.
+
+    Printing shows the type and shape only. Pickling, copying, comparing, iterating, computing and converting
+    to numpy raise TypeError. This guards against accidents, not against code that deliberately breaks it.
+
+    The shape counts as public, so an array whose length depends on the records must not be wrapped.
+
+    Args:
+        statistic: The exact value, for instance counts of a marginal.
+
+    Examples:
+        >>> Sensitive(np.array([3, 5]))
+        Sensitive(ndarray, shape (2,))
+    """
+
+    __slots__ = ("__statistic",)
+
+    def __init__(self, statistic: StatisticT) -> None:
+        self.__statistic = statistic
+
+    def reveal_inside_privacy(self) -> StatisticT:
+        """Return the exact statistic; a test checks that no file outside privacy/ uses this method."""
+        return self.__statistic
+
+    def __repr__(self) -> str:
+        kind = type(self.__statistic).__name__
+        if isinstance(self.__statistic, np.ndarray):
+            return f"Sensitive({kind}, shape {self.__statistic.shape})"
+        return f"Sensitive({kind})"
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)
+
+    def __reduce__(self) -> NoReturn:
+        _refuse("pickled or copied")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("pickled or copied")
+
+    def __getstate__(self) -> NoReturn:
+        _refuse("pickled or copied")
+
+    def __iter__(self) -> NoReturn:
+        _refuse("iterated over")
+
+    def __len__(self) -> NoReturn:
+        _refuse("measured by len()")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        _refuse("indexed")
+
+    def __contains__(self, value: object) -> NoReturn:
+        _refuse("searched")
+
+    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse("converted to a numpy array")
+
+    def __array_ufunc__(self, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse("used in arithmetic")
+
+    def __array_function__(self, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse("passed to a numpy function")
+
+    def __bool__(self) -> NoReturn:
+        _refuse("used as a condition")
+
+    def __int__(self) -> NoReturn:
+        _refuse("converted to a number")
+
+    __float__ = __index__ = __complex__ = __int__
+
+    def __eq__(self, other: object) -> NoReturn:
+        _refuse("compared")
+
+    __ne__ = __eq__
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = object.__hash__
+
+    def __add__(self, other: object) -> NoReturn:
+        _refuse("used in arithmetic")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __add__
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __add__
+    __pow__ = __rpow__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __add__
+    __divmod__ = __rdivmod__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __add__
+
+    def __neg__(self) -> NoReturn:
+        _refuse("used in arithmetic")
+
+    __pos__ = __abs__ = __invert__ = __round__ = __neg__
 
 
 def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -45,10 +144,10 @@ def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.
     exact = _revealed_counts(counts)
     match event:
         case GaussianEvent():
-            _require_cells(exact.size, event.cells)
+            require_cells(exact.size, event.cells)
             return noise.discrete_gaussian(exact, event.sigma)
         case LaplaceEvent():
-            _require_cells(exact.size, event.cells)
+            require_cells(exact.size, event.cells)
             return noise.discrete_laplace(exact, event.scale)
         case ExactEvent():
             return exact.copy()
@@ -124,64 +223,6 @@ def choose(
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a choice")
 
 
-class NoisySums:
-    """Releases the noisy sum of a training's every step, as many as were paid for.
-
-    Args:
-        token: From the ledger, for a training event.
-        noise: Draws the noise.
-        done: Steps that were released before, by a run that this one resumes.
-
-    Raises:
-        ArgumentError: If the event is of another kind.
-    """
-
-    def __init__(self, token: Token, noise: TrainingNoise, *, done: int = 0) -> None:
-        event = token.consume()
-        if not isinstance(event, TrainingEvent):
-            raise ArgumentError(
-                f"the token pays for {type(event).__name__}, which does not release gradients"
-            )
-        self._event = event
-        self._noise = noise
-        # Marginals are released without it.
-        from syntabula.privacy.training.grid import Grid, noise_scale
-
-        self._grid, self._scale = Grid(event.clip, event.cells), noise_scale(event)
-        self._done = done
-        self._lock = threading.Lock()
-
-    @property
-    def done(self) -> int:
-        """Number of steps that were released."""
-        return self._done
-
-    def release(self, total: Sensitive[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return a sum of clipped gradients of records sampled at the event's rate, with noise.
-
-        Args:
-            total: The exact sum [cells], float64.
-
-        Raises:
-            ArgumentError: If the sum has another shape than was paid for.
-            BudgetError: If all steps that were paid for are done; nothing was drawn.
-        """
-        exact = _revealed(total)
-        if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1:
-            raise ArgumentError("a sum of gradients must be a Sensitive numpy array of float64 with one axis")
-        _require_cells(exact.size, self._event.cells)
-        with self._lock:
-            if self._done >= self._event.steps:
-                raise BudgetError(
-                    f"all {self._event.steps} steps that were paid for are done; nothing was drawn. Ask for more steps "
-                    "when training begins"
-                )
-            self._done += 1
-        noisy = self._noise.gaussian_vector(self._grid.rounded(exact), self._scale)
-        released: NDArray[np.float64] = noisy.astype(np.float64) * self._grid.unit
-        return released
-
-
 def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
     """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than paid."""
     exact = 2 * Fraction(score_sensitivity) / Fraction(epsilon)
@@ -195,14 +236,14 @@ def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
 
 
 def _revealed_counts(counts: object) -> NDArray[np.int64]:
-    exact = _revealed(counts)
+    exact = revealed(counts)
     if not isinstance(exact, np.ndarray) or exact.dtype != np.int64:
         raise ArgumentError("counts must be a Sensitive numpy array of int64")
     return exact
 
 
 def _revealed_scores(scores: object) -> NDArray[np.float64]:
-    exact = _revealed(scores)
+    exact = revealed(scores)
     if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1 or not exact.size:
         raise ArgumentError("scores must be a Sensitive numpy array of float64 with one axis, not empty")
     if not np.isfinite(exact).all():
@@ -210,13 +251,15 @@ def _revealed_scores(scores: object) -> NDArray[np.float64]:
     return exact
 
 
-def _revealed(statistic: object) -> object:
+def revealed(statistic: object) -> object:
+    """Return what a Sensitive statistic holds; raises ArgumentError if it is none."""
     if not isinstance(statistic, Sensitive):
         raise ArgumentError(f"a mechanism takes a Sensitive statistic, not {type(statistic).__name__}")
     return statistic.reveal_inside_privacy()
 
 
-def _require_cells(cells: int, paid: int) -> None:
+def require_cells(cells: int, paid: int) -> None:
+    """Raise ArgumentError unless as many cells were paid for."""
     if cells != paid:
         raise ArgumentError(f"counts have {cells} cells, but {paid} were paid for")
 
@@ -227,3 +270,7 @@ def _require_sensitivity(score_sensitivity: object) -> None:
         raise ArgumentError(f"score_sensitivity must be a number, not {type(number).__name__}")
     if not math.isfinite(number) or number <= 0:
         raise ArgumentError("score_sensitivity must be finite and above 0")
+
+
+def _refuse(attempt: str) -> NoReturn:
+    raise TypeError(_LESSON.format(attempt=attempt))

@@ -162,7 +162,7 @@ def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -
 def _training(price: Price, *, rate: float, **query: Any) -> Event:
     from syntabula.privacy.training.prices import training_event
 
-    # A step takes one row of a unit alone (`doors.records`), and a unit is in as many steps as all of its rows.
+    # A step takes one row of a unit alone (`training.records`), and a unit is in as many steps as all of its rows.
     return training_event(price.cost, price.currency, rate=rate * price.rows, **query)
 
 

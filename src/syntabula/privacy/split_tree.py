@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.privacy.events import ExactEvent, TreeEvent
 from syntabula.privacy.ledger import Token
+from syntabula.privacy.mechanisms import Sensitive
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.sensitive import Sensitive
 
 STEPS = 1 << 10
 """Noise is a whole number of steps of this fraction of a record, so that it is drawn exactly."""

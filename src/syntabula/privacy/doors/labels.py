@@ -11,11 +11,10 @@ import numpy as np
 
 from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import frequent
+from syntabula.privacy.mechanisms import Sensitive, frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import answer
-from syntabula.privacy.sensitive import Sensitive
 from syntabula.privacy.spends import NoisyArray
 
 CellText = str | None
