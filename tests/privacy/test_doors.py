@@ -40,9 +40,9 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import STEPS, Node
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
-from syntabula.privacy.split_tree import STEPS, Node
 from syntabula.privacy.training.teachers import TeacherCurator
 
 BUDGETS = {

@@ -5,15 +5,13 @@
 2. Mechanisms on paper: `events` (each mechanism's parameters), `gdp` (costs in Gaussian privacy, with proofs, and the
    noise that a cost buys), `exact_samplers` (exact draws), `training` (a folder, for models that are trained on records
    alone), `rules` (for each event: cost in each currency, failure probability, the noise that a cost buys, words).
-3. Spending: `spends` (and their answers and checkpoints), `ledger` (refuses before the draw; each of its tokens pays
-   for one draw), `pricing` (the only place where a share of the budget becomes an event).
-4. Drawing: `noise`, `mechanisms` (the only functions that see an exact statistic and release a value), `split_tree` (the
-   mechanism that divides an interval).
-5. Interrupted runs: `journal` (what a run spent and was answered, on disk), `resume` (why a resumed run pays once for
-   each answer).
-6. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `tables` and `queries`; to one raw column in
+3. Spending: `journal` (what a run spent and was answered, in memory or on disk), `ledger` (refuses before the draw; each
+   of its tokens pays for one draw), `pricing` (the only place where a share of the budget becomes an event).
+4. Drawing: `noise`, `mechanisms` (the only functions that see an exact statistic and release a value), `resume` (why an
+   interrupted run that is resumed pays once for each answer).
+5. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `tables` and `queries`; to one raw column in
    `sorted_points`, `columns` and `labels`.
-7. Reporting: `statement_facts`, `statement`.
+6. Reporting: `statement_facts`, `statement`.
 
 A release of marginals loads no file of `training`; leave it out to audit one.
 

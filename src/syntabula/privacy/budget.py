@@ -98,7 +98,7 @@ class Budget:
                 _delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        _positive("epsilon", bound, _EPSILON_ALLOWED)
         slack = _delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
@@ -115,9 +115,7 @@ class Budget:
         Raises:
             BudgetError: If an argument is outside its range, or no number.
         """
-        allowed = "a finite number above 0"
-        total = number_below("rho", rho, allowed)
-        _require_positive("rho", total, allowed)
+        total = _positive("rho", rho, "a finite number above 0")
         slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
@@ -130,8 +128,7 @@ class Budget:
         Raises:
             BudgetError: If epsilon is outside its range, or no number.
         """
-        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
@@ -151,8 +148,7 @@ class Budget:
         Raises:
             BudgetError: If an argument is outside its range, or no number.
         """
-        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         slack = _delta(delta)
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
             raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
@@ -321,7 +317,7 @@ class Budget:
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
                     # JSON reads a number that exceeds floats as infinity; a budget without privacy has the kind none.
-                    _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
+                    _positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
                     return whole._read_failure(record)
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
@@ -351,13 +347,9 @@ class Budget:
     def _set(
         self, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
     ) -> None:
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "currency", currency)
-        object.__setattr__(self, "total", total)
-        object.__setattr__(self, "failure_delta", Fraction(0))
-        object.__setattr__(self, "trials", None)
+        facts = {"epsilon": epsilon, "delta": delta, "kind": kind, "currency": currency, "total": total}
+        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None}).items():
+            object.__setattr__(self, name, fact)
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
@@ -386,10 +378,12 @@ def _grown(power: float) -> float:
     return math.exp(min(power, 700.0))
 
 
-def _require_positive(name: str, number: float, allowed: str) -> None:
-    """Refuse a number that is not finite and above 0; raises BudgetError."""
+def _positive(name: str, value: Number, allowed: str) -> float:
+    """Read a finite number above 0, rounded down; raises BudgetError."""
+    number = number_below(name, value, allowed)
     if not (math.isfinite(number) and number > 0):
         raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+    return number
 
 
 def _delta(value: Number | None) -> float:

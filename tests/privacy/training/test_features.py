@@ -17,9 +17,9 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import MemoryJournal
 from syntabula.privacy.training.features import STEPS, FeatureCurator
 
 DOMAIN = Domain(("a", "b", "c"), (3, 20, 4), frozenset({"b"}))

@@ -21,11 +21,10 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
-from syntabula.privacy.journal import Journal
+from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
-from syntabula.privacy.spends import MemoryJournal
 from syntabula.privacy.training import records as records_door
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator, TrainingSession

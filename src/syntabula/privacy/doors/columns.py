@@ -15,8 +15,19 @@ from syntabula.errors import ArgumentError
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import Sensitive, choose, frequent, noisy_counts
+from syntabula.privacy.mechanisms import (
+    Node,
+    Sensitive,
+    are_decisions,
+    choose,
+    frequent,
+    leaves_of,
+    most_decisions,
+    noisy_counts,
+    split_tree,
+)
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
@@ -25,8 +36,6 @@ from syntabula.privacy.pricing import (
     laplace_epsilon_of_share,
 )
 from syntabula.privacy.resume import answer, fingerprint
-from syntabula.privacy.spends import NoisyArray
-from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions, split_tree
 
 
 class ColumnCurator:

@@ -16,10 +16,10 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, places, with_threshold_columns
 from syntabula.privacy.doors.scores import Weighing, differences, row_distances
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.resume import fingerprint
-from syntabula.privacy.spends import NoisyArray
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""

@@ -25,12 +25,12 @@ from syntabula.privacy.doors.scores import (
     distances,
 )
 from syntabula.privacy.events import Event, ExponentialEvent
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.resume import answer, fingerprint
-from syntabula.privacy.spends import NoisyArray
 from syntabula.privacy.units import Units
 
 CACHED_CELLS = 50_000_000

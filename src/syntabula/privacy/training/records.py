@@ -16,12 +16,12 @@ from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
+from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, require_cells, revealed
 from syntabula.privacy.noise import TrainingNoise
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import fingerprint
-from syntabula.privacy.spends import Checkpoint
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.per_record import Losses, clipped_sum, require_separate
 

@@ -12,10 +12,10 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.agreement import Agreement, Vectors, squared_agreement
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, noisy_counts
 from syntabula.privacy.pricing import CountingEvent, NoisyVector, standard_deviation, vector_event
-from syntabula.privacy.spends import NoisyArray
 from syntabula.privacy.units import mixed
 
 _ROWS_AT_ONCE = 4096
