@@ -80,6 +80,11 @@ class Curator:
         """The ledger that pays."""
         return self._ledger
 
+    @property
+    def is_private(self) -> bool:
+        """Whether noise is drawn at all; False if privacy is switched off."""
+        return self._ledger.budget.currency != "none"
+
     def recoded(self, recoding: Recoding) -> Curator:
         """Return a curator of the same table with codes merged, on the same ledger.
 
