@@ -104,7 +104,7 @@ OF_TABLE = ("others", "unit", "rows_per_unit")
 """Entries of the whole table, after its columns."""
 
 _NOT_OFFERED = {
-    "weights": "all rows count alike; with `rows_per_unit: 1` each unit counts once, at the noise that weights would have",
+    "weights": "all rows count alike; with `rows_per_unit: 1` each unit counts once, with as little noise as weights",
     "per_unit": "the rows of one synthetic unit are drawn apart from each other, so that no column is constant in them; "
     "take out these columns into a table with one row per unit, and make a release of each, with half of the budget",
 }
