@@ -207,9 +207,13 @@ class Codec:
                     missing = table.column(name) == column.n_codes() - 1
                 decoded[name] = self.identifiers(name, missing, first_row)
             else:
-                within = self.spreads.get(name) or self.roundness.get(name)
-                decoded[name] = decode_column(column, table.column(name), self.bins.get(name), within, rng)
+                codes, bins = table.column(name), self.bins.get(name)
+                decoded[name] = decode_column(column, codes, bins, self.within(name), rng)
         return decoded
+
+    def within(self, name: str) -> Spread | Roundness | None:
+        """Return how the values of a column lie within its bins; None if evenly."""
+        return self.spreads.get(name) or self.roundness.get(name)
 
     def identifiers(self, name: str, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
         """Return the made-up values of an identifier column.
