@@ -129,6 +129,7 @@ def fit_table(
     """
     types_found = not isinstance(source, RawTable)
     source, units = limited(source, schema)
+    names = [*source.columns] if isinstance(source, RawTable) else source.names
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -189,7 +190,7 @@ def fit_table(
     if judging:
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
-    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema)
+    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema, names)
     released = codec.schema if whole is None else whole.schema
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
@@ -248,12 +249,15 @@ def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
     return learned
 
 
-def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
-    """Return the rules with a schema of whole rows, in which domains that were found have their place."""
+def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Sequence[str]) -> RowRules:
+    """Return the rules with a schema of whole rows, in the table's order; domains that were found have their place.
+
+    Columns that are computed and that the table lacks come last.
+    """
     if is_whole(declared):
         return rules
-    names = dict.fromkeys([*learned, *declared])
-    columns = {name: declared[name] if name in declared else learned[name] for name in names}
+    ordered = dict.fromkeys([*names, *declared])
+    columns = {name: declared[name] if name in declared else learned[name] for name in ordered}
     found = row_rules(replace(declared, columns=columns, others=None))
     assert found is not None
     return found
