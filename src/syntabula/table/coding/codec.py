@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -270,7 +271,7 @@ class Codec:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
-            roundness = {n: Roundness(tuple(map(Fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
+            roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
@@ -289,6 +290,15 @@ class Codec:
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
+
+def _fraction(text: str) -> Fraction:
+    """Read a stored fraction; raises ValueError for other notations, as 1e999999999 would fill the memory."""
+    if not _FRACTION.fullmatch(text):
+        raise ValueError("a step is no fraction")
+    return Fraction(text)
+
+
+_FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
 
 _COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
