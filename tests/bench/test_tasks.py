@@ -177,3 +177,25 @@ class TestShadows:
 
         assert 0 <= found.scores["groundhog"] <= 1
         assert found.facts["shadows"] == 8
+
+    def test_the_extreme_record_can_be_attacked_by_its_range(self, tmp_path: Path) -> None:
+        rows = [f"{n + 0.5},{100 - n * n / 16}" for n in range(40)]
+        rows[23] = "23.5,-90.0"  # beyond the others, though in the middle of the first column
+        (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+        study = Study(
+            name="s",
+            task="membership",
+            datasets=(str(tmp_path / "t.csv"),),
+            methods=("independent",),
+            preprocessing=(Binning(bins=20, discretizer="uniform", domain="observed"),),
+            epsilons=(100.0,),
+            scores=("range",),
+            options={"shadows": 8, "target": "extreme"},
+            split="whole",
+        )
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+            found = TASKS["membership"].run(study.cells[0])
+
+        assert found.scores["range"] > 0.9  # a domain that is read off the table gives the record away
