@@ -150,7 +150,7 @@ class Candidate:
         if self.peer is not None:
             from syntabula.bench.peers import check_peer
 
-            check_peer(self.peer)
+            check_peer(self.peer, epsilon, self.options)
         elif not self.is_baseline:
             self.synthesizer(epsilon=epsilon)
         elif self.options and self.method != "BINS":
