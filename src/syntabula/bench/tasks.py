@@ -13,6 +13,7 @@ from syntabula.errors import ArgumentError
 if TYPE_CHECKING:
     from syntabula.bench.cell import Cell
     from syntabula.bench.study import Study
+    from syntabula.metrics.metric import Metric
     from syntabula.metrics.score import Direction
 
 ROLES = ("held out", "learned")
@@ -103,6 +104,21 @@ def direction_of(task: str, score: str) -> Direction:
         return "higher"  # the mean of similarities
 
 
+def metric_of(score: str, options: Mapping[str, Any]) -> Metric:
+    """Return a metric with options; raises ArgumentError if there is none, or it does not have one of them."""
+    from syntabula.metrics.registry import describe_metric
+
+    made: Any = describe_metric(score).make()
+    if not isinstance(options, Mapping):
+        raise ArgumentError(f"the options of the score {score!r} must be names with values")
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    try:
+        chosen: Metric = replace(made, **given)
+    except TypeError:
+        raise ArgumentError(f"the score {score!r} has no option {' or '.join(map(repr, options))}") from None
+    return chosen
+
+
 def _check_metrics(study: Study) -> None:
     from syntabula.metrics.registry import describe_metric
 
@@ -110,15 +126,7 @@ def _check_metrics(study: Study) -> None:
         describe_metric(score)
     _check_names("score in `score_options`", study.score_options, study.scores)
     for score, options in study.score_options.items():
-        made = describe_metric(score).make()
-        if not isinstance(options, Mapping):
-            raise ArgumentError(f"the options of the score {score!r} must be names with values")
-        try:
-            replace(made, **options)  # type: ignore[type-var]
-        except TypeError:
-            raise ArgumentError(
-                f"the score {score!r} has no option {' or '.join(map(repr, options))}"
-            ) from None
+        metric_of(score, options)
 
 
 def _check_names(what: str, given: Any, known: Any) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import get_args
 
 from syntabula.bench.bin_rules import RULES
-from syntabula.bench.candidate import Binning, Candidate
+from syntabula.bench.candidate import Binning, Candidate, Domain
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.study import Figure, Study
 from syntabula.datasets.simulated import SIZES, Shape
@@ -74,8 +74,10 @@ def _tables(name: str, title: str, preprocessing: Sequence[Binning], finding: st
 
 
 def _attack(name: str, title: str, bins_epsilon: float, epsilon: float, target: int | str) -> Study:
-    domains = ("public", "observed", "found")
-    grid = [Binning(bins=20, discretizer=d, domain=o) for d, o in itertools.product(_DISCRETIZERS, domains)]  # type: ignore[arg-type]
+    grid = [
+        Binning(bins=20, discretizer=d, domain=o)
+        for d, o in itertools.product(_DISCRETIZERS, get_args(Domain))
+    ]
     return Study(
         name=f"discretization-{name}",
         title=title,
