@@ -144,6 +144,28 @@ class TestColumns:
         assert all(0 < record.scores["utility"] < 1 for record in found.values())
 
 
+class TestTuning:
+    def test_scores_of_the_best_options_stand_beside_what_they_gain(self) -> None:
+        study = Study(
+            name="s",
+            task="tuning",
+            datasets=("census@200",),
+            methods=("independent",),
+            preprocessing=(Binning(bins=2, discretizer="uniform"),),
+            epsilons=(float("inf"),),
+            scores=("wasserstein",),
+            score_options={"wasserstein": {"max_rows": 100, "max_pairs": 2}},
+            options={"trials": 2, "space": "usual"},
+        )
+
+        found = TASKS["tuning"].run(study.cells[0])
+
+        before, after = found.facts["without tuning"]["wasserstein"], found.scores["wasserstein"]
+        assert found.facts["options"]["bins"] >= 10  # two bins are too few for any score
+        assert 0 < after < before
+        assert found.scores["gain of wasserstein %"] == pytest.approx(100 * (before - after) / before)
+
+
 class TestShadows:
     def test_copies_disclose_more_than_columns_drawn_apart(self) -> None:
         study = Study(

@@ -144,6 +144,12 @@ TASKS: Mapping[str, Task] = {
         summary="learn a table, draw a synthetic one and score it",
         options={"holdout": 0.2},
     ),
+    "tuning": Task(
+        home="syntabula.bench.task_tuning",
+        summary="search options of a method, and score it with them and without",
+        options={"trials": 50, "space": "synmeter"},
+        quick_options={"trials": 2},
+    ),
     "disclosure": Task(
         home="syntabula.bench.task_disclosure",
         summary="membership disclosure by shadow models",
