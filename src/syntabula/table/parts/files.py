@@ -1,0 +1,136 @@
+"""Folders, patterns and large files as tables in parts."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+
+from syntabula._extras import require
+from syntabula.errors import DataError
+from syntabula.table.files.formats import check_readable, file_format
+from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
+from syntabula.table.parts.raw_parts import Part, RawParts
+from syntabula.table.parts.snapshot import Snapshot
+from syntabula.table.raw import Container, RawTable
+from syntabula.table.schema.schema import Schema
+
+LARGE_FILE = 2**27
+"""A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
+
+_PATTERN = "*?["
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A text file, which is in memory while it is read."""
+
+    path: str
+
+    @property
+    def place(self) -> str:
+        return repr(self.path)
+
+    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        """Yield the records, in one piece; see `Part.tables`."""
+        del columns
+        from syntabula.table.read import read
+
+        yield read(self.path, schema)
+
+
+def is_many_files(source: object) -> bool:
+    """Return whether a path is a folder, or a pattern that is not itself the name of a file."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = os.fspath(source)
+    if isinstance(path, bytes) or os.path.isfile(path):
+        return False
+    return os.path.isdir(path) or any(c in path for c in _PATTERN)
+
+
+def is_large_file(source: object) -> bool:
+    """Return whether a path is of a Parquet or Arrow file that is better read in parts."""
+    if not isinstance(source, str | os.PathLike) or find_spec("pyarrow") is None:
+        return False
+    path = os.fspath(source)
+    named = isinstance(path, str) and path.lower().endswith((".parquet", ".arrow", ".feather", ".ipc"))
+    return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
+
+
+def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) -> RawParts:
+    """Return the table that a folder, a pattern or one file holds.
+
+    The files of a folder count, and those of folders in it, but not those whose names begin with a dot or an
+    underscore, which other programs write beside tables.
+
+    Args:
+        source: The folder, the pattern or the file; all files have one format and the same columns.
+        schema: Declares all columns.
+        workers: Number of processes that read.
+
+    Raises:
+        ArgumentError: If a file has an unsupported suffix.
+        DataError: If there is no file, or files differ in format or cannot be opened.
+    """
+    place = os.path.abspath(os.fspath(source))
+    snapshot = Snapshot.of(partial(_listed, place))
+    paths = [path for path, _, _ in snapshot.stamps]
+    if not paths:
+        raise DataError(f"{os.fspath(source)!r} holds no file of a table; check the path")
+    formats = {file_format(path).container: path for path in paths}
+    if len(formats) > 1:
+        shown = " and ".join(repr(path) for path in [*formats.values()][:2])
+        raise DataError(f"the files of a table must have one format, but {shown} differ; give one of them")
+    container = next(iter(formats))
+    parts = [part for path in paths for part in _parts(path, container)]
+    return RawParts(container, schema, tuple(parts), workers, snapshot)
+
+
+def _listed(place: str) -> list[str]:
+    """Return the paths of all files of a table, in order."""
+    if os.path.isfile(place):
+        return [place]
+    if not os.path.isdir(place):
+        return [*_below(sorted(glob.glob(place)))]
+    found = list[str]()
+    for folder, folders, names in os.walk(place):
+        folders[:] = sorted(name for name in folders if _counts(name))
+        if keyed := [name for name in folders if "=" in name]:
+            raise DataError(
+                f"the folder {os.path.join(folder, keyed[0])!r} holds a column in its name, which its files lack; give "
+                "pyarrow.dataset.dataset(FOLDER, partitioning='hive') instead"
+            )
+        found += [os.path.join(folder, name) for name in names if _counts(name)]
+    return sorted(found)
+
+
+def _below(paths: Sequence[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.isdir(path):
+            yield from _listed(path)
+        elif _counts(os.path.basename(path)):
+            yield path
+
+
+def _counts(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _parts(path: str, container: Container) -> list[Part]:
+    check_readable(path)
+    if container == "arrow":
+        return [ArrowPart(path)]
+    if container != "parquet":
+        return [TextPart(path)]
+    parquet = require("pyarrow.parquet", "arrow")
+    try:
+        groups = parquet.read_metadata(path).num_row_groups
+    except Exception:
+        raise DataError(
+            f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
+        ) from None
+    return [ParquetPart(path, (i,)) for i in range(groups)] or [ParquetPart(path)]
