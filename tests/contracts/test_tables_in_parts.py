@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import zipfile
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -50,7 +52,7 @@ def schema() -> st.Schema:
             "amount": st.Numeric(-5, 8, nullable=True),
             "age": st.Numeric(0, 250, integer=True),
             "paid": st.Boolean(),
-            "at": st.Datetime("2024-01-01", "2024-12-31", resolution="minute"),
+            "at": st.Datetime(datetime(2024, 1, 1), datetime(2024, 12, 31), resolution="minute"),
         }
     )
 
@@ -112,8 +114,11 @@ def release_of(source, method=st.MST, **options) -> tuple[str, str]:
     """Return hashes of what a release's model and rows are."""
     with pytest.warns(CoercionWarning):
         release = method(seed=5, **options).fit(source, schema())
-    with zipfile.ZipFile(_saved(release)) as file:
-        arrays = b"".join(file.read(name) for name in sorted(file.namelist()) if name.endswith(".npy"))
+    with tempfile.TemporaryDirectory() as folder:
+        release.save(Path(folder) / "release.syn")
+        with zipfile.ZipFile(Path(folder) / "release.syn") as file:
+            names = [name for name in sorted(file.namelist()) if name.endswith(".npy")]
+            arrays = b"".join(map(file.read, names))
     rows = release.sample(200, seed=1)
     rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
     rows["kind"] = rows["kind"].astype(object).where(rows["kind"].notna(), "missing")
@@ -121,23 +126,8 @@ def release_of(source, method=st.MST, **options) -> tuple[str, str]:
     return hashlib.sha256(arrays).hexdigest(), hashlib.sha256(written).hexdigest()
 
 
-def _saved(release):
-    import io
-
-    file = io.BytesIO()
-    release.save(_saved.place)
-    file.write(_saved.place.read_bytes())
-    return file
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path):
-    _saved.place = tmp_path / "release.syn"
-
-
 @pytest.fixture(scope="module")
-def in_memory(tmp_path_factory):
-    _saved.place = tmp_path_factory.mktemp("memory") / "release.syn"
+def in_memory():
     return release_of(frame())
 
 

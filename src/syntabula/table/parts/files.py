@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -13,7 +13,7 @@ from syntabula._extras import require
 from syntabula.errors import DataError
 from syntabula.table.files.formats import check_readable, file_format
 from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
-from syntabula.table.parts.raw_parts import Part, RawParts
+from syntabula.table.parts.raw_parts import Part, RawParts, failures_of
 from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import Container, RawTable
 from syntabula.table.schema.schema import Schema
@@ -86,7 +86,7 @@ def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) 
         shown = " and ".join(repr(path) for path in [*formats.values()][:2])
         raise DataError(f"the files of a table must have one format, but {shown} differ; give one of them")
     container = next(iter(formats))
-    parts = [part for path in paths for part in _parts(path, container)]
+    parts = [part for path in paths for part in _parts(path, container, schema)]
     return RawParts(container, schema, tuple(parts), workers, snapshot)
 
 
@@ -120,7 +120,7 @@ def _counts(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def _parts(path: str, container: Container) -> list[Part]:
+def _parts(path: str, container: Container, schema: Schema) -> list[Part]:
     check_readable(path)
     if container == "arrow":
         return [ArrowPart(path)]
@@ -128,9 +128,13 @@ def _parts(path: str, container: Container) -> list[Part]:
         return [TextPart(path)]
     parquet = require("pyarrow.parquet", "arrow")
     try:
-        groups = parquet.read_metadata(path).num_row_groups
+        metadata = parquet.read_metadata(path)
+        names = metadata.schema.to_arrow_schema().names
     except Exception:
         raise DataError(
             f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
         ) from None
-    return [ParquetPart(path, (i,)) for i in range(groups)] or [ParquetPart(path)]
+    part = ParquetPart(path)
+    with failures_of(part):
+        schema.check_names(names)
+    return [replace(part, groups=(i,)) for i in range(metadata.num_row_groups)] or [part]

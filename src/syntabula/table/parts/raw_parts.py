@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -160,7 +161,7 @@ def folded(
     for part in parts:
         for table in read_part(part, schema, columns, said):
             n_rows += table.n_rows
-            with _failures_of(part):
+            with failures_of(part):
                 fold.add(state, table)
     return Work(state, n_rows, said)
 
@@ -171,7 +172,7 @@ def read_part(
     """Yield the records of a part; what is warned of is added to `said`, since it is the same in many parts."""
     tables = part.tables(schema, columns)
     while True:
-        with _failures_of(part), warnings.catch_warnings(record=True) as caught:
+        with failures_of(part), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CoercionWarning)
             table = next(tables, None)
             if table is not None and columns is None:
@@ -182,27 +183,22 @@ def read_part(
         yield table
 
 
-class _failures_of:
-    """Turns every failure within the block into an error that names the part and shows no cell."""
-
-    def __init__(self, part: Part) -> None:
-        self._place = part.place
-        self._memory = memory_for(f"read {self._place}")
-
-    def __enter__(self) -> None:
-        self._memory.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        # Raises a ResourceError itself if memory ended.
-        self._memory.__exit__(kind, error, trace)  # type: ignore[arg-type]
-        if isinstance(error, SchemaError):
-            raise SchemaError(f"{self._place}: {error}") from None
-        if isinstance(error, Exception) and not isinstance(error, SyntabulaError):
-            # The message of a library may show a cell.
-            raise DataError(
-                f"{self._place} cannot be read ({type(error).__name__}): it is truncated, damaged or in another format; "
-                "check it"
-            ) from None
+@contextmanager
+def failures_of(part: Part) -> Iterator[None]:
+    """Turn every failure within the block into an error that names the part and shows no cell."""
+    try:
+        with memory_for(f"read {part.place}"):
+            yield
+    except SchemaError as error:
+        raise SchemaError(f"{part.place}: {error}") from None
+    except SyntabulaError:
+        raise
+    except Exception as error:
+        # The message of a library may show a cell.
+        raise DataError(
+            f"{part.place} cannot be read ({type(error).__name__}): it is truncated, damaged or in another format; "
+            "check it"
+        ) from None
 
 
 class _Nothing(Fold[RawTable]):
