@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tempfile
 import zipfile
 from datetime import datetime, timedelta
@@ -66,7 +67,7 @@ def in_parts(folder, n_parts: int, *, empty: bool = False, suffix: str = ".parqu
     folder.mkdir()
     table = arrow()
     cuts = [N * i // n_parts for i in range(n_parts + 1)]
-    pieces = [table.slice(a, b - a) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    pieces = [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
     pieces += [table.slice(0, 0)] if empty else []
     for i, piece in enumerate(pieces):
         if suffix == ".parquet":
@@ -259,7 +260,7 @@ class TestRefusals:
             _ = [*parts.pieces(), *parts.pieces(), *parts.pieces()]
 
     def test_of_strict_reading_come_before_the_first_spend(self, tmp_path):
-        with pytest.raises(DataError, match="strict reading failed.*'age'"):
+        with pytest.raises(DataError, match=r"strict reading failed.*'age'"):
             st.MST(seed=1, bins=5, preprocessing=st.Preprocessing(discretizer="uniform")).fit(
                 in_parts(tmp_path / "parts", 2), schema(), strict=True
             )

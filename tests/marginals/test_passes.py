@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def table(sizes=(3, 5, 2, 7), n=400, seed=0) -> EncodedTable:
 def cut(rows: EncodedTable, cuts) -> HeldParts[EncodedTable]:
     """Return the rows in parts that end at these rows."""
     ends = [0, *sorted(cuts), rows.n_rows]
-    pairs = zip(ends[:-1], ends[1:], strict=True)
+    pairs = pairwise(ends)
     return HeldParts(tuple(EncodedTable(rows.domain, tuple(c[a:b] for c in rows.codes)) for a, b in pairs))
 
 
@@ -37,16 +37,16 @@ def engine(rows: EncodedTable, cuts=(0, 13, 13, 200), **options) -> PassEngine:
 
 @st.composite
 def cases(draw):
-    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 16, 300]), min_size=1, max_size=5))
+    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 16, 60]), min_size=1, max_size=5))
     rows = table(tuple(sizes), draw(st.integers(0, 60)), draw(st.integers(0, 1000)))
     cuts = draw(st.lists(st.integers(0, rows.n_rows), max_size=7))
     columns = st.lists(st.sampled_from(rows.domain.columns), unique=True, max_size=3)
     cliques = [tuple(c) for c in draw(st.lists(columns, max_size=8))]
-    return rows, cuts, cliques, draw(st.sampled_from([4000.0, 9.0]))
+    return rows, cuts, cliques, draw(st.sampled_from([4000.0, 4.0]))
 
 
 class TestCounts:
-    @settings(max_examples=120)
+    @settings(max_examples=60)
     @given(cases())
     def test_are_those_of_the_whole_table_wherever_it_is_cut_and_whatever_is_kept(self, case):
         rows, cuts, cliques, limit = case

@@ -76,8 +76,8 @@ class MemoryEngine:
     """Counts marginals of an encoded table in a few passes over its rows.
 
     The table is a single part of the seam (`marginals.parts`). Many small marginals are summed from a few joint
-    histograms: all 45 pairs of ten columns with ten codes each take ten histograms. Counting runs in one thread: numpy counts under the interpreter's lock, and two
-    threads were no faster than one.
+    histograms: all 45 pairs of ten columns with ten codes each take ten histograms. Counting runs in one thread: numpy
+    counts under the interpreter's lock, and two threads were no faster than one.
 
     Args:
         table: The table.
@@ -124,7 +124,9 @@ class MemoryEngine:
         It depends only on the domain, not on the rows. It leaves out the planning of very many cliques (about
         1 kB each).
         """
-        return table_mb((BLOCK_CELLS + result_cells(self.domain, cliques)) * 8 + CHUNK_ROWS * BYTES_PER_KEY, 1)
+        return table_mb(
+            (BLOCK_CELLS + result_cells(self.domain, cliques)) * 8 + CHUNK_ROWS * BYTES_PER_KEY, 1
+        )
 
     def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
         """Return exact counts of each clique, one axis per column in the clique's order.

@@ -21,6 +21,7 @@ State = dict[str, NDArray[Any]]
 """Arrays of integers by name."""
 
 PartT = TypeVar("PartT")
+PartT_co = TypeVar("PartT_co", covariant=True)
 AskedT = TypeVar("AskedT", contravariant=True)
 
 
@@ -45,7 +46,7 @@ class Fold(ABC, Generic[AskedT]):
             state[name] += array
 
 
-class RowParts(Protocol[PartT]):
+class RowParts(Protocol[PartT_co]):
     """Records in parts, wherever they lie; only curators ask them."""
 
     @property
@@ -53,11 +54,11 @@ class RowParts(Protocol[PartT]):
         """How many states of one fold are in memory at once."""
         ...
 
-    def fold(self, fold: Fold[PartT]) -> State:
+    def fold(self, fold: Fold[PartT_co]) -> State:
         """Return the state of all records, in one pass."""
         ...
 
-    def pieces(self) -> Iterator[PartT]:
+    def pieces(self) -> Iterator[PartT_co]:
         """Yield the records piece by piece, in this process, in one pass."""
         ...
 

@@ -157,7 +157,9 @@ class PassEngine:
     def _keepable(self, keep_ways: int) -> dict[Clique, None]:
         """Return the cliques of few columns for which there is memory, those of few cells first."""
         ways = range(min(keep_ways, len(self._domain)) + 1) if keep_ways else ()
-        every = sorted((c for k in ways for c in all_cliques(self._domain.columns, k)), key=self._domain.cells)
+        every = sorted(
+            (c for k in ways for c in all_cliques(self._domain.columns, k)), key=self._domain.cells
+        )
         sums = np.cumsum([float(self._domain.cells(c)) for c in every])
         room = _KEPT * self._limit_mb * 2**20 / 8 / (self._parts.states_at_once + 1)
         return dict.fromkeys(every[: int(np.searchsorted(sums, room, side="right"))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -131,6 +131,7 @@ def fit_table(
         judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable | RawParts)
+    names = tuple(source.columns if isinstance(source, RawTable) else source.names)
     source, units = (source, None) if isinstance(source, RawParts) else limited(source, schema)
     rules, declared = row_rules(schema), schema
     if rules is not None:
@@ -197,7 +198,7 @@ def fit_table(
         assert isinstance(table, RawTable)
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
-    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema)
+    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema, names)
     released = codec.schema if whole is None else whole.schema
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
@@ -256,12 +257,13 @@ def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
     return learned
 
 
-def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
-    """Return the rules with a schema of whole rows, in which domains that were found have their place."""
+def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Iterable[str]) -> RowRules:
+    """Return the rules with a schema of whole rows, in the table's order, with the domains that were found."""
     if is_whole(declared):
         return rules
-    names = dict.fromkeys([*learned, *declared])
-    columns = {name: declared[name] if name in declared else learned[name] for name in names}
+    # Derived columns may be absent from the table.
+    whole = dict.fromkeys([*names, *declared])
+    columns = {name: declared[name] if name in declared else learned[name] for name in whole}
     found = row_rules(replace(declared, columns=columns, others=None))
     assert found is not None
     return found

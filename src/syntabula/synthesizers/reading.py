@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from syntabula.table.coding.codec import Codec, Coercions
 
 
-def in_parts(method: Settings, source: Any, schema: Schema | None, *, judged: bool = False) -> RawParts | None:
+def in_parts(
+    method: Settings, source: Any, schema: Schema | None, *, judged: bool = False
+) -> RawParts | None:
     """Return a table in parts; None if it is read into memory, as tables of usual size are.
 
     Args:
@@ -50,8 +52,8 @@ def _objection(schema: Schema | None, *, judged: bool) -> str | None:
     """Return why a table cannot be read in parts, with a remedy; None if it can."""
     if not is_whole(schema):
         return (
-            "needs a schema of all its columns; draft one from one of its files with `syntabula schema FILE`, check it, and "
-            "give it"
+            "needs a schema of all its columns; draft one from one of its files with `syntabula schema FILE`, check it, "
+            "and give it"
         )
     if schema.unit is not None:
         return (

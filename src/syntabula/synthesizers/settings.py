@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 1024
 
+
 @dataclass(frozen=True, kw_only=True)
 class TableFacts:
     """What is known of a table before its values are read.
@@ -34,12 +35,14 @@ class TableFacts:
         physical: Stored type of each column, if some are not declared.
         n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
         types_found: Whether the types of columns that are not declared will be found.
+        in_parts: Whether the table is read in parts, of which memory holds one batch at a time.
     """
 
     schema: Schema | None
     physical: Mapping[str, PhysicalType]
     n_rows: int
     types_found: bool = False
+    in_parts: bool = False
 
     @property
     def n_columns(self) -> int:

@@ -40,8 +40,8 @@ class ColumnCurator:
     record; `privacy.rules` turns them into those for all rows of a unit.
 
     Args:
-        points: [n] present values: float64 without NaN, int64 or uint64, or such values with their counts. They are sorted once, in a copy of 8 bytes
-            per value.
+        points: [n] present values: float64 without NaN, int64 or uint64; or such values with the number of records of
+            each. They are sorted once, in a copy of 8 bytes per value.
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.

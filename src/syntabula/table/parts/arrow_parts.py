@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,16 @@ class ParquetPart:
     Attributes:
         path: The file.
         groups: Positions of the row groups; None for all.
+        n_rows: Number of their records, as the file says (sensitive); None if it was not asked.
     """
 
     path: str
     groups: tuple[int, ...] | None = None
+    n_rows: int | None = field(default=None, repr=False)
 
     @property
     def place(self) -> str:
+        """What a message calls it."""
         return repr(self.path)
 
     def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
@@ -58,6 +61,7 @@ class ArrowPart:
 
     @property
     def place(self) -> str:
+        """What a message calls it."""
         return repr(self.path)
 
     def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:

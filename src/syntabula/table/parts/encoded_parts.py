@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class EncodeFold(Fold[RawTable]):
     def coercions(self, state: State) -> Coercions:
         """Return what did not fit, of all records."""
         names = self.codec.domain.columns
-        counts = {
+        counts: dict[str, Any] = {
             kind: {n: int(c) for n, c in zip(names, row, strict=True) if c}
             for kind, row in zip(_KINDS, state[_COERCED], strict=True)
         }

@@ -21,6 +21,9 @@ from syntabula.table.schema.schema import Schema
 LARGE_FILE = 2**27
 """A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
 
+_LEAST_PER_PROCESS = 2**24
+"""Bytes of Parquet that take about as long to read and count as a process to start."""
+
 _PATTERN = "*?["
 
 
@@ -32,6 +35,7 @@ class TextPart:
 
     @property
     def place(self) -> str:
+        """What a message calls it."""
         return repr(self.path)
 
     def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
@@ -59,6 +63,16 @@ def is_large_file(source: object) -> bool:
     path = os.fspath(source)
     named = isinstance(path, str) and path.lower().endswith((".parquet", ".arrow", ".feather", ".ipc"))
     return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
+
+
+def usual_workers(source: str | os.PathLike[str]) -> int:
+    """Return how many processes should read a table: one for each processor, if there is enough for each to do."""
+    if not is_many_files(source) and not is_large_file(source):
+        return 1
+    size = Snapshot.of(partial(_listed, os.path.abspath(os.fspath(source)))).size
+    counted = getattr(os, "sched_getaffinity", None)
+    processors = (os.cpu_count() or 1) if counted is None else len(counted(0))
+    return max(1, min(processors, size // _LEAST_PER_PROCESS))
 
 
 def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) -> RawParts:
@@ -137,4 +151,5 @@ def _parts(path: str, container: Container, schema: Schema) -> list[Part]:
     part = ParquetPart(path)
     with failures_of(part):
         schema.check_names(names)
-    return [replace(part, groups=(i,)) for i in range(metadata.num_row_groups)] or [part]
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return [replace(part, groups=(i,), n_rows=n) for i, n in enumerate(sizes)] or [replace(part, n_rows=0)]

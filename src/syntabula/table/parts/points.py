@@ -72,7 +72,9 @@ def _put(state: State, place: int, run: int, points: CountedPoints) -> None:
 
 
 def _runs(state: State, place: int) -> dict[int, CountedPoints]:
-    runs = [int(name.split()[1]) for name in state if name.startswith(f"{place} ") and name.endswith("values")]
+    runs = [
+        int(name.split()[1]) for name in state if name.startswith(f"{place} ") and name.endswith("values")
+    ]
     return {
         run: CountedPoints(state[f"{place} {run} values"], state[f"{place} {run} counts"]) for run in runs
     }

@@ -63,15 +63,24 @@ class RawParts:
     _warned: set[str] = field(default_factory=set)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as the schema declares them."""
+        return tuple(self.schema)
+
+    @property
     def origin(self) -> Origin:
         """What the table was read from; the schema declares its types."""
         return Origin(self.container, {})
 
     @property
     def n_rows(self) -> int:
-        """Number of records (sensitive); takes a pass if there was none."""
+        """Number of records (sensitive); takes a pass if there was none and the files do not say it."""
         if not self._n_rows:
-            self.fold(_Nothing())
+            said: list[int | None] = [getattr(part, "n_rows", None) for part in self.parts]
+            if None not in said:
+                self._n_rows[:] = [sum(n or 0 for n in said)]
+            else:
+                self.fold(_Nothing())
         return self._n_rows[0]
 
     @property
@@ -126,8 +135,8 @@ class RawParts:
         if self._n_rows and self._n_rows[0] != n_rows:
             raise DataError(
                 "the table changed while it was read: a later pass did not find the records of the first; fit a table "
-                "that nothing writes to, such as a copy or a snapshot. This failure depends on the data and is not covered "
-                "by the privacy guarantee"
+                "that nothing writes to, such as a copy or a snapshot. This failure depends on the data and is not "
+                "covered by the privacy guarantee"
             )
         self._n_rows[:] = [n_rows]
         for sentence in [s for s in dict.fromkeys(said) if s not in self._warned]:

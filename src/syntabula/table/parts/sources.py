@@ -52,7 +52,12 @@ def parts_of(source: Any, schema: Schema, *, workers: int = 1) -> RawParts:
 def _stream_of(source: Any) -> tuple[str, Container, list[str], Batches]:
     """Return what a message calls a lazy table, its kind, the names of its columns, and how its batches are read."""
     if _is_lazy_frame(source):
-        return "the LazyFrame", "polars", source.collect_schema().names(), lambda names: _of_polars(source, names)
+        return (
+            "the LazyFrame",
+            "polars",
+            source.collect_schema().names(),
+            lambda names: _of_polars(source, names),
+        )
     if _is_relation(source):
         return "the relation", "parquet", list(source.columns), lambda names: _of_duckdb(source, names)
     if _is_dataset(source):
@@ -85,7 +90,9 @@ def _of_duckdb(relation: Any, names: list[str] | None) -> Iterable[Any]:
 
 def _of_dataset(dataset: Any, names: list[str] | None) -> Iterable[Any]:
     yield dataset.schema.empty_table()
-    yield from dataset.to_batches(columns=names, batch_size=ROWS_AT_ONCE, batch_readahead=1, use_threads=False)
+    yield from dataset.to_batches(
+        columns=names, batch_size=ROWS_AT_ONCE, batch_readahead=1, use_threads=False
+    )
 
 
 def _of_ibis(table: Any, names: list[str] | None) -> Iterable[Any]:
@@ -101,7 +108,9 @@ def _check_fragments(dataset: Any) -> None:
         place = getattr(fragment, "path", None)
         if place is None:
             continue
-        lacking = [n for n in dataset.schema.names if n not in fragment.physical_schema.names and n not in keys]
+        lacking = [
+            n for n in dataset.schema.names if n not in fragment.physical_schema.names and n not in keys
+        ]
         if lacking:
             raise DataError(
                 f"the file {place!r} of the dataset has no column {', '.join(map(repr, lacking))}; add the column, or "
