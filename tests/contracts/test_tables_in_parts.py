@@ -21,6 +21,7 @@ from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.encoded_parts import EncodedParts
 from syntabula.table.parts.raw_parts import RawParts
+from syntabula.table.parts.repeated import RepeatedPart
 from syntabula.table.parts.sources import parts_of
 from syntabula.table.read import read
 
@@ -175,6 +176,19 @@ class TestCounts:
             assert (counts == right).all()
         assert parts.coercions == coercions
         assert parts.coercions.clipped["age"] == coercions.clipped["age"] > 0
+
+    def test_of_a_part_that_is_repeated_are_multiples(self, tmp_path):
+        codec = Codec.plan(schema(), bins=9)
+        parts = parts_of(in_parts(tmp_path / "parts", 1), schema())
+        again = RawParts(parts.container, parts.schema, tuple(RepeatedPart(p, 3) for p in parts.parts))
+
+        once, thrice = (
+            PassEngine(EncodedParts(p, codec), codec.domain).counts([("kind", "age")])[0]
+            for p in (parts, again)
+        )
+
+        assert (thrice == 3 * once).all()
+        assert again.n_rows == 3 * parts.n_rows
 
 
 class TestRefusals:
