@@ -116,9 +116,13 @@ class Request:
 
     def for_table(self, table: Path) -> Request:
         """Return the request with the usual number of processes for a table, if it states none."""
+        from syntabula.table.parts.sources import may_have_parts
+
+        if self.workers is not None or not may_have_parts(table):
+            return self
         from syntabula.table.parts.files import usual_workers
 
-        return self if self.workers is not None else replace(self, workers=usual_workers(table))
+        return replace(self, workers=usual_workers(table))
 
     def schema(self) -> Schema | None:
         """Read the schema file, if one was given."""
@@ -231,6 +235,11 @@ def _filed(path: Path, method: str | None) -> dict[str, Any]:
     if wrong or not isinstance(found.get("method", ""), str) or not isinstance(options_given, dict):
         raise CommandError(
             f"--options {str(path)!r} must hold `method` and a mapping `options`, as `syntabula tune --out` writes them",
+            Exit.ARGUMENTS,
+        )
+    if "epochs" in options_given:
+        raise CommandError(
+            f"--options {str(path)!r} gives epochs, which depend on the number of rows; give `steps` instead",
             Exit.ARGUMENTS,
         )
     if method is not None and found.get("method", method) != method:

@@ -15,7 +15,6 @@ import numpy as np
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
-from syntabula.prepare.persons import limited, unit_of
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -32,13 +31,12 @@ from syntabula.synthesizers.plan import (
     check_declared_memory,
     planned_fit,
     preparation_of,
+    unit_of,
 )
 from syntabula.synthesizers.reading import counted_columns, encoded, in_parts
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
-from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec, Coercions
-from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
@@ -132,7 +130,12 @@ def fit_table(
     """
     types_found = not isinstance(source, RawTable | RawParts)
     names = tuple(source.columns if isinstance(source, RawTable) else source.names)
-    source, units = (source, None) if isinstance(source, RawParts) else limited(source, schema)
+    units = None
+    if schema is not None and schema.unit is not None:
+        from syntabula.prepare.persons import limited
+
+        assert not isinstance(source, RawParts)
+        source, units = limited(source, schema)
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -150,8 +153,11 @@ def fit_table(
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     computed = () if rules is None else (*rules.compiled.derived,)
     found = _to_find(source, schema, computed)
-    if units is None and not is_exact and (keys := keys_of_persons(found)):
-        warn_caller(PrivacyWarning(warning_of_keys(keys)))
+    if found and units is None and not is_exact:
+        from syntabula.table.key_names import keys_of_persons, warning_of_keys
+
+        if keys := keys_of_persons(found):
+            warn_caller(PrivacyWarning(warning_of_keys(keys)))
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, declared, journal)
 
@@ -180,7 +186,7 @@ def fit_table(
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
-    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(code_texts, codec))
+    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
@@ -221,6 +227,13 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
+
+
+def _texts(codec: Codec) -> Mapping[str, Sequence[str]]:
+    # Only models of texts ask for them.
+    from syntabula.table.coding.code_texts import code_texts
+
+    return code_texts(codec)
 
 
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine, engine_for
-from syntabula.marginals.passes import PassEngine
-from syntabula.table.parts.encoded_parts import EncodedParts
-from syntabula.table.parts.points import CountedColumns, PointsFold
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
 from syntabula.table.raw import RawTable
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec, Coercions
+    from syntabula.table.parts.points import CountedColumns
 
 
 def in_parts(
@@ -67,6 +65,8 @@ def _objection(schema: Schema | None, *, judged: bool) -> str | None:
 
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns:
     """Return the distinct values of the columns whose bins depend on them, by one pass that reads no others."""
+    from syntabula.table.parts.points import CountedColumns, PointsFold
+
     ordered = {n: c for n in prepared.refinements if isinstance(c := parts.schema[n], Ordered)}
     if not ordered:
         return CountedColumns({})
@@ -84,6 +84,9 @@ def encoded(
     if isinstance(table, RawTable):
         rows, coercions = codec.encode(table, strict=strict, found=found)
         return engine_for(rows, limit_mb=limit_mb), coercions
+    from syntabula.marginals.passes import PassEngine
+    from syntabula.table.parts.encoded_parts import EncodedParts
+
     parts = EncodedParts(table, codec)
     engine = PassEngine(parts, codec.domain, limit_mb=limit_mb)
     engine.read()

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 
 from syntabula._extras import require
 from syntabula.errors import DataError
@@ -18,13 +17,8 @@ from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import Container, RawTable
 from syntabula.table.schema.schema import Schema
 
-LARGE_FILE = 2**27
-"""A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
-
 _LEAST_PER_PROCESS = 2**24
 """Bytes of Parquet that take about as long to read and count as a process to start."""
-
-_PATTERN = "*?["
 
 
 @dataclass(frozen=True)
@@ -46,29 +40,8 @@ class TextPart:
         yield read(self.path, schema)
 
 
-def is_many_files(source: object) -> bool:
-    """Return whether a path is a folder, or a pattern that is not itself the name of a file."""
-    if not isinstance(source, str | os.PathLike):
-        return False
-    path = os.fspath(source)
-    if isinstance(path, bytes) or os.path.isfile(path):
-        return False
-    return os.path.isdir(path) or any(c in path for c in _PATTERN)
-
-
-def is_large_file(source: object) -> bool:
-    """Return whether a path is of a Parquet or Arrow file that is better read in parts."""
-    if not isinstance(source, str | os.PathLike) or find_spec("pyarrow") is None:
-        return False
-    path = os.fspath(source)
-    named = isinstance(path, str) and path.lower().endswith((".parquet", ".arrow", ".feather", ".ipc"))
-    return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
-
-
 def usual_workers(source: str | os.PathLike[str]) -> int:
-    """Return how many processes should read a table: one for each processor, if there is enough for each to do."""
-    if not is_many_files(source) and not is_large_file(source):
-        return 1
+    """Return how many processes should read files: one for each processor, if there is enough for each to do."""
     size = Snapshot.of(partial(_listed, os.path.abspath(os.fspath(source)))).size
     counted = getattr(os, "sched_getaffinity", None)
     processors = (os.cpu_count() or 1) if counted is None else len(counted(0))

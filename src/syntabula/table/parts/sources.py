@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any
 
 from syntabula.errors import DataError
-from syntabula.table.parts.arrow_parts import ArrowStream
-from syntabula.table.parts.files import file_parts, is_large_file, is_many_files
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
 from syntabula.table.raw import Container, check_names
 from syntabula.table.schema.schema import Schema
 
+LARGE_FILE = 2**27
+"""A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
+
+_PATTERN = "*?["
+
 Batches = Callable[[list[str] | None], Iterable[Any]]
+
+
+def is_many_files(source: object) -> bool:
+    """Return whether a path is a folder, or a pattern that is not itself the name of a file."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = os.fspath(source)
+    if isinstance(path, bytes) or os.path.isfile(path):
+        return False
+    return os.path.isdir(path) or any(c in path for c in _PATTERN)
+
+
+def is_large_file(source: object) -> bool:
+    """Return whether a path is of a Parquet or Arrow file that is better read in parts."""
+    if not isinstance(source, str | os.PathLike) or find_spec("pyarrow") is None:
+        return False
+    path = os.fspath(source)
+    named = isinstance(path, str) and path.lower().endswith((".parquet", ".arrow", ".feather", ".ipc"))
+    return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
 
 
 def needs_parts(source: object) -> bool:
@@ -42,7 +65,11 @@ def parts_of(source: Any, schema: Schema, *, workers: int = 1) -> RawParts:
     if isinstance(source, RawParts):
         return source
     if isinstance(source, str | os.PathLike):
+        from syntabula.table.parts.files import file_parts
+
         return file_parts(source, schema, workers=workers)
+    from syntabula.table.parts.arrow_parts import ArrowStream
+
     place, container, names, batches = _stream_of(source)
     check_names(names)
     schema.check_names(names)
