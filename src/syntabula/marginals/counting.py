@@ -139,10 +139,10 @@ class MemoryEngine:
             SchemaError: If a clique names an unknown column, or one twice.
             ResourceError: If the counts could need more memory than the limit; raised before counting.
         """
+        positions = positions_of(self.domain, cliques)
         self.check_memory(cliques)
-        wanted = in_domain_order(self.domain, cliques)
-        blocks = cover(self.domain, wanted, n_rows=self._table.n_rows, block_cells=BLOCK_CELLS)
-        return arranged(self._margins(blocks), self.domain, cliques)
+        blocks = cover(self.domain, [*positions], n_rows=self._table.n_rows, block_cells=BLOCK_CELLS)
+        return arranged(self._margins(blocks), positions, cliques)
 
     def _margins(
         self, blocks: Iterable[tuple[Clique, list[Clique]]]
@@ -158,9 +158,16 @@ class MemoryEngine:
         check_limit(self.domain, cliques, needed_mb=self.memory_mb(cliques), limit_mb=self._limit_mb)
 
 
-def in_domain_order(domain: Domain, cliques: Iterable[Clique]) -> list[Clique]:
-    """Return each set of columns once, in the order of the domain; raises SchemaError on a wrong clique."""
-    return [*dict.fromkeys(map(domain.canonical, cliques))]
+def positions_of(domain: Domain, cliques: Iterable[Clique]) -> dict[Clique, list[int]]:
+    """Return where each set of columns is asked for, by its clique in the order of the domain.
+
+    Raises:
+        SchemaError: If a clique names an unknown column, or one twice.
+    """
+    positions: dict[Clique, list[int]] = {}
+    for position, clique in enumerate(cliques):
+        positions.setdefault(domain.canonical(clique), []).append(position)
+    return positions
 
 
 def result_cells(domain: Domain, cliques: Iterable[Clique]) -> int:
@@ -182,18 +189,17 @@ def check_limit(domain: Domain, cliques: Sequence[Clique], *, needed_mb: float, 
 
 
 def arranged(
-    margins: Iterable[Mapping[Clique, CountArray]], domain: Domain, cliques: Sequence[Clique]
+    margins: Iterable[Mapping[Clique, CountArray]],
+    positions: Mapping[Clique, Sequence[int]],
+    cliques: Sequence[Clique],
 ) -> list[CountArray]:
     """Return counts for each clique, with their axes in its order.
 
     Args:
         margins: Counts of all cliques in the order of the domain, some at a time.
-        domain: The domain.
+        positions: What `positions_of` returns.
         cliques: The cliques as asked, in any order; one that is named twice has counts of its own each time.
     """
-    positions: dict[Clique, list[int]] = {}
-    for position, clique in enumerate(cliques):
-        positions.setdefault(domain.canonical(clique), []).append(position)
     found: dict[int, CountArray] = {}
     for some in margins:
         for member, counts in some.items():

@@ -14,8 +14,8 @@ from syntabula.marginals.counting import (
     CountArray,
     arranged,
     check_limit,
-    in_domain_order,
     margins,
+    positions_of,
     result_cells,
 )
 from syntabula.marginals.cover import cover
@@ -76,7 +76,7 @@ class PassEngine:
 
     def check_memory(self, cliques: Sequence[Clique]) -> None:
         """Raise ResourceError if counting could need more memory than the limit; depends only on the domain."""
-        further = [c for c in in_domain_order(self._domain, cliques) if c not in self._to_keep]
+        further = [c for c in positions_of(self._domain, cliques) if c not in self._to_keep]
         needed = self._memory_mb(further) + table_mb(result_cells(self._domain, cliques)) if further else 0.0
         check_limit(self._domain, cliques, needed_mb=needed, limit_mb=self._limit_mb)
 
@@ -100,12 +100,12 @@ class PassEngine:
             SchemaError: If a clique names an unknown column, or one twice.
             ResourceError: If the counts could need more memory than the limit; raised before counting.
         """
-        wanted = in_domain_order(self._domain, cliques)
+        wanted = positions_of(self._domain, cliques)
         self.check_memory(cliques)
         self.read()
         kept = self._kept or {}
         found = {c: kept[c] for c in wanted if c in kept}
-        return arranged([found | self._counted([c for c in wanted if c not in kept])], self._domain, cliques)
+        return arranged([found | self._counted([c for c in wanted if c not in kept])], wanted, cliques)
 
     def summed(self, counts: Callable[[EncodedTable], CountArray]) -> CountArray:
         """Return the sum of the count arrays of disjoint pieces of the table, which together hold each record once."""
