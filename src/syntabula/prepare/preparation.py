@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
-from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.discretizer import is_worth_fitting
+from syntabula.prepare.discretizer import LEAST_BINS, budget_rice, is_worth_fitting
 from syntabula.prepare.preprocessing import (
     LEAST_FAILURE,
     TYPE_SHARE,
