@@ -18,6 +18,7 @@ MAY_DRAW = {
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
+    "models/row_set": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
     "synthesizers/ruled_conditions": "numpy.random",
