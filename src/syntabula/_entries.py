@@ -244,6 +244,14 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="synthesizer",
+        key="tab-pe",
+        name="TabPE",
+        home="syntabula.synthesizers.tabpe:TabPE",
+        summary="Rows that evolve by noisy votes of the records for the nearest: for dependence of many columns.",
+        paper="after Tran et al. 2026, Tab-PE",
+    ),
+    Entry(
+        kind="synthesizer",
         key="dp-merf",
         name="DPMERF",
         home="syntabula.synthesizers.dpmerf:DPMERF",
@@ -415,6 +423,12 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.record_models.column_trees:ColumnTrees",
         summary="A tree for each column given those before it, grown on records.",
         extra="evaluate",
+    ),
+    Entry(
+        kind="record_model",
+        key="evolved_rows",
+        home="syntabula.record_models.evolved_rows:EvolvedRows",
+        summary="Synthetic records that evolved by votes of real ones, as in Tab-PE.",
     ),
     Entry(
         kind="record_model",

@@ -55,6 +55,7 @@ USUAL: Mapping[str, Space] = {
         "complexity": Range(low=1e-9, high=1e-3, log=True),
     },
     "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
+    "tab-pe": {"rounds": Range(low=10, high=80, log=True), "columns": Range(low=2, high=8)},
     "dp-merf": {
         "features": Choice((1000, 3000, 10_000)),
         "learning_rate": Range(low=3e-4, high=1e-2, log=True),
