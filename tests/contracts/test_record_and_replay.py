@@ -46,6 +46,7 @@ METHODS = [
     "argn",
     "tabddpm",
     "pategan",
+    "tab-pe",
     "dp-merf",
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 
@@ -28,6 +29,9 @@ class Nearness:
 
     Args:
         tables: Numbers of each code of each column [codes, numbers].
+
+    Raises:
+        ArgumentError: If a row has more than a million numbers.
     """
 
     def __init__(self, tables: Sequence[FloatArray]) -> None:
@@ -36,7 +40,9 @@ class Nearness:
         scale = _LENGTH / max(longest, 1e-12)
         self._tables = [np.rint(table * scale).astype(np.float32) for table in found]
         if self.width > _MOST_NUMBERS:
-            raise ValueError("too many numbers for a row")
+            raise ArgumentError(
+                f"a row has {self.width:,} numbers to compare, at most {_MOST_NUMBERS:,} are exact; merge rare categories"
+            )
 
     @property
     def width(self) -> int:

@@ -18,7 +18,7 @@ from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.generated_rows import code_shares, independent_rows
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.one_way import OneWayStart
-from syntabula.record_models.population import Ballot, Population, nearness_of
+from syntabula.record_models.population import Ballot, ComparedColumns, Population, nearness_of
 from syntabula.record_models.representation import column_lookups, one_way_counts
 
 _LEAST_ASKED, _MOST_ASKED = 16, 2000
@@ -37,7 +37,8 @@ class Evolution:
 
     Attributes:
         rounds: How often records vote.
-        columns: Columns in which a round compares rows, drawn at random for each; None for all of them, as in the paper.
+        columns: Columns in which a round compares rows, those that were least compared together; None for all of them, as
+            in the paper.
         crowd: Number of records that vote for a row on average, in standard deviations of the noise on it: a
             larger one asks about fewer rows, which are told apart better from noise.
         candidates: Rows of the population.
@@ -49,7 +50,7 @@ class Evolution:
 
     rounds: int = 40
     columns: int | None = 4
-    crowd: float = 6.0
+    crowd: float = 10.0
     candidates: int = 20_000
     one_way_share: Fraction = Fraction(1, 5)
 
@@ -137,10 +138,10 @@ class EvolutionLearner:
         paid = share * evolution.round_share
         asked_for = evolution.asked_for(total, doors.nearest.sigma(evolution.candidates, paid))
         population = Population.of(independent_rows(shares, domain, evolution.candidates, self.seed))
-        ballots: list[Ballot] = []
+        compared, ballots = ComparedColumns(domain, rng), list[Ballot]()
         for r in range(evolution.rounds):
             progress(_vote(r), r / evolution.rounds)
-            columns = rng.permutation(domain.columns)[: evolution.columns].tolist()
+            columns = compared.next(evolution.columns)
             nearness = nearness_of(domain, shares, columns)
             asked = population.asked(columns, asked_for, rng)
             votes = doors.nearest.vote(nearness, asked, share=paid, step=_vote(r))

@@ -42,6 +42,31 @@ def nearness_of(domain: Domain, shares: Shares, columns: Sequence[str]) -> Nearn
     return Nearness(tables)
 
 
+class ComparedColumns:
+    """Says which columns a round compares: those of which fewest pairs were compared in earlier rounds, else by chance.
+
+    Args:
+        domain: All columns.
+        rng: Of all draws.
+    """
+
+    def __init__(self, domain: Domain, rng: np.random.Generator) -> None:
+        self._columns, self._rng = domain.columns, rng
+        self._times = np.zeros((len(domain), len(domain)))
+
+    def next(self, n: int | None) -> list[str]:
+        """Return n columns, or all if there are no more or n is None."""
+        size = len(self._columns)
+        chosen = np.zeros(size, dtype=np.bool_)
+        # The first has been compared least with all others.
+        cost = self._times.sum(1)
+        for _ in range(min(n or size, size)):
+            chosen[np.argmin(np.where(chosen, np.inf, cost + self._rng.random(size) / 2))] = True
+            cost = self._times[:, chosen].sum(1)
+        self._times[np.ix_(chosen, chosen)] += 1
+        return [c for c, is_chosen in zip(self._columns, chosen, strict=True) if is_chosen]
+
+
 def varied(rows: EncodedTable, change: float, shares: Shares, rng: np.random.Generator) -> EncodedTable:
     """Return variations of rows: some codes drawn anew by their marginal, numbers moved by some of their rank.
 
