@@ -150,6 +150,7 @@ class EvolutionLearner:
             is_last = r == evolution.rounds - 1
             n = round(min(total, _MOST_ROWS)) if is_last else evolution.candidates
             population = population.next(ballots, shares, n, evolution.change(r), rng)
+        progress(_vote(evolution.rounds - 1), 1.0)
         return start.restored(EvolvedRows.of(population.rows, total)), None
 
 
