@@ -8,7 +8,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, SchemaError
-from syntabula.privacy.best_of_trials import number_of_trials
+from syntabula.privacy.noise import number_of_trials
 from syntabula.tuning import private
 from syntabula.tuning.private import drawn, tune_privately
 from syntabula.tuning.space import Choice, Range

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ class Study:
                     candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
         return self
 
-    @property
+    @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Its cells, each with what it needs: seeds last, so that every row has a first figure early."""
         return tuple(dict.fromkeys(self._cells()))

@@ -21,9 +21,9 @@ class TabPE(FromRecords):
     them, and adds variations, which change less from round to round: categories are drawn anew with a chance that falls
     from .5 to .01, and numbers move by as much of their range.
 
-    Guarantee: a record has one vote a round, whose noise is paid before it is drawn (`privacy.doors.nearest` proves its
-    sensitivity of 1). All budgets are taken, an infinite one included. Public code takes delta and the sizes of classes
-    from exact numbers of records; here all but the votes follows from released one-way marginals.
+    Guarantee: a record has one vote a round, whose noise is paid before it is drawn (`privacy.training.nearest` proves
+    its sensitivity of 1). All budgets are taken, an infinite one included. Public code takes delta and the sizes of
+    classes from exact numbers of records; here all but the votes follows from released one-way marginals.
 
     It differs from the paper where votes tell little.
 
@@ -31,8 +31,8 @@ class TabPE(FromRecords):
       to have them, so that a budget that is too small for votes gives what `Independent` does.
     - Votes of all rounds are remembered: rows get the weights with which they would vote as the records did in each
       (iterative proportional fitting). The paper keeps the rows of the last vote.
-    - A round compares rows in a few columns, drawn at random (`columns`), where the paper's looks at all of them and
-      lets no record vote for rows of another class. Which column is a label need not be known.
+    - A round compares rows in a few columns (`columns`), of which each pair comes about as often, where the paper's looks
+      at all of them and lets no record vote for rows of another class. Which column is a label need not be known.
     - Fewer rows are asked about than the population has, so that each has many more votes than noise; votes move
       what was expected by what noise leaves of them.
     - Numbers are compared and moved by rank, so that long tails are no shorter than others.

@@ -2,7 +2,7 @@
 
 Each trial draws options at random, which needs no look at the table, learns the table with them, and measures the
 distance between pairs of columns of its rows and of the table with noise. Options, release and score of the best trial
-are what is given out; `privacy.best_of_trials` has the cost, and the proof (Papernot and Steinke 2022).
+are what is given out; `privacy.conversion` has the cost, and the proof (Papernot and Steinke 2022).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from syntabula._register import synthesizer
 from syntabula.errors import ArgumentError, SchemaError, SyntabulaError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique
-from syntabula.privacy.best_of_trials import number_of_trials
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.noise import number_of_trials
 from syntabula.synthesizers.fitting import Judging, fit
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
@@ -21,10 +21,12 @@ from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
-from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.coding.unit_sizes import UnitSizes
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,11 @@ class Codec:
         for name, inner in cuts.items():
             lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
-        sizes = None if shares is None else UnitSizes(shares)
+        sizes = None
+        if shares is not None:
+            from syntabula.table.coding.unit_sizes import UnitSizes
+
+            sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
         return cls(schema, bins, spreads, roundness, sizes)
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.nearness import Nearness
-from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, noisy_counts
 from syntabula.privacy.pricing import NoisyVector, counting_event, standard_deviation
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
 
 
 class NearestCurator:
@@ -25,7 +24,7 @@ class NearestCurator:
         curator: Holds the table, the ledger that pays, and the noise.
     """
 
-    def __init__(self, curator: CountedTable) -> None:
+    def __init__(self, curator: Curator) -> None:
         self._curator = curator
 
     def sigma(self, rows: int, share: Fraction | float) -> float:

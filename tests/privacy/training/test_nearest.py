@@ -18,14 +18,15 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.nearness import Nearness
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors import Doors, nearest
-from syntabula.privacy.doors.nearest import NearestCurator
+from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
-from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.training import nearest
+from syntabula.privacy.training.nearest import NearestCurator
 from syntabula.privacy.units import Unit, Units
 from syntabula.testing.replay import check_alike, recorded
 
