@@ -199,6 +199,15 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="synthesizer",
+        key="tablediffusion",
+        name="TableDiffusion",
+        home="syntabula.synthesizers.tablediffusion:TableDiffusion",
+        summary="Diffusion with a few levels of noise, all of them in each step of training.",
+        paper="Truda 2023, TableDiffusion",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
         key="ctgan",
         name="CTGAN",
         home="syntabula.synthesizers.ctgan:CTGAN",

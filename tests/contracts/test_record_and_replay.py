@@ -45,6 +45,7 @@ METHODS = [
     "rap++",
     "argn",
     "tabddpm",
+    "tablediffusion",
     "pategan",
     "tab-pe",
     "dp-merf",

@@ -43,6 +43,7 @@ USUAL: Mapping[str, Space] = {
     "rap": _BINS | {"learning_rate": Range(low=0.01, high=0.2, log=True)},
     "argn": _TRAINING | _NETWORK | {"dropout": Range(low=0.0, high=0.3)},
     "tabddpm": _TRAINING | _NETWORK,
+    "tablediffusion": _TRAINING | {"units": Choice((64, 128, 256)), "levels": Range(low=3, high=8)},
     "great": _TRAINING | {"units": Choice((32, 64, 128)), "layers": Range(low=1, high=4)},
     "tvae": _TRAINING | _NETWORK | {"emphasis": Range(low=0.5, high=4.0, log=True)},
     "ctgan": _TRAINING | _NETWORK | {"critic_units": Choice((128, 256, 512))},
