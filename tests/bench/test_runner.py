@@ -168,10 +168,35 @@ class TestKilled:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
-        ends = time.monotonic() + 60
-        while any(_is_running(child) for child in children) and time.monotonic() < ends:
-            time.sleep(0.05)
-        assert not any(_is_running(child) for child in children)
+        assert _ended(children)
+
+    @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+    def test_no_peer_outlives_a_killed_run(self, tmp_path: Path) -> None:
+        peer = tmp_path / "python"
+        peer.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'pid'}\nexec sleep 3600\n")
+        peer.chmod(0o755)
+        code = (
+            "from syntabula import bench\n"
+            f"study = bench.Study(name='p', datasets=('{ROWS}',), methods=('peer:mbi-aim',))\n"
+            f"bench.run(study, {str(tmp_path / 's.jsonl')!r})"
+        )
+        environment = {**os.environ, "SYNTABULA_PEER_MBI": str(peer)}
+        process = subprocess.Popen([sys.executable, "-P", "-c", code], env=environment)
+        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+        assert _ended([int((tmp_path / "pid").read_text())])
+
+
+def _ended(processes: list[int]) -> bool:
+    """Wait until none of them runs any more, for a minute."""
+    ends = time.monotonic() + 60
+    while any(_is_running(process) for process in processes) and time.monotonic() < ends:
+        time.sleep(0.05)
+    return not any(_is_running(process) for process in processes)
 
 
 def _children(pid: int) -> list[int]:

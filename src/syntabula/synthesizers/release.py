@@ -94,8 +94,9 @@ class Release:
         too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
         ConditionWarning is issued.
 
-        If the schema has rules, every row satisfies them: rows that break one are discarded and drawn anew, and a
-        RuleWarning says how many if they are more than a tenth. Conditions on columns that rules compute also work in
+        If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
+        none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
+        Conditions on columns that rules compute also work in
         this way.
 
         Args:
@@ -207,7 +208,7 @@ class Release:
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
 
     def rules_broken(self, tried: int = 10_000, *, seed: int = 0) -> dict[str, float]:
-        """Return the share of rows that break each rule of the schema before they are discarded; costs no privacy.
+        """Return the share of rows that are discarded because they break a rule of the schema; costs no privacy.
 
         Args:
             tried: Number of rows to draw.
@@ -220,7 +221,7 @@ class Release:
             return {}
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        rows = RuledRows(self.rules, self.codec, self._learned_rows)
+        rows = RuledRows(self.rules, self.codec, self.model, self._learned_rows)
         rows.try_rows(count()("tried", tried), _generator(seed))
         return rows.shares()
 
@@ -273,7 +274,7 @@ class Release:
             return self._learned_rows(start, stop, rng)
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        return RuledRows(self.rules, self.codec, self._learned_rows).draw(start, stop, rng)
+        return RuledRows(self.rules, self.codec, self.model, self._learned_rows).draw(start, stop, rng)
 
     def _learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -207,9 +208,13 @@ class Codec:
                     missing = table.column(name) == column.n_codes() - 1
                 decoded[name] = self.identifiers(name, missing, first_row)
             else:
-                within = self.spreads.get(name) or self.roundness.get(name)
-                decoded[name] = decode_column(column, table.column(name), self.bins.get(name), within, rng)
+                codes, bins = table.column(name), self.bins.get(name)
+                decoded[name] = decode_column(column, codes, bins, self.within(name), rng)
         return decoded
+
+    def within(self, name: str) -> Spread | Roundness | None:
+        """Return how the values of a column lie within its bins; None if evenly."""
+        return self.spreads.get(name) or self.roundness.get(name)
 
     def identifiers(self, name: str, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
         """Return the made-up values of an identifier column.
@@ -266,7 +271,7 @@ class Codec:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
-            roundness = {n: Roundness(tuple(map(Fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
+            roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
@@ -285,6 +290,15 @@ class Codec:
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
+
+def _fraction(text: str) -> Fraction:
+    """Read a stored fraction; raises ValueError for other notations, as 1e999999999 would fill the memory."""
+    if not _FRACTION.fullmatch(text):
+        raise ValueError("a step is no fraction")
+    return Fraction(text)
+
+
+_FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
 
 _COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",

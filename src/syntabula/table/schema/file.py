@@ -105,6 +105,13 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
 OF_TABLE = ("others", "unit", "rows_per_unit")
 """Entries of the whole table, after its columns."""
 
+_NOT_OFFERED = {
+    "weights": "all rows count alike; with `rows_per_unit: 1` each unit counts once, with as little noise as weights",
+    "per_unit": "the rows of one synthetic unit are drawn apart from each other, so that no column is constant in them; "
+    "take out these columns into a table with one row per unit, and make a release of each, with half of the budget",
+}
+"""Entries that a user may look for where units have several rows, with the reason and what to do instead."""
+
 
 def document_of(
     columns: Mapping[str, Column],
@@ -134,6 +141,9 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
+    for key, reason in _NOT_OFFERED.items():
+        if key in document:
+            raise SchemaError(f"the schema has the key {key!r}, which is not offered: {reason}")
     _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE, "rules"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
