@@ -20,6 +20,7 @@ MAY_DRAW = {
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
+    "models/row_set": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
     "synthesizers/ruled_conditions": "numpy.random",
@@ -53,6 +54,7 @@ MAY_DRAW = {
     "record_models/conditions_first": "numpy.random",
     "record_models/column_trees": "numpy.random",
     "record_models/latent": "numpy.random",
+    "record_models/evolution": "numpy.random",
     "record_models/base": "numpy.random",
     # Rows are generated for teachers to vote on or to have a released mean, from a seed that is no secret: likewise.
     "record_models/generated_rows": "numpy.random",
