@@ -17,6 +17,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ResourceError, RuleWarning
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawColumn
+from syntabula.table.repeated_texts import joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 
@@ -132,7 +133,7 @@ def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
     return {
         name: replace(
             first,
-            values=np.concatenate([piece[name].values for piece in pieces]),
+            cells=joined([piece[name].cells for piece in pieces]),
             missing=np.concatenate([piece[name].missing for piece in pieces]),
         )
         for name, first in pieces[0].items()
