@@ -120,6 +120,40 @@ def check_table_file(path: Path) -> None:
     file_format(path)
 
 
+def check_parts(folder: Path, part: int | None, of: int, *, force: bool) -> None:
+    """Check the files of a table in parts before anything is read.
+
+    Args:
+        folder: The folder of the parts.
+        part: The only part to write, or None for all.
+        of: Number of parts.
+        force: Whether existing files may be replaced.
+
+    Raises:
+        ArgumentError: If there cannot be so many parts, or the folder's suffix is unknown.
+        CommandError: If a file exists.
+    """
+    from syntabula.table.files.row_parts import RowPart, checked_parts
+
+    of, numbers = checked_parts(of, part)
+    files = [RowPart(number, of, 0).file(folder) for number in numbers]
+    check_table_file(files[0])
+    if not force and (found := next((file for file in files if os.path.lexists(file)), None)):
+        raise CommandError(
+            f"the part {str(found)!r} exists already; choose another folder, or replace it with --force",
+            Exit.FILE,
+        )
+
+
+@contextmanager
+def written() -> Iterator[None]:
+    """Report a file that cannot be written within the block with exit code 6."""
+    try:
+        yield
+    except (DataError, ReleaseFileError) as error:
+        raise CommandError(str(error), Exit.FILE) from None
+
+
 def write_text(path: Path, text: str, *, force: bool) -> None:
     """Write a text file as `output` does."""
     with output(path, force=force) as temporary:
