@@ -102,7 +102,14 @@ def fit(
             schema.check_table(table)
         with _opened_journal(method) as journal:
             return fit_table(
-                method, table, schema, journal, strict=strict, keys_read=keys_read, judging=judging
+                method,
+                table,
+                schema,
+                journal,
+                strict=strict,
+                keys_read=keys_read,
+                owned=not isinstance(source, RawTable),
+                judging=judging,
             )
 
 
@@ -114,6 +121,7 @@ def fit_table(
     *,
     strict: bool,
     keys_read: bool,
+    owned: bool = False,
     judging: Judging | None = None,
 ) -> Release:
     """Learn a table that conforms to the declared schema.
@@ -125,6 +133,7 @@ def fit_table(
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
         keys_read: Whether the column names were read off the records.
+        owned: Whether nobody else has the table, so that its columns can be let go once they are coded.
         judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable)
@@ -168,7 +177,11 @@ def fit_table(
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
-    encoded, coercions = codec.encode(table, strict=strict, found=found)
+    # What only this run has read is not needed any more.
+    let_go = owned and judging is None
+    encoded, coercions = codec.encode(table, strict=strict, found=found, let_go=let_go)
+    if let_go:
+        table.columns.clear()
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     engine = engine_for(encoded, limit_mb=method.memory_mb)
