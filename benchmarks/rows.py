@@ -32,18 +32,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import syntabula as st
+from syntabula.bench import peers
+from syntabula.bench.peers.rows import facts_of
 from syntabula.table.schema.columns import Categorical, Numeric
 
 HERE = Path(__file__).parent
 FOUND = HERE / "results" / "rows.jsonl"
 TABLES = ("bank", "adult", "shoppers", "lending_club_2018", "california", "news_part", "kddcup99")
-PEERS = {"sdv": ("gaussian-copula",), "dpmm": ("mst", "aim")}
+PEERS = {"sdv": ("copula",), "dpmm": ("mst", "aim")}
+SCRIPTS = {"sdv": Path(peers.__file__).parent / "sdv.py", "dpmm": HERE / "peer_rows.py"}
 MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
 
 SCORES = ("rows", "tvd-2", "association")
+WITHIN = "tvd-2-within"
+"""Pairs again, in levels of the real range: values beyond count as its ends."""
 SHOWN = (
     "spikes",
     "round-values",
@@ -52,6 +58,7 @@ SHOWN = (
     "missing-cells",
     "invented-values",
     "tvd-2",
+    WITHIN,
     "association",
 )
 
@@ -144,9 +151,16 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         if options.peer:
             own = {}
             facts = Path(folder) / "columns.json"
-            facts.write_text(json.dumps({n: peer_column(c) for n, c in declared.columns.items()}))
-            command = [options.python, str(HERE / "peer_rows.py"), options.peer, run["method"], str(table)]
-            command += [str(facts), str(drawn), str(run["epsilon"]), str(run["seed"])]
+            facts.write_text(json.dumps({n: facts_of(c) for n, c in declared.columns.items()}))
+            command = [
+                options.python,
+                "-P",
+                str(SCRIPTS[options.peer]),
+                run["method"],
+                str(table),
+                str(facts),
+            ]
+            command += [str(drawn), str(run["epsilon"]), "1e-5", "inf", str(run["seed"])]
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         limits = (int(options.limit), int(options.limit))
         ended = subprocess.run(
@@ -165,13 +179,6 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         return facts | scores(frame, drawn, as_read)
 
 
-def peer_column(column: Any) -> dict[str, Any]:
-    """Return what a peer is told of a column."""
-    if isinstance(column, Numeric):
-        return {"lower": column.lower, "upper": column.upper, "integer": column.integer}
-    return {"categories": list(getattr(column, "categories", (False, True)))}
-
-
 def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:
     """Return each score and the worst column of those that have any."""
     with warnings.catch_warnings():
@@ -184,7 +191,22 @@ def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:
         found["scores"][score.metric] = None if math.isnan(score.value) else round(score.value, 5)
         if worst := score.worst(1):
             found["worst"][score.metric] = [" x ".join(worst[0][0]), round(worst[0][1], 4)]
+    found["scores"][WITHIN] = round(pairs_within(frame, drawn, schema), 5)
     return found
+
+
+def pairs_within(frame: Any, drawn: Path, schema: st.Schema) -> float:
+    """Return the TVD of pairs in levels of the real range, which absurd values do not widen."""
+    held = pd.read_parquet(drawn)
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            held[name] = held[name].clip(frame[name].min(), frame[name].max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluation = st.evaluate(
+            frame, held, schema=schema, metrics=("tvd-2",), baselines=(), seed=0, workers=1
+        )
+    return evaluation.results[0].score.value
 
 
 def found(results: Path) -> list[dict[str, Any]]:

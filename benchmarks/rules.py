@@ -23,8 +23,8 @@ import syntabula as st
 from syntabula.metrics import compare
 from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.table.read import read
+from syntabula.table.rules.at_work import row_rules
 from syntabula.table.rules.proposals import proposed_rules
-from syntabula.table.rules.row_rules import row_rules
 
 FOUND = Path(__file__).parent / "results" / "rules.jsonl"
 MOST_ROWS = 20_000

@@ -102,3 +102,7 @@ class ConditionWarning(SyntabulaWarning):
 
 class RuleWarning(SyntabulaWarning):
     """Rows break rules of the schema: many of those drawn, which are discarded, or some of the table that is fitted."""
+
+
+class SplitWarning(SyntabulaWarning):
+    """A table that should hold units that were not seen, such as a holdout, has rows of units that were."""

@@ -81,7 +81,7 @@ class TestQueryBased:
 
         found = attacks.QueryBased(n_bins=4).features(synthetic, knowledge)
 
-        agree = attacks.QueryBased(n_bins=4)._agreement(synthetic, knowledge)
+        agree = attacks.QueryBased(n_bins=4)._agreement(synthetic, knowledge, target)
         expected = sorted(
             int(agree[:, subset].all(axis=1).sum())
             for size in range(1, 5)
@@ -92,12 +92,12 @@ class TestQueryBased:
     def test_missing_cells_agree_with_missing_cells_only(self):
         knowledge = known(1)
 
-        agree = attacks.QueryBased()._agreement(knowledge.table, knowledge)
+        agree = attacks.QueryBased()._agreement(knowledge.table, knowledge, 1)
 
         assert np.array_equal(np.flatnonzero(agree[:, 0]), [1])
 
     def test_many_columns_are_sampled_and_every_single_one_is_asked_for(self):
-        queries = attacks.QueryBased(most_queries=100)._subsets(40)
+        queries = attacks.QueryBased()._subsets(40, 100)
 
         assert queries.shape == (100, 40)
         assert np.array_equal(queries[:40], np.eye(40, dtype=bool))

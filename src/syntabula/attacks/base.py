@@ -15,6 +15,7 @@ from syntabula.metrics.comparison import Floats, View
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Identifier
 from syntabula.table.schema.schema import Schema
+from syntabula.table.unit_rows import Rows, units_of_rows
 
 
 class Attack(Protocol):
@@ -62,12 +63,13 @@ _NUMBERS = {"integer", "float", "decimal", "date", "datetime", "time"}
 class Knowledge:
     """The records of a table, and the target among them.
 
-    As differential privacy assumes, the attacker knows every other record.
+    As differential privacy assumes, the attacker knows every other record; where the schema names a unit, every record
+    of every other unit, and the target is all records of one unit.
 
     Attributes:
         raw: All records, including the target.
         kinds: Says which columns are categorical, and which are identifiers, which attacks ignore.
-        target: Row of the target; None if all records are targets.
+        target: Row of the target, or one of its rows; None if all records are targets.
         numeric: Names of the numeric columns, dates and times among them.
         categories: Code of each value of each categorical column. Missing cells have the next code, values
             that no record has the one after that.
@@ -108,10 +110,27 @@ class Knowledge:
         )
 
     @cached_property
+    def units(self) -> Rows:
+        """Number of each record's unit [rows]; without units, each record is its own."""
+        units = units_of_rows(self.raw, self.kinds)
+        return np.arange(self.raw.n_rows) if units is None else units
+
+    @cached_property
+    def target_rows(self) -> Rows:
+        """Rows of the target: one, or all rows of its unit; none if all records are targets."""
+        if self.target is None:
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self.units == self.units[self.target])
+
+    @cached_property
+    def other_rows(self) -> Rows:
+        """Rows of all records but the target's."""
+        return np.delete(np.arange(self.table.n_rows), self.target_rows)
+
+    @cached_property
     def others(self) -> View:
-        """All records but the target."""
-        rows = np.arange(self.table.n_rows)
-        return self.table.take(rows if self.target is None else np.delete(rows, self.target))
+        """All records but the target's."""
+        return self.table.take(self.other_rows)
 
     @cached_property
     def bounds(self) -> Mapping[str, tuple[float, float]]:

@@ -50,8 +50,11 @@ def membership_disclosure(
     see `Coordinates` for the distance. The paper fits 80 shadow models; the code fits 20, and draws 100 tables
     from each.
 
+    If the schema names a unit, such as a person, halves are of units, with all of their rows; the disclosure of a unit
+    is the largest of its records', and the mean and the percentile are over units.
+
     Args:
-        table: Data frame, Arrow table or path of a file; repeated records are dropped first.
+        table: Data frame, Arrow table or path of a file; repeated records (of the same unit) are dropped first.
         synthesizer: Anything with `fit`.
         schema: Passed to the fits.
         n_shadows: Number of shadow models, even.
@@ -78,6 +81,7 @@ def membership_disclosure(
     """
     game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
     records, errors, seconds = _disclosures(game, workers, folder, progress)
+    units = game.largest_of_units(records)
     scale: dict[Baseline, float] = {}
     if baselines:
         names: tuple[Baseline, ...] = ("SELF", "HALF", "HISTOGRAM")
@@ -92,8 +96,9 @@ def membership_disclosure(
             "shadows": n_shadows,
             "draws": n_draws,
             "records": records.size,
-            "mean": float(records.mean()),
-            "percentile_99": float(np.percentile(records, 99)),
+            **({} if game.knowledge.kinds.unit is None else {"units": units.size}),
+            "mean": float(units.mean()),
+            "percentile_99": float(np.percentile(units, 99)),
             "standard_error": float(errors[records.argmax()]),
             "seconds_per_shadow": seconds,
         },
@@ -145,10 +150,18 @@ class DisclosureGame:
     seed: int
 
     def members(self) -> Any:
-        """Return which record is in which shadow model [shadows, records]; each record is in exactly half."""
+        """Return which record is in which shadow model [shadows, records]; each unit is in exactly half."""
         rng = np.random.default_rng([self.seed, self.n_shadows])
-        ranks = rng.random((self.n_shadows, self.knowledge.table.n_rows)).argsort(axis=0)
-        return ranks < self.n_shadows // 2
+        units = self.knowledge.units
+        ranks = rng.random((self.n_shadows, int(units.max()) + 1)).argsort(axis=0)
+        return (ranks < self.n_shadows // 2)[:, units]
+
+    def largest_of_units(self, disclosures: Floats) -> Floats:
+        """Return the largest disclosure [units] of the scored records of each unit."""
+        found, places = np.unique(self.knowledge.units[self.scored()], return_inverse=True)
+        largest = np.zeros(found.size)
+        np.maximum.at(largest, places, disclosures)
+        return largest
 
     def scored(self) -> Any:
         """Return the rows of the scored records [records], ascending."""
@@ -237,8 +250,9 @@ def _named(progress: Progress | None, name: str) -> Progress | None:
 
 
 def _distinct(knowledge: Knowledge) -> RawTable:
-    """Return the table without repeated records."""
+    """Return the table without repeated records; those of different units are different."""
     view = knowledge.table
-    cells = [*view.numbers.values(), *(codes.astype(np.float64) for codes in view.codes.values())]
+    whose = [] if knowledge.kinds.unit is None else [knowledge.units.astype(np.float64)]
+    cells = [*whose, *view.numbers.values(), *(codes.astype(np.float64) for codes in view.codes.values())]
     _, first = np.unique(np.stack(cells, axis=1), axis=0, return_index=True, equal_nan=False)
     return take_rows(knowledge.raw, np.sort(first))

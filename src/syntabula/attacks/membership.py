@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from syntabula.metrics.features import Coordinates, nearest
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
+from syntabula.table.unit_rows import chosen_units
 
 LEAST_SHADOWS = 8
 _ATTACK = with_method("features", "the key of an attack, or an object with a method features")
@@ -61,13 +62,15 @@ def attack(
         table: Data frame, Arrow table or path of a file.
         synthesizer: Anything with `fit`, such as `syntabula.MST(epsilon=1.0)`. Its noise has a new seed for each
             shadow model, as this is an experiment.
-        schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is configured.
+        schema: Passed to the fits. Without one, each fit finds domains as the synthesizer is configured. If it names a
+            unit, such as a person, the target is a unit: each shadow model has all of its rows, or none.
         attacks: Attacks, or keys as in `list_attacks`.
-        target: Row of the record to attack, or "outlier" for the one furthest from all others.
+        target: Row of the record to attack, or "outlier" for the one furthest from all others. The unit that is attacked
+            is that of this row.
         n_shadows: Number of shadow models of both sorts together, even and at least 8. It limits the epsilon
             that they can show: about 2.6 for 200, 5.6 for 4000.
-        n_records: Number of other records for each shadow model, drawn again each time; all if None, the
-            setting that differential privacy protects against.
+        n_records: Number of other records (of other units, with all of their rows, if the schema names a unit) for each
+            shadow model, drawn again each time; all if None, the setting that differential privacy protects against.
         n_synthetic: Rows of each synthetic table; the number of records if None.
         confidence: Probability that the lower bound on epsilon holds, for one attack.
         workers: Processes.
@@ -105,13 +108,15 @@ def attack(
     kinds = whole_schema(raw, declared)
     knowledge = Knowledge(raw, kinds)
     row = _row(knowledge, target)
-    others = raw.n_rows - 1
+    knowledge = replace(knowledge, target=row)
+    others = np.unique(knowledge.units).size - 1
     if n_records is not None and n_records > others:
+        what = "records" if kinds.unit is None else "units"
         raise ArgumentError(
-            f"n_records is {n_records}, more than the table's other records; name fewer, or None for all"
+            f"n_records is {n_records}, more than the table's other {what}; name fewer, or None for all"
         )
     game = Game(
-        knowledge=Knowledge(raw, kinds, row),
+        knowledge=knowledge,
         schema=declared,
         synthesizer=synthesizer,
         attacks=tuple(chosen),
@@ -140,6 +145,7 @@ def attack(
             confidence=confidence,
             seed=seed,
             seconds_per_shadow=float(np.median(shadows.seconds)),
+            unit=kinds.unit,
         )
         for item, part in zip(chosen, features, strict=True)
     }
@@ -154,7 +160,7 @@ class Game:
         schema: Passed to the fit.
         synthesizer: The synthesizer to attack.
         attacks: The attacks whose features to compute.
-        n_records: Number of other records in the original.
+        n_records: Number of other records, or units, in the original.
         n_synthetic: Rows of the synthetic table.
         seed: Seed of all shadow models together.
     """
@@ -170,13 +176,11 @@ class Game:
     def __call__(self, number: int) -> Floats:
         """Fit, sample and return the features of all attacks; even-numbered models include the target."""
         noise_seed, sample_seed, rng = seeds_of(self.seed, number)
-        raw, target = self.knowledge.raw, self.knowledge.target
-        assert target is not None
-        rows = np.delete(np.arange(raw.n_rows), target)
-        if self.n_records < rows.size:
-            rows = rng.choice(rows, size=self.n_records, replace=False)
+        raw, rows = self.knowledge.raw, self.knowledge.other_rows
+        if self.n_records < np.unique(self.knowledge.units[rows]).size:
+            rows = chosen_units(self.n_records, rows, self.knowledge.units, rng)
         if number % 2 == 0:
-            rows = np.append(rows, target)
+            rows = np.append(rows, self.knowledge.target_rows)
         try:
             release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
         except PrivateDomainError:
@@ -198,10 +202,12 @@ class Game:
 
 def _row(knowledge: Knowledge, target: int | str) -> int:
     n_rows = knowledge.table.n_rows
-    if n_rows < 2:
-        raise ArgumentError("the table needs at least one record besides the target")
+    if np.unique(knowledge.units).size < 2:
+        raise ArgumentError("the table needs at least one record besides the target's")
     if target == "outlier":
-        return int(outlier_scores(knowledge, n_neighbours=min(5, n_rows - 1)).argmax())
+        # Records of the unit that has most of them have the fewest others.
+        others = n_rows - int(np.bincount(knowledge.units).max())
+        return int(outlier_scores(knowledge, n_neighbours=min(5, others)).argmax())
     if not isinstance(target, int) or target >= n_rows:
         raise ArgumentError(
             f"target is {target}, but the table has no such row; give the number of a row, counted from 0, or 'outlier'"
@@ -213,7 +219,8 @@ def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
     """Return how far each record is from the others, with columns scaled to 0 .. 1.
 
     The score of Meeus, Guepin, Cretu and de Montjoye ("Achilles' Heels", 2023): the mean distance to the
-    nearest records; they use a cosine distance, here it is the Euclidean one of `Coordinates`.
+    nearest records; they use a cosine distance, here it is the Euclidean one of `Coordinates`. Other records of the same
+    unit are no neighbours.
 
     Args:
         knowledge: The table.
@@ -223,13 +230,22 @@ def outlier_scores(knowledge: Knowledge, *, n_neighbours: int = 5) -> Floats:
         Scores [rows], larger for more vulnerable records.
 
     Raises:
-        ArgumentError: If the table does not have more records than `n_neighbours`.
+        ArgumentError: If a record does not have `n_neighbours` others.
         MissingExtraError: If scikit-learn is not installed.
     """
-    if count()("n_neighbours", n_neighbours) >= knowledge.table.n_rows:
-        raise ArgumentError(f"n_neighbours is {n_neighbours}; the table must have more records than that")
+    units = knowledge.units
+    n_rows, most = knowledge.table.n_rows, int(np.bincount(units).max())
+    if count()("n_neighbours", n_neighbours) > n_rows - most:
+        raise ArgumentError(f"n_neighbours is {n_neighbours}; each record must have so many others")
     points = Coordinates(knowledge.bounds, knowledge.sizes).of(knowledge.table)
-    distances, _ = nearest(points, points, n_neighbours + 1)
-    # Each record is its own first neighbour, at distance 0.
-    means: Floats = distances[:, 1:].mean(axis=1)
+    means, rows, searched = np.zeros(n_rows), np.arange(n_rows), n_neighbours + 1
+    while rows.size:
+        # Few records have more of their own unit nearby than others: only those are searched further.
+        searched = min(searched, n_rows)
+        distances, found = nearest(points[rows], points, searched)
+        others = units[found] != units[rows, None]
+        enough = others.sum(axis=1) >= n_neighbours
+        first = others & (others.cumsum(axis=1) <= n_neighbours)
+        means[rows[enough]] = np.where(first, distances, 0)[enough].sum(axis=1) / n_neighbours
+        rows, searched = rows[~enough], 4 * searched
     return means

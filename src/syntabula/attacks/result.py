@@ -46,6 +46,7 @@ class AttackResult:
         seconds_per_shadow: Median time to fit, sample and analyse one shadow model, in its worker.
         with_target: Scores of the evaluated tables with the target.
         without_target: Scores of the evaluated tables without it.
+        unit: Column whose values name units, if the target was all rows of a unit; None if it was a record.
     """
 
     attack: str
@@ -61,6 +62,7 @@ class AttackResult:
     seconds_per_shadow: float
     with_target: Floats = field(repr=False)
     without_target: Floats = field(repr=False)
+    unit: str | None = None
 
     @property
     def auc_error(self) -> float:
@@ -100,6 +102,7 @@ class AttackResult:
         claimed = self.epsilon if self.epsilon is not None and math.isfinite(self.epsilon) else None
         return {
             "attack": self.attack,
+            "unit": self.unit,
             "shadows": self.n_shadows,
             "judged": self.n_judged,
             "auc": self.auc,
@@ -119,10 +122,11 @@ class AttackResult:
     def __str__(self) -> str:
         most = "" if self.ceiling is None else f" (at most {self.ceiling:.3f} if the claim holds)"
         verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
+        target = "" if self.unit is None else f" The target is all rows with one {self.unit!r}."
         return (
             f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses correct (chance: 50%); "
             f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence "
-            f"({self.n_shadows} shadow models can show at most {self.reach:.2f}).{verdict}"
+            f"({self.n_shadows} shadow models can show at most {self.reach:.2f}).{verdict}{target}"
         )
 
 
@@ -136,6 +140,7 @@ def judge(
     confidence: float,
     seed: int,
     seconds_per_shadow: float,
+    unit: str | None = None,
 ) -> AttackResult:
     """Train an attack on the first half of the shadow models with and without the target, and evaluate it
     on the second.
@@ -149,6 +154,7 @@ def judge(
         confidence: Confidence of the lower bound on epsilon.
         seed: Seed of the classifier.
         seconds_per_shadow: The measured time.
+        unit: Column that names the unit that the target was, if it was one.
     """
     members, others = np.flatnonzero(with_target), np.flatnonzero(~with_target)
     halves = [(rows[: rows.size // 2], rows[rows.size // 2 :]) for rows in (members, others)]
@@ -173,6 +179,7 @@ def judge(
         seconds_per_shadow=seconds_per_shadow,
         with_target=found,
         without_target=accused,
+        unit=unit,
     )
 
 

@@ -20,7 +20,7 @@ class ValueRange:
     bounds of a column are read off the data, a synthetic value beyond the other records' range proves that
     the target was there. There is no training. The only feature is how far synthetic values reach from the
     others' extreme towards the target's value, 0 to 1, averaged over the columns where the target is
-    outside.
+    outside. A target of several records has their extremes.
     """
 
     key: ClassVar[str] = "range"
@@ -32,15 +32,16 @@ class ValueRange:
             raise ArgumentError("this attack needs a target")
         reached = []
         for name, values in knowledge.others.numbers.items():
-            target = knowledge.table.numbers[name][knowledge.target]
-            if np.isnan(values).all() or np.isnan(target):
+            targets = knowledge.table.numbers[name][knowledge.target_rows]
+            if np.isnan(values).all() or np.isnan(targets).all():
                 continue
             drawn = synthetic.numbers[name]
             for sign in (1.0, -1.0):
-                room = sign * target - np.nanmax(sign * values)
+                target = np.nanmax(sign * targets)
+                room = target - np.nanmax(sign * values)
                 if room > 0:
                     beyond = np.max(sign * drawn, where=~np.isnan(drawn), initial=-np.inf)
-                    reached.append(np.clip(1 - (sign * target - beyond) / room, 0.0, 1.0))
+                    reached.append(np.clip(1 - (target - beyond) / room, 0.0, 1.0))
         if not reached:
             raise ArgumentError(
                 "the target lies within the range of the other records in every numeric column; attack an "

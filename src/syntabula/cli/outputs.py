@@ -59,6 +59,13 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
+        if any(
+            read is not None and read.is_dir() and read.resolve() in path.resolve().parents for read in inputs
+        ):
+            raise CommandError(
+                f"{option} {str(path)!r} lies in the folder of the table; choose another place",
+                Exit.ARGUMENTS,
+            )
         _check_output(option, path, force or path in replaceable)
 
 
@@ -323,5 +330,5 @@ class FilesOfRun:
             return fingerprint([self.command, hashlib.file_digest(file, "sha256").hexdigest()])
 
 
-_MAY_DIFFER = ("journal", "resume", "schema_file")
+_MAY_DIFFER = ("journal", "resume", "schema_file", "workers")
 """Fields of a request that may differ between a run and the one that resumes it; the schema's content may not."""

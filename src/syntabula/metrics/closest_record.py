@@ -10,6 +10,7 @@ from syntabula._arguments import count, normalise, real
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.metrics.features import Coordinates, Points, nearest
 from syntabula.metrics.score import Score
+from syntabula.table.unit_rows import shuffled
 
 _PIECE = 100_000
 """Rows of the searched table that are converted at a time, to bound memory."""
@@ -29,8 +30,8 @@ class ClosestRecord:
     value shows copies, but a large one does not show privacy: Du and Li, and Yao et al. ("The DCR Delusion",
     2025) find it large for tables on which membership inference succeeds. The baseline HALF, half a real table
     against the other half, is the value of a fresh sample. With a holdout table, the facts include the fraction
-    of synthetic records that are nearer to the real table than to the holdout, with equally many rows of each:
-    0.5 if nothing was copied.
+    of synthetic records that are nearer to the real table than to the holdout, with equally many rows of each,
+    all of those of a unit together: 0.5 if nothing was copied.
 
     Attributes:
         percentile: Percentile, 0 to 100.
@@ -72,10 +73,11 @@ class ClosestRecord:
             "copies": float((distances < 1e-6).mean()),
         }
         if tables.holdout is not None:
-            # The larger of two tables is nearer by chance, so use equally many rows of each.
+            # The larger of two tables is nearer by chance, so use equally many rows of each. Rows of one unit are alike,
+            # so that single rows of many units would be nearer than all rows of a few: whole units are taken of both.
             size = min(tables.real.n_rows, tables.holdout.n_rows)
             real, other = (
-                _distances(points, axes, view.take(rng.permutation(view.n_rows)[:size]))
+                _distances(points, axes, view.take(shuffled(view.n_rows, view.units, rng)[:size]))
                 for view in (tables.real, tables.holdout)
             )
             facts["nearer to real than to holdout"] = float(((real < other) + (real == other) / 2).mean())

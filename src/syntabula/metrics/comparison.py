@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.unit_rows import Rows, parted
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,11 +29,13 @@ class View:
         codes: Codes [rows] of each categorical column, in the smallest unsigned type; a missing cell has the
             last code.
         n_rows: Number of rows.
+        units: Number of each row's unit [rows], if several rows may be about one person; None if each is its own.
     """
 
     numbers: Mapping[str, Floats]
     codes: Mapping[str, Codes]
     n_rows: int
+    units: Rows | None = None
 
     def take(self, rows: Rows) -> View:
         """Return the table with the given rows, which may repeat."""
@@ -41,6 +43,7 @@ class View:
             {name: values[rows] for name, values in self.numbers.items()},
             {name: codes[rows] for name, codes in self.codes.items()},
             int(rows.size),
+            None if self.units is None else self.units[rows],
         )
 
     def shuffled_apart(self, n: int, rng: np.random.Generator) -> View:
@@ -178,14 +181,16 @@ class Comparison:
     def halves(self, rng: np.random.Generator) -> Comparison:
         """Return the baseline HALF: one random half of the real table against the other half as the synthetic table.
 
+        All rows of a unit are in the same half.
+
         Raises:
             ArgumentError: If the real table has fewer than two rows.
+            DataError: If all rows are of one unit.
         """
         if self.real.n_rows < 2:
             raise ArgumentError("a table of one row has no halves; leave out the baseline HALF")
-        rows = rng.permutation(self.real.n_rows)
-        middle = rows.size // 2
-        return replace(self, real=self.real.take(rows[:middle]), synthetic=self.real.take(rows[middle:]))
+        first, rest = parted(self.real.n_rows // 2, self.real.n_rows, self.real.units, rng)
+        return replace(self, real=self.real.take(first), synthetic=self.real.take(rest))
 
     def histogram(self, rng: np.random.Generator) -> Comparison:
         """Return the baseline HISTOGRAM: a synthetic table of independent columns, with its length unchanged."""
@@ -194,14 +199,17 @@ class Comparison:
     def with_own_holdout(self, rng: np.random.Generator) -> Comparison:
         """Return a comparison whose holdout table is a random quarter of the real table, and whose real table the rest.
 
+        All rows of a unit are in the same table.
+
         Raises:
             ArgumentError: If the real table has fewer than two rows.
+            DataError: If all rows are of one unit.
         """
         if self.real.n_rows < 2:
             raise ArgumentError("a table of one row cannot be split; give a holdout table")
-        rows = rng.permutation(self.real.n_rows)
-        n_held = max(1, rows.size // 4)
-        return replace(self, real=self.real.take(rows[n_held:]), holdout=self.real.take(rows[:n_held]))
+        n_held = max(1, self.real.n_rows // 4)
+        held, rest = parted(n_held, self.real.n_rows, self.real.units, rng)
+        return replace(self, real=self.real.take(rest), holdout=self.real.take(held))
 
     def itself(self) -> Comparison:
         """Return the baseline SELF: the real table as the synthetic table."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
 from syntabula._extras import require
-from syntabula.metrics.comparison import Comparison
+from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.features import ordinal
 from syntabula.metrics.score import Score
+from syntabula.table.unit_rows import parted
 
 _TREES = 100
 _LEAF = 20
@@ -50,10 +52,12 @@ class DiscriminatorSimilarity:
         views = (sample.real, sample.synthetic)
         if min(view.n_rows for view in views) < 4:
             return Score.mean(self.key, {}, direction="higher", needed="there are fewer than 4 rows")
+        if any(view.units is not None and np.unique(view.units).size < 2 for view in views):
+            return Score.mean(self.key, {}, direction="higher", needed="all rows are of one unit")
         rows = np.concatenate([ordinal(tables, view) for view in views])
         synthetic = np.repeat([0, 1], [view.n_rows for view in views])
-        # Both halves have equally many rows of each table.
-        learns = np.concatenate([rng.permutation(view.n_rows) % 2 == 0 for view in views])
+        # Both halves have equally many rows of each table, or nearly so if units are kept together.
+        learns = np.concatenate([_half(view, rng) for view in views])
 
         ensemble, measures = (require(f"sklearn.{m}", "evaluate") for m in ("ensemble", "metrics"))
         forest = ensemble.RandomForestClassifier(
@@ -73,3 +77,13 @@ class DiscriminatorSimilarity:
                 "rows": rows.shape[0],
             },
         )
+
+
+def _half(view: View, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which rows of a table are in a random half [rows]; all rows of a unit are, or none."""
+    if view.units is None:
+        half: NDArray[np.bool_] = rng.permutation(view.n_rows) % 2 == 0
+        return half
+    half = np.zeros(view.n_rows, dtype=np.bool_)
+    half[parted(view.n_rows // 2, view.n_rows, view.units, rng)[0]] = True
+    return half

@@ -65,7 +65,8 @@ def evaluate(
             on a random quarter of the real table and compare with training on the rest; a note says so.
         target: Column to predict, for utility metrics.
         schema: Which columns are numeric, categorical or identifiers; inferred from the real table if not given. If
-            it has rules, both tables are checked against them.
+            it has rules, both tables are checked against them. If it names a unit, halves and holdouts that are drawn
+            here keep all rows of a unit together; a SplitWarning says if one has rows in the real and the holdout table.
         metrics: Keys, groups ("rows", "fidelity", "queries", "utility", "privacy"; each stands for its
             quick metrics), or metrics with options of their own. By default all quick ones whose needs are met.
         baselines: Tables of known quality that are scored too.
@@ -123,6 +124,7 @@ def evaluate(
         "rows_holdout": None if tables.holdout is None else tables.holdout.n_rows,
         "columns": [*tables.columns],
         "left_out": [*tables.left_out],
+        "unit": None if declared is None else declared.unit,
         "target": target,
         "seed": seed,
     }

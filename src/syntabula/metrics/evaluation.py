@@ -154,7 +154,9 @@ class Evaluation:
             for result in results:
                 lines.append(f"  {_title(result):<{width}}  {result.score}{_best(result)}")
                 lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
-        return "\n".join([*lines[1:], "", f"warning: {NOT_PRIVATE}."])
+        unit = self.facts.get("unit")
+        split = [] if unit is None else ["", f"Halves and holdouts keep all rows with one {unit!r} together."]
+        return "\n".join([*lines[1:], *split, "", f"warning: {NOT_PRIVATE}."])
 
     def __str__(self) -> str:
         return self.text()

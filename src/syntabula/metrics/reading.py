@@ -15,13 +15,13 @@ from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaEr
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
-from syntabula.table.files.formats import file_format
-from syntabula.table.files.workbooks import is_workbook
+from syntabula.table.files.formats import file_format, is_workbook
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
+from syntabula.table.unit_rows import units_of_rows, warn_of_shared_units
 
 _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "datetime", "time"}
@@ -48,7 +48,8 @@ def compare(
         schema: Says which columns are numeric, categorical or identifiers. For undeclared columns, or without a
             schema, this is inferred from the real table by the rules of `draft_schema`. Text files are parsed by
             the schema, so that the cells of all tables are read alike; its bounds and categories are not used
-            otherwise.
+            otherwise. If it names a unit, splits of the real table keep all rows of a unit together, and a SplitWarning
+            says if one has rows in the real and in the holdout table.
 
     Returns:
         The comparison. Identifiers are left out, as their synthetic values are generated without the data. A
@@ -91,7 +92,18 @@ def compare(
         else:
             for role, part in parts.items():
                 numbers[role][name] = _as_numbers(name, role, part)
-    views = {role: View(numbers[role], codes[role], table.n_rows) for role, table in tables.items()}
+    views = {
+        # The units of synthetic rows are made, one key as likely as another, so they say nothing.
+        role: View(
+            numbers[role],
+            codes[role],
+            table.n_rows,
+            None if role == "synthetic" else units_of_rows(table, kinds),
+        )
+        for role, table in tables.items()
+    }
+    if "holdout" in tables:
+        warn_of_shared_units({role: tables[role] for role in ("real", "holdout")}, kinds)
     return Comparison(
         real=views["real"],
         synthetic=views["synthetic"],

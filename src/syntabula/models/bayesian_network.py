@@ -19,12 +19,13 @@ from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import MarginalModel, bound, check_sample
+from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.network_structure import estimate, families, onto
 from syntabula.models.restricted import Restricted, Weights, by_trying
+from syntabula.models.ruled_network import MOST_MB, conditional, within_rules
 from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 _BYTES_PER_CELL = 40  # a table, its logarithm and work space
@@ -42,7 +43,8 @@ class BayesianNetwork(MarginalModel):
 
     Departures from the paper: the joint counts of a family are made non-negative by projection onto the nearest
     counts with the same sum, not by clipping; where the parents' values have no mass, the child follows its
-    own distribution.
+    own distribution; and where combinations of codes are impossible, the network is the nearest without them
+    (`ruled_network`).
 
     Marginals are exact if a junction tree over the requested columns and their ancestors fits into
     `max_memory_mb`. Otherwise they are counted on `estimate_rows` rows of a deterministic low-discrepancy
@@ -65,6 +67,7 @@ class BayesianNetwork(MarginalModel):
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _conditionals: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
+    _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, max_memory_mb=megabytes, estimate_rows=count())
@@ -84,6 +87,15 @@ class BayesianNetwork(MarginalModel):
         """For each column its parents, then the column itself, in an order with parents before their children."""
         return tuple(self._conditionals)
 
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible."""
+        return self._possible
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, which draws no cells that are not possible, if a junction tree with them is small."""
+        return replace(self, _possible=dict(cells))
+
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         uniform: dict[Clique, FloatArray] = {
@@ -97,7 +109,7 @@ class BayesianNetwork(MarginalModel):
             c: max([n, *(self.domain.cells(q) for q in cliques if c in q)])
             for c, n in zip(self.domain.columns, self.domain.sizes, strict=True)
         }
-        return table_mb(sum(cells.values()))
+        return table_mb(sum(cells.values())) + (MOST_MB if self._possible else 0.0)
 
     def fit_cost(self, fit: PlannedFit, n_records: int) -> FitCost:
         """Return the cost of a fit: a pass over the marginals, and work space of their size."""
@@ -121,10 +133,15 @@ class BayesianNetwork(MarginalModel):
         for family in families(self.domain, measurements):
             if family[-1] in held:
                 joint = estimate(self.domain, measurements, family).values
-                conditionals[family] = _conditional(project_simplex(joint, total))
+                conditionals[family] = conditional(project_simplex(joint, total))
             else:
                 conditionals[family] = np.full(self.domain.shape(family), 1 / self.domain.cells(family))
-        return replace(self, _total=total, _conditionals=conditionals)
+        fitting = {
+            clique: cells
+            for clique, cells in self._possible.items()
+            if all(c in self.domain for c in clique) and self.domain.shape(clique) == cells.shape
+        }
+        return replace(self, _total=total, _conditionals=within_rules(self.domain, conditionals, fitting))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order."""
@@ -236,15 +253,6 @@ class BayesianNetwork(MarginalModel):
             if len(conditionals) != len(arrays) or not _is_network(domain, conditionals):
                 raise ValueError
             return replace(cls(**options), _domain=domain, _total=total, _conditionals=conditionals)
-
-
-def _conditional(joint: FloatArray) -> FloatArray:
-    """Return the distribution of the last column given the others, or its own where these have no mass."""
-    mass = joint.sum(axis=-1, keepdims=True)
-    own = joint.reshape(-1, joint.shape[-1]).sum(axis=0)
-    weight = np.where(mass > 0, joint, own)
-    conditional: FloatArray = weight / weight.sum(axis=-1, keepdims=True)
-    return conditional
 
 
 def _tree_tables(tree: JunctionTree, conditionals: Mapping[Clique, FloatArray]) -> list[FloatArray]:

@@ -5,23 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from syntabula.errors import DataError
-from syntabula.privacy.units import RECORD, Unit, Units
-from syntabula.table.frames.retyping import distinct_values, text_of
+from syntabula.privacy.units import Units
 from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.unit_rows import unit_keys
 
 if TYPE_CHECKING:
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.schema.schema import Schema
-
-
-def unit_of(schema: Schema | None) -> Unit:
-    """Return whom a schema's guarantee protects."""
-    if schema is None or schema.unit is None or schema.rows_per_unit is None:
-        return RECORD
-    return Unit(schema.unit, schema.rows_per_unit)
 
 
 def limited(
@@ -53,18 +43,5 @@ def limited(
 
 
 def units_of(raw: RawColumn, schema: Schema) -> Units:
-    """Return the units of a table's rows from the column that names them; keys are equal if their texts in a file are.
-
-    One cell may make a library store all keys in another type, which changes no key's text.
-    """
-    assert schema.unit is not None
-    values, places = distinct_values(raw)
-    texts = [*map(text_of(schema[schema.unit]), values)]
-    if raw.missing.any() or any(text is None or not text.strip() for text in texts):
-        raise DataError(
-            f"column {schema.unit!r} names the unit, but has cells that are empty or cannot be read as a key; fill "
-            "them, or leave their rows out. This failure depends on the data and is not covered by the privacy guarantee"
-        )
-    keys = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text))}
-    numbers = np.fromiter((keys[text] for text in texts if text), np.intp, count=len(texts))
-    return Units.of(numbers[places], [*keys])
+    """Return the units of a table's rows from the column that names them."""
+    return Units.of(*unit_keys(raw, schema))

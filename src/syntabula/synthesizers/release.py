@@ -95,8 +95,9 @@ class Release:
         too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
         ConditionWarning is issued.
 
-        If the schema has rules, every row satisfies them: rows that break one are discarded and drawn anew, and a
-        RuleWarning says how many if they are more than a tenth. Conditions on columns that rules compute also work in
+        If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
+        none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
+        Conditions on columns that rules compute also work in
         this way.
 
         Args:
@@ -267,7 +268,7 @@ class Release:
         return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
 
     def rules_broken(self, tried: int = 10_000, *, seed: int = 0) -> dict[str, float]:
-        """Return the share of rows that break each rule of the schema before they are discarded; costs no privacy.
+        """Return the share of rows that are discarded because they break a rule of the schema; costs no privacy.
 
         Args:
             tried: Number of rows to draw.
@@ -280,7 +281,7 @@ class Release:
             return {}
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        rows = RuledRows(self.rules, self.codec, self._learned_rows)
+        rows = RuledRows(self.rules, self.codec, self.model, self._learned_rows)
         rows.try_rows(count()("tried", tried), _generator(seed))
         return rows.shares()
 
@@ -290,9 +291,13 @@ class Release:
         They hold running numbers, one value, or "other" in nine of ten rows. This costs no privacy. Declare them in a
         schema, raise epsilon, or leave them out.
         """
-        from syntabula.synthesizers.lost_columns import lost_columns
+        found = self.privacy.columns_of("private")
+        if not found:
+            return []
+        from syntabula.synthesizers.lost_columns import DRAWN, is_lost
 
-        return lost_columns(self)
+        rows = self.sample_columns(DRAWN, seed=0)
+        return [name for name in found if is_lost(self.schema[name], rows[name])]
 
     def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
         """Return the number of rows, and a function that draws the rows from one position up to another."""
@@ -329,7 +334,7 @@ class Release:
             return self._learned_rows(start, stop, rng)
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        return RuledRows(self.rules, self.codec, self._learned_rows).draw(start, stop, rng)
+        return RuledRows(self.rules, self.codec, self.model, self._learned_rows).draw(start, stop, rng)
 
     def _learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)

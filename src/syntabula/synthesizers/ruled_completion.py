@@ -13,6 +13,7 @@ from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
+from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.raw import RawColumn, RawTable
@@ -89,7 +90,7 @@ class RuledCompletion:
             if not found:
                 found = {name: _copied(column) for name, column in rows.items()}
             places, first = np.unique(tried[kept], return_index=True)
-            _place(found, rows, places - start, np.flatnonzero(kept)[first])
+            place(found, rows, places - start, np.flatnonzero(kept)[first])
             left = np.setdiff1d(left, places)
             if not left.size:
                 return found | self._numbered(found, start)
@@ -141,15 +142,3 @@ class RuledCompletion:
 
 def _copied(column: RawColumn) -> RawColumn:
     return RawColumn(column.values.copy(), column.missing.copy(), column.physical)
-
-
-def _place(
-    found: Mapping[str, RawColumn],
-    rows: Mapping[str, RawColumn],
-    places: NDArray[np.intp],
-    sources: NDArray[np.intp],
-) -> None:
-    """Write some rows into places of a table."""
-    for name, column in rows.items():
-        found[name].values[places] = column.values[sources]
-        found[name].missing[places] = column.missing[sources]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import refusal
 from syntabula.models.base import Model
 from syntabula.synthesizers.conditions import SatisfyingRows
-from syntabula.synthesizers.ruled_rows import Draw, RuledRows
+from syntabula.synthesizers.ruled_rows import Draw, RuledRows, Wanted
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.coding.conditions import Allowed, allowed
@@ -33,7 +33,7 @@ def satisfying(
     """
     plain, computed = _split(rules, codec, where)
     rows = SatisfyingRows.of(codec, model, plain) if plain else None
-    ruled = RuledRows(rules, codec, rows.draw if rows else _drawn(codec, model), _wanted(rules, computed))
+    ruled = _ruled(rules, codec, model, rows, _wanted(rules, computed))
 
     def check(n: int) -> None:
         if rows is not None:
@@ -49,16 +49,22 @@ def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> f
     among = own.restricted.probability if own else 1.0
     if not among:
         return 0.0
-    within = _kept(rules, codec, own.draw if own else _drawn(codec, model), _wanted(rules, computed))
-    whole = _kept(rules, codec, _drawn(codec, model), None)
+    within = _kept(_ruled(rules, codec, model, own, _wanted(rules, computed)))
+    whole = _kept(_ruled(rules, codec, model, None, None))
     return min(1.0, among * within / whole) if whole else 0.0
 
 
-def _kept(
-    rules: RowRules, codec: Codec, draw: Draw, wanted: Callable[..., NDArray[np.bool_]] | None
-) -> float:
+def _ruled(
+    rules: RowRules, codec: Codec, model: Model, rows: SatisfyingRows | None, wanted: Wanted | None
+) -> RuledRows:
+    """Return rows within the rules, of those that satisfy conditions on learned columns, if there are such."""
+    if rows is None:
+        return RuledRows(rules, codec, model, _drawn(codec, model), wanted=wanted)
+    return RuledRows(rules, codec, model, rows.draw, rows.conditions.weights, wanted)
+
+
+def _kept(rows: RuledRows) -> float:
     """Return the share of rows that are kept."""
-    rows = RuledRows(rules, codec, draw, wanted)
     rows.try_rows(_TRIED, np.random.default_rng(0))
     return rows.kept / rows.tried
 
@@ -85,9 +91,7 @@ def _drawn(codec: Codec, model: Model) -> Draw:
     return lambda start, stop, rng: codec.decode(model.sample(stop - start, rng), rng, first_row=start)
 
 
-def _wanted(
-    rules: RowRules, computed: Mapping[str, Allowed]
-) -> Callable[[Mapping[str, RawColumn]], NDArray[np.bool_]] | None:
+def _wanted(rules: RowRules, computed: Mapping[str, Allowed]) -> Wanted | None:
     if not computed:
         return None
 

@@ -1,23 +1,31 @@
 """Draws rows of a release that has rules: rows are drawn and completed, and those that break a rule are discarded.
 
-So rows follow the release's distribution given the rules, exactly and whichever model it has. A model that holds
-structural zeros draws few or no such rows.
+A model knows codes alone, and merges some: if two amounts share a bin, half of the pairs of values drawn from it would
+break the rule that one is at most the other, though their codes keep it. So a row that breaks a rule first gets other
+values within its codes, again and again, and is discarded only if none will do. Rows thus follow the release's
+distribution of the codes that can satisfy the rules, and within them that of the values that do, whichever model it has.
+A model that holds structural zeros draws few or no other codes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import ResourceError, RuleWarning
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.models.base import Model
+from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.column_codes import decode_column, encode_column
 from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import joined
+from syntabula.table.repeated_texts import RepeatedTexts, joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 
@@ -28,6 +36,9 @@ _AT_ONCE = 250_000
 _LEAST_TRIED = 20_000
 _LEAST_KEPT = 1e-3
 _WORTH_A_WARNING = 0.1
+_MOST_REDRAWS = 20
+_WORTH_A_REDRAW = 0.05
+"""Share of the broken rows that other values must mend, or the rest is given up."""
 CONDITIONS = "the conditions"
 
 
@@ -38,7 +49,9 @@ class RuledRows:
     Attributes:
         rules: The rules.
         codec: The release's codec, which numbers identifiers.
+        model: The release's model, which says which codes are merged.
         learned: Draws decoded rows of the learned columns, from one position up to another.
+        conditioned: Columns whose values satisfy conditions, and therefore stay as they were drawn.
         wanted: Returns which completed rows satisfy the conditions; None if there are none.
         tried: Number of rows drawn so far.
         kept: How many of these satisfied rules and conditions.
@@ -48,7 +61,9 @@ class RuledRows:
 
     rules: RowRules
     codec: Codec
+    model: Model
     learned: Draw
+    conditioned: Collection[str] = ()
     wanted: Wanted | None = None
     tried: int = 0
     kept: int = 0
@@ -81,7 +96,17 @@ class RuledRows:
         self, n_rows: int, rng: np.random.Generator
     ) -> tuple[dict[str, RawColumn], NDArray[np.bool_]]:
         """Draw rows of the whole model and complete them; return them, and which satisfy rules and conditions."""
-        columns, kept, broken = self.rules.completed(self.learned(0, n_rows, rng), n_rows, rng)
+        learned = self.learned(0, n_rows, rng)
+        columns, kept, broken = self.rules.completed(learned, n_rows, rng)
+        for _ in range(_MOST_REDRAWS):
+            rows = np.flatnonzero(~kept)
+            if not rows.size:
+                break
+            others, mended, broken = self.rules.completed(self._redrawn(learned, rows, rng), rows.size, rng)
+            place(columns, others, rows[mended], np.flatnonzero(mended))
+            kept[rows[mended]] = True
+            if mended.sum() < _WORTH_A_REDRAW * rows.size:
+                break
         self.broken.update(broken)
         self.within_rules += int(kept.sum())
         if self.wanted is not None:
@@ -91,6 +116,34 @@ class RuledRows:
         self.tried += n_rows
         self.kept += int(kept.sum())
         return columns, kept
+
+    def _redrawn(
+        self, learned: Mapping[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator
+    ) -> dict[str, RawColumn]:
+        """Return some of the learned rows with other values that the model cannot tell from theirs."""
+        merged = self.model.recoding if isinstance(self.model, RecodedModel) else None
+        columns, bins = self.codec.schema.columns, self.codec.bins
+        several = {*bins, *(() if merged is None else merged.maps)}
+        names = [n for n in self.codec.domain.columns if n in several and n in self._deciding]
+        found = {name: column.take(rows) for name, column in learned.items()}
+        codes = {name: encode_column(columns[name], found[name], bins.get(name)).codes for name in names}
+        table = EncodedTable.from_mapping(self.codec.domain.project(names), codes)
+        if merged is not None:
+            recoding = merged.project(names)
+            table = recoding.decode(recoding.encode(table), rng)
+        for name in names:
+            within = self.codec.within(name)
+            found[name] = decode_column(columns[name], table.column(name), bins.get(name), within, rng)
+        return found
+
+    @cached_property
+    def _deciding(self) -> set[str]:
+        """Learned columns that decide whether a row breaks a rule, and whose values may change."""
+        compiled = self.rules.compiled
+        expressions = [*compiled.derived.values(), *(c.expression for c in compiled.conditions)]
+        found = {column for expression in expressions for column in expression.columns}
+        found |= {*compiled.ends, *(before for ends in compiled.ends.values() for before in ends)}
+        return found - {*self.conditioned}
 
     def shares(self, *, rules_only: bool = False) -> dict[str, float]:
         """Return the share of tried rows that broke each rule, and the conditions unless only rules are wanted."""
@@ -138,3 +191,21 @@ def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
         )
         for name, first in pieces[0].items()
     }
+
+
+def place(
+    found: dict[str, RawColumn],
+    rows: Mapping[str, RawColumn],
+    places: NDArray[np.intp],
+    sources: NDArray[np.intp],
+) -> None:
+    """Write some rows into places of a table, whose columns must be its own."""
+    for name, column in rows.items():
+        own = found[name]
+        own.missing[places] = column.missing[sources]
+        if isinstance(own.cells, RepeatedTexts):
+            order = np.arange(own.missing.size)
+            order[places] = own.missing.size + sources
+            found[name] = replace(own, cells=joined([own.cells, column.cells])[order])
+        else:
+            own.cells[places] = column.values[sources]

@@ -23,6 +23,7 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
+from syntabula.table.unit_rows import parted, units_of_rows, warn_of_shared_units
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.space import Space, Value, with_values
 
@@ -48,6 +49,11 @@ class Tables:
     validation: RawTable
     schema: Schema | None
     target: str | None
+
+    @property
+    def unit(self) -> str | None:
+        """Column whose values name units, all rows of which are on one side; None if each row is its own unit."""
+        return None if self.schema is None else self.schema.unit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -96,7 +102,7 @@ class Job:
             "target": self.tables.target,
             "repeats": self.repeats,
             "seed": self.seed,
-        }
+        } | ({} if self.tables.unit is None else {"unit": self.tables.unit})
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -104,6 +110,9 @@ def tables_of(
     table: Any, validation: Any, schema: SchemaSource | None, target: str | None, seed: int
 ) -> Tables:
     """Read the rows to learn from and those to score against; see `search.tune`.
+
+    Rows that are held out here are those of whole units, if the schema names one; if units have rows on both sides of a
+    split that was given, a SplitWarning says so.
 
     Raises:
         ArgumentError: If the target is not a column.
@@ -116,11 +125,12 @@ def tables_of(
     if validation is None:
         if train.n_rows < 2 * _HELD_OUT:
             raise DataError(f"a search needs {2 * _HELD_OUT} rows or more, or validation rows of its own")
-        rows = np.random.default_rng([seed, 0]).permutation(train.n_rows)
-        middle = train.n_rows // _HELD_OUT
-        train, unseen = _taken(train, rows[middle:]), _taken(train, rows[:middle])
+        rng, units = np.random.default_rng([seed, 0]), units_of_rows(train, declared)
+        held, rest = parted(train.n_rows // _HELD_OUT, train.n_rows, units, rng)
+        train, unseen = _taken(train, rest), _taken(train, held)
     else:
         unseen = read(validation, declared)
+        warn_of_shared_units({"first": train, "validation": unseen}, declared)
     return Tables(train=train, validation=unseen, schema=declared, target=target)
 
 

@@ -67,6 +67,7 @@ class Tuning:
         default: The method as it was given.
         trials: The sets of options that were tried, in their order.
         options: The best options as the method takes them, with epochs as steps; empty if none is better.
+        unit: Column whose values name units, with all rows of each on one side of the split; None if rows are split.
     """
 
     method: str
@@ -74,6 +75,7 @@ class Tuning:
     default: Trial
     trials: tuple[Trial, ...]
     options: Mapping[str, Any]
+    unit: str | None = None
 
     @property
     def best(self) -> Trial:
@@ -97,6 +99,10 @@ class Tuning:
         lines += [f"    {name} = {value}" for name, value in self.options.items()]
         if not self.options:
             lines.append("    nothing tried was better than the method as it was given")
+        if self.unit is not None:
+            lines.append(
+                f"  validation rows are those of other units: all rows with one {self.unit!r} are on one side"
+            )
         pruned = sum(t.state == "pruned" for t in self.trials)
         if pruned:
             lines.append(f"  {pruned} given up early")
@@ -113,6 +119,7 @@ class Tuning:
             "warning": NOT_PRIVATE,
             "method": self.method,
             "objective": self.objective,
+            "unit": self.unit,
             "options": dict(self.options),
             "gain": self.gain,
             "default": self.default.to_json(),

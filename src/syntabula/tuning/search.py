@@ -59,7 +59,7 @@ def tune(
         method: A method with its budget, or the key of one, such as "ctgan".
         table: The table to learn from: path, data frame, Arrow table or relation.
         validation: Rows that the method does not see, of the same columns; by default a fifth of the table's, chosen
-            at random.
+            at random, with all rows of a unit if the schema names one.
         schema: Columns and domains, as `fit` takes them; also says how columns are compared.
         target: Column to predict, for machine-learning affinity; without one it is left out of the usual objective.
         space: "usual", "synmeter" (the paper's), or what to try for each option, by name: a `Range`, a `Choice`, or
@@ -223,6 +223,7 @@ class Search:
             default=default,
             trials=trials,
             options={},
+            unit=self.job.tables.unit,
         )
         options = plain_options(self.job.method, found.best.values, self.job.tables.train.n_rows)
         return replace(found, options=options)

@@ -143,6 +143,8 @@ class TestRefusals:
             ),
             ("  ? [a]\n  : {kind: boolean}", "line 3: a name must be text"),
             ("  a: {", "line"),
+            ("  a: {kind: boolean}\nweights: unit", "'weights', which is not offered: .*rows_per_unit: 1"),
+            ("  a: {kind: boolean}\nper_unit: [a]", "'per_unit', which is not offered: .*one row per unit"),
         ]
         for body, message in cases:
             path = tmp_path / "schema.yaml"

@@ -45,15 +45,16 @@ def attack(
         str,
         typer.Option(
             "--target",
-            help="Row to attack, counted from 0, or outlier: the most remote record. Disclosure scores all rows.",
+            help="Row to attack, counted from 0, or outlier: the most remote record. If the schema has a unit, all rows "
+            "of its unit are attacked. Disclosure scores all rows.",
         ),
     ] = "outlier",
     records: Annotated[
         int | None,
         typer.Option(
             "--records",
-            help="Other records drawn at random for each shadow model; for disclosure, records that are scored. "
-            "Default: all.",
+            help="Other records, or units, drawn at random for each shadow model; for disclosure, records that are "
+            "scored. Default: all.",
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes that train shadow models.")] = 1,
@@ -126,6 +127,8 @@ def _disclosure(
         score = membership_disclosure(table, synthesizer, schema, progress=progress, **given)
     facts = score.facts
     text = f"membership disclosure score: {score}\n{facts['shadows']} shadow models"
+    if schema is not None and schema.unit is not None:
+        text += f" of halves that keep all rows with one {schema.unit!r} together"
     return f"{text}, {facts['seconds_per_shadow']:.2g} s each", {"disclosure": score.to_json()}
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.metrics.comparison import Comparison, Floats, View
+from syntabula.table.unit_rows import Rows
 
 Matrix = NDArray[np.float32]
 Labels = NDArray[Any]
@@ -54,10 +55,12 @@ class Sample:
     Attributes:
         x: Features [rows, features]: scaled numbers, whether they are missing, indicators of categories.
         y: Codes of classes, or numbers [rows].
+        units: Number of each record's unit [rows], or None; see `View`.
     """
 
     x: Matrix
     y: Labels
+    units: Rows | None = None
 
 
 class Encoding:
@@ -109,7 +112,7 @@ class Encoding:
         for name, size in zip(self._categorical, self._sizes, strict=True):
             x[rows, first + view.codes[name].astype(np.intp)] = 1.0
             first += size
-        return Sample(x, y)
+        return Sample(x, y, view.units)
 
 
 @dataclass(frozen=True, eq=False)

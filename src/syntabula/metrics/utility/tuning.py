@@ -20,6 +20,7 @@ from syntabula.metrics.utility.learning import (
     predictions,
     root_mean_squared_error,
 )
+from syntabula.table.unit_rows import parted
 
 _VERSION = 1
 
@@ -36,9 +37,9 @@ def tuned_settings(
     """Return the settings with which an evaluator performs best on a real table.
 
     Settings are drawn at random from the evaluator's space (SynMeter: 50 trials of a Bayesian search), trained on
-    four fifths of the rows and scored on the rest, by weighted F1 or RMSE. They are cached in a file named by a
-    digest of the rows, so that the same table is never tuned twice. They depend on the real table and are not
-    private.
+    four fifths of the rows and scored on the rest, by weighted F1 or RMSE; all rows of a unit are on one side. They are
+    cached in a file named by a digest of the rows, so that the same table is never tuned twice. They depend on the real
+    table and are not private.
 
     Args:
         judge: The evaluator.
@@ -66,7 +67,10 @@ def tuned_settings(
 
 def _search(judge: Evaluator, task: Task, real: Sample, n_trials: int, seed: int) -> Settings:
     selection = require("sklearn.model_selection", "evaluate")
-    rows, held_out = selection.train_test_split(np.arange(real.y.size), test_size=0.2, random_state=seed)
+    if real.units is None:
+        rows, held_out = selection.train_test_split(np.arange(real.y.size), test_size=0.2, random_state=seed)
+    else:
+        held_out, rows = parted(real.y.size // 5, real.y.size, real.units, np.random.default_rng(seed))
     train, test = Sample(real.x[rows], real.y[rows]), Sample(real.x[held_out], real.y[held_out])
     trials = selection.ParameterSampler(judge.space(task), n_trials, random_state=seed)
     best, best_score = {}, -np.inf
@@ -87,6 +91,8 @@ def _digest(task: Task, real: Sample, n_trials: int, seed: int) -> str:
     digest = hashlib.sha256(repr((task, n_trials, seed, real.x.shape)).encode())
     digest.update(np.ascontiguousarray(real.x).tobytes())
     digest.update(np.ascontiguousarray(real.y).tobytes())
+    if real.units is not None:
+        digest.update(real.units.tobytes())
     return digest.hexdigest()[:24]
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
-from syntabula.table.raw import PhysicalType
-from syntabula.table.rules.computed import bound_as_number
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.rules.computed import as_declared, bound_as_number
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
@@ -94,7 +94,8 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     distances = _distances(rules, columns)
     _check_types(derived, required, columns)
     for name, expression in derived.items():
-        _check_computable(f"derive for column {name!r}", expression, derived, columns)
+        found = _check_computable(f"derive for column {name!r}", expression, derived, columns)
+        _check_in_domain(name, found, columns[name])
     for condition in required:
         _check_computable(f"require {_short(condition.rule)}", condition.expression, derived, columns)
     return Compiled(derived, _stages(derived), distances, (*required, *_of_lists(rules, names, distances)))
@@ -288,8 +289,8 @@ def _check_types(
 
 def _check_computable(
     where: str, expression: Expression, derived: Mapping[str, Expression], columns: Mapping[str, Column]
-) -> None:
-    """Try an expression on rows that cover the domain of its columns."""
+) -> RawColumn:
+    """Try an expression on rows that cover the domain of its columns, and return its values on them."""
     found = tried_values(columns, expression, derived)
     if found.missing.all() and found.missing.size:
         raise SchemaError(
@@ -300,6 +301,17 @@ def _check_computable(
         raise SchemaError(
             f"rules: {where}: no row that was tried over the declared domains satisfies it; correct the rule or the "
             "domains, or if it states an equality, derive one of its columns from the others"
+        )
+    return found
+
+
+def _check_in_domain(name: str, found: RawColumn, column: Column) -> None:
+    """Refuse a derived column all of whose values on some rows are outside its domain."""
+    _, fits = as_declared(column, found)
+    if fits.size and not fits.any():
+        raise SchemaError(
+            f"rules: derive for column {name!r}: no value that was computed over the declared domains lies in that of "
+            "the column; correct the expression, or the column's bounds or categories"
         )
 
 

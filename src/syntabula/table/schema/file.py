@@ -21,15 +21,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from syntabula._arguments import near, shown
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file, whole_file
 from syntabula.errors import SchemaError
-from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
+
+if TYPE_CHECKING:
+    from syntabula.table.rules.rules import Rules
 
 SchemaT = TypeVar("SchemaT")
 
@@ -103,6 +105,13 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
 OF_TABLE = ("others", "unit", "rows_per_unit")
 """Entries of the whole table, after its columns."""
 
+_NOT_OFFERED = {
+    "weights": "all rows count alike; with `rows_per_unit: 1` each unit counts once, with as little noise as weights",
+    "per_unit": "the rows of one synthetic unit are drawn apart from each other, so that no column is constant in them; "
+    "take out these columns into a table with one row per unit, and make a release of each, with half of the budget",
+}
+"""Entries that a user may look for where units have several rows, with the reason and what to do instead."""
+
 
 def document_of(
     columns: Mapping[str, Column],
@@ -132,6 +141,9 @@ def fields_of_document(document: object) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         raise SchemaError("a schema must be a mapping with the keys 'version' and 'columns'")
+    for key, reason in _NOT_OFFERED.items():
+        if key in document:
+            raise SchemaError(f"the schema has the key {key!r}, which is not offered: {reason}")
     _refuse_unknown("the schema", document, ["version", "label", "columns", *OF_TABLE, "rules"])
     if "version" not in document:
         raise SchemaError(f"the schema's version is missing; write `version: {VERSION}` at its beginning")
@@ -146,7 +158,11 @@ def fields_of_document(document: object) -> dict[str, Any]:
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
     found = {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
-    return found | ({"rules": Rules.from_json(document["rules"])} if "rules" in document else {})
+    if "rules" not in document:
+        return found
+    from syntabula.table.rules.rules import Rules
+
+    return found | {"rules": Rules.from_json(document["rules"])}
 
 
 def _column_document(column: Column) -> dict[str, Any]:
