@@ -142,8 +142,7 @@ class RuledRows:
         compiled = self.rules.compiled
         expressions = [*compiled.derived.values(), *(c.expression for c in compiled.conditions)]
         found = {column for expression in expressions for column in expression.columns}
-        distances = compiled.distances
-        found |= {*distances, *(other for distance in distances.values() for other in distance.columns)}
+        found |= {*compiled.distances, *(n for d in compiled.distances.values() for n in d.columns)}
         return found - {*self.conditioned}
 
     def shares(self, *, rules_only: bool = False) -> dict[str, float]:
