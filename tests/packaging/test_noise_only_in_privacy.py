@@ -14,6 +14,8 @@ SOURCE = Path(syntabula.__file__).parent
 MAY_DRAW = {
     # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
     "bench": "numpy.random",
+    # Code of others draws from the generators of torch, which its adapters seed.
+    "bench/peers": "torch",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
@@ -68,6 +70,8 @@ MAY_DRAW = {
     # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
     "metrics/plane": "numpy.random",
     "report/differences": "numpy.random",
+    # Persons whose rows a search of settings judges by.
+    "metrics/utility/tuning": "numpy.random",
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",
     # A file is written under a temporary name that nothing else has.
