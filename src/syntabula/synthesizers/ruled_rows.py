@@ -25,6 +25,7 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
 from syntabula.table.raw import RawColumn
+from syntabula.table.repeated_texts import joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 
@@ -185,7 +186,7 @@ def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
     return {
         name: replace(
             first,
-            values=np.concatenate([piece[name].values for piece in pieces]),
+            cells=joined([piece[name].cells for piece in pieces]),
             missing=np.concatenate([piece[name].missing for piece in pieces]),
         )
         for name, first in pieces[0].items()

@@ -54,7 +54,11 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     schema = request.schema()
     synthesizer = request.synthesizer()
     if is_whole(schema):
-        planned: Plan = synthesizer.plan(schema, assume_rows)
+        from syntabula.table.parts.sources import may_have_parts
+
+        planned: Plan = synthesizer.plan(
+            schema, assume_rows, in_parts=table is not None and may_have_parts(table)
+        )
         return planned
     if table is None:
         raise CommandError(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
@@ -48,8 +49,8 @@ class ColumnCurator:
     whole budget, and the `step` that the ledger names its spend by.
 
     Args:
-        points: [n] present values: float64 without NaN, int64 or uint64. They are sorted once, in a copy of 8 bytes
-            per value.
+        points: [n] present values: float64 without NaN, int64 or uint64; or such values with the number of records of
+            each. They are sorted once, in a copy of 8 bytes per value.
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
@@ -61,7 +62,7 @@ class ColumnCurator:
 
     def __init__(
         self,
-        points: NDArray[Any],
+        points: NDArray[Any] | CountedPoints,
         ledger: Ledger,
         noise: NoiseSource,
         *,
@@ -342,8 +343,8 @@ class ColumnCurator:
         kind = self._sorted().values.dtype
 
         def draw(token: Token) -> NoisyArray:
-            values, counts = np.unique(self._sorted().values, return_counts=True)
-            kept, noisy = frequent(token, self._source, Sensitive(counts.astype(np.int64)))
+            values, counts = self._sorted().distinct()
+            kept, noisy = frequent(token, self._source, Sensitive(counts))
             # Values, not their positions among those that occur, which would reveal how many occur.
             largest = np.sort(np.argsort(-noisy, kind="stable")[:most])
             parts = values[kept[largest]], noisy[largest]

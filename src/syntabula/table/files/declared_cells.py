@@ -86,7 +86,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     for i, (name, physical) in enumerate(zip(names, types, strict=True)):
         column = _decimals(columns[name]) if i in wide else replace(columns[name], physical=physical)
         if physical.timezone is not None:
-            column = replace(column, values=_in_utc(column.values, marks[f"l{i}"], physical.timezone))
+            column = replace(column, cells=_in_utc(column.values, marks[f"l{i}"], physical.timezone))
         unreadable = column.missing & ~marks[f"g{i}"]
         columns[name] = replace(column, unreadable=unreadable if unreadable.any() else None)
     return columns, n_rows

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from syntabula._memory import memory_for
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
-from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format, is_workbook
 from syntabula.table.raw import (
@@ -99,6 +98,8 @@ class DelimitedFile:
 
     def cell_kinds(self, name: str) -> NDArray[np.int64]:
         """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
+        from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
+
         column = f"c{self.names.index(name)}"
         with memory_for("find the types of the table's columns"):
             counts = interruptible(self._database, lambda: kind_counts(self._database, "written", column))
