@@ -251,10 +251,17 @@ def _filed(path: Path, method: str | None) -> dict[str, Any]:
 
 
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a command's parameter `request` by the options that make up a request."""
+    """Replace a command's parameter `request` by the options that make up a request, but for those that it has itself.
+
+    Such as `--workers`, which are the processes of a search or an attack there, and not those that read a table.
+    """
     hints = get_type_hints(Request, include_extras=True)
-    asked = {f.name: f.default for f in fields(Request) if get_origin(hints[f.name]) is Annotated}
     own = get_type_hints(command, include_extras=True)
+    asked = {
+        f.name: f.default
+        for f in fields(Request)
+        if get_origin(hints[f.name]) is Annotated and f.name not in own
+    }
     parameters = []
     for name, parameter in inspect.signature(command).parameters.items():
         taken = asked if name == "request" else {name: parameter.default}
