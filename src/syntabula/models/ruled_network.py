@@ -46,7 +46,7 @@ def within_rules(
     tree = junction_tree(domain, [*network, *possible])
     if not possible or table_mb(tree.cells) > MOST_MB:
         return network
-    columns = [(c,) for c in domain.columns if any(c in clique for clique in possible)]
+    columns: list[Clique] = [(c,) for c in domain.columns if any(c in clique for clique in possible)]
     with np.errstate(divide="ignore", invalid="ignore"):
         potentials = _logs(domain, network)
         wanted = _marginals(tree, clique_tables(tree, potentials), columns)
