@@ -18,6 +18,7 @@ MAY_DRAW = {
     "bench/peers/sdv": "torch",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
+    "table/files/row_parts": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
     "models/row_set": "numpy.random",
