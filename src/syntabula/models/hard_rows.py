@@ -20,7 +20,7 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import MarginalModel, bound, check_sample
+from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.storage import read_facts, stored_facts, whole_model
@@ -31,6 +31,11 @@ Records = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""
 
 _LEAST_ROWS = 1000
+_LEAST_POSSIBLE = 0.01
+"""Share of a fit's records in possible cells below which they are left, to be discarded when rows are drawn."""
+_SWEEPS = 20
+_MOST_WEIGHT = 3.0
+"""Largest weight of a record when they are drawn anew, in means of those that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +61,7 @@ class HardRows(MarginalModel, ABC):
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _rows: Records | None = field(default=None, repr=False)
+    _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, max_rows=count(), seed=count(0), max_memory_mb=megabytes)
@@ -77,6 +83,15 @@ class HardRows(MarginalModel, ABC):
     def total(self) -> float:
         """Estimated number of records."""
         return self._total
+
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible."""
+        return self._possible
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, whose fits end with records in cells that are possible alone, if there are some."""
+        return replace(self, _possible=dict(cells))
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
@@ -196,6 +211,34 @@ class HardRows(MarginalModel, ABC):
     def _records_for(self, total: float) -> int:
         """Return the number of records for an estimated total: the total itself, within limits."""
         return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
+
+    def _within_rules(self, rows: Records, rng: np.random.Generator) -> Records:
+        """Return as many of these records as there are, without those in impossible cells.
+
+        They are drawn anew with weights by which the columns with impossible cells keep their distribution (iterative
+        proportional fitting): those that are left alone would have another.
+        """
+        masks = {
+            clique: cells
+            for clique, cells in self._possible.items()
+            if all(c in self.domain for c in clique) and self.domain.shape(clique) == cells.shape
+        }
+        kept = np.ones(len(rows), dtype=np.bool_)
+        for clique, cells in masks.items():
+            kept &= cells[tuple(rows[:, self.domain.index(c)] for c in clique)]
+        if kept.all() or kept.mean() < _LEAST_POSSIBLE:
+            return rows
+        ruled = [self.domain.index(c) for c in self.domain.columns if any(c in q for q in masks)]
+        weights = kept.astype(np.float64)
+        for _ in range(_SWEEPS):
+            for column in ruled:
+                codes = rows[:, column]
+                wanted, found = np.bincount(codes), np.bincount(codes, weights)
+                weights *= np.divide(wanted, found, out=np.zeros(found.size), where=found > 0)[codes]
+                # Few records of great weight would make other columns rougher than these are better.
+                np.minimum(weights, _MOST_WEIGHT * weights.sum() / kept.sum(), out=weights)
+        chosen: Records = rows[draw_codes(weights, len(rows), rng)]
+        return chosen
 
     def _uniform(self, n: int, rng: np.random.Generator) -> Records:
         drawn = [rng.integers(0, size, n, dtype=self._dtype) for size in self.domain.sizes]
