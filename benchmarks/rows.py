@@ -34,12 +34,15 @@ from typing import Any
 import numpy as np
 
 import syntabula as st
+from syntabula.bench import peers
+from syntabula.bench.peers.rows import facts_of
 from syntabula.table.schema.columns import Categorical, Numeric
 
 HERE = Path(__file__).parent
 FOUND = HERE / "results" / "rows.jsonl"
 TABLES = ("bank", "adult", "shoppers", "lending_club_2018", "california", "news_part", "kddcup99")
-PEERS = {"sdv": ("gaussian-copula",), "dpmm": ("mst", "aim")}
+PEERS = {"sdv": ("copula",), "dpmm": ("mst", "aim")}
+SCRIPTS = {"sdv": Path(peers.__file__).parent / "sdv.py", "dpmm": HERE / "peer_rows.py"}
 MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
 
@@ -144,9 +147,16 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         if options.peer:
             own = {}
             facts = Path(folder) / "columns.json"
-            facts.write_text(json.dumps({n: peer_column(c) for n, c in declared.columns.items()}))
-            command = [options.python, str(HERE / "peer_rows.py"), options.peer, run["method"], str(table)]
-            command += [str(facts), str(drawn), str(run["epsilon"]), str(run["seed"])]
+            facts.write_text(json.dumps({n: facts_of(c) for n, c in declared.columns.items()}))
+            command = [
+                options.python,
+                "-P",
+                str(SCRIPTS[options.peer]),
+                run["method"],
+                str(table),
+                str(facts),
+            ]
+            command += [str(drawn), str(run["epsilon"]), "1e-5", "inf", str(run["seed"])]
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         limits = (int(options.limit), int(options.limit))
         ended = subprocess.run(
@@ -163,13 +173,6 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
             words = ended.stderr.strip().splitlines()
             return facts | {"failed": words[-1][:200] if words else f"exit {ended.returncode}"}
         return facts | scores(frame, drawn, as_read)
-
-
-def peer_column(column: Any) -> dict[str, Any]:
-    """Return what a peer is told of a column."""
-    if isinstance(column, Numeric):
-        return {"lower": column.lower, "upper": column.upper, "integer": column.integer}
-    return {"categories": list(getattr(column, "categories", (False, True)))}
 
 
 def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:

@@ -24,6 +24,10 @@ from pathlib import Path
 
 from harness import HEADER, HERE, Outcome, coded_table, line, run
 
+from syntabula import Budget
+from syntabula.bench import peers
+from syntabula.bench.peers import check_peer
+
 
 def main() -> None:
     """Parse arguments, run everything, print a table in Markdown."""
@@ -51,11 +55,9 @@ def main() -> None:
             for epsilon in options.epsilons:
                 for system in [*options.methods, *options.peers]:
                     library, _, method = system.rpartition(":")
-                    command = {
-                        "": [sys.executable, str(HERE / "own_run.py"), method],
-                        "dpmm": [options.dpmm_python, str(HERE / "peer_dpmm.py"), method],
-                        "mbi": [sys.executable, str(HERE / "peer_mbi.py")],
-                    }[library]
+                    command = [sys.executable, str(HERE / "own_run.py"), method]
+                    if library:
+                        command = _of_peer(system.replace(":", "-"), epsilon, options)
                     title = system if library else f"syntabula:{method}"
                     for seed in range(options.peer_seeds if library else options.seeds):
                         if table and not runs.of(name, epsilon, title, seed):
@@ -70,6 +72,15 @@ def main() -> None:
                     against = runs.of(name, epsilon, f"syntabula:{method}") if library else None
                     if outcomes:
                         print(line(name, epsilon, title, outcomes, against), flush=True)
+
+
+def _of_peer(name: str, epsilon: float, options: argparse.Namespace) -> list[str]:
+    """Return the command of the adapter that studies use."""
+    adapter = check_peer(name, epsilon, {})
+    python = options.dpmm_python if adapter.script == "dpmm.py" else sys.executable
+    script = Path(peers.__file__).parent / adapter.script
+    rho = float(Budget(epsilon=epsilon, delta=1e-5, accounting="zcdp").total)
+    return [python, str(HERE / "peer_codes.py"), str(script), adapter.word, repr(rho)]
 
 
 class Runs:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from syntabula.bench import Binning, Study, run
+from syntabula.bench import Binning, Candidate, Study, run
 from syntabula.bench.peers import ADAPTERS
+from syntabula.errors import ArgumentError, BudgetError
 
 STUDY = Study(
     name="peers",
@@ -44,6 +47,38 @@ class TestAdapter:
         peer, ours = found["peer:mbi-independent"], found["independent"]
         assert peer.status == "done", peer.reason
         assert 0 < peer.scores["tvd-1"] < 2 * ours.scores["tvd-1"]
+        again = run(replace(STUDY, methods=STUDY.methods[:1]), tmp_path / "again.jsonl").values()
+        assert [record.scores for record in again] == [peer.scores]
+
+    def test_a_peer_without_a_private_form_needs_its_own_budgets_and_none_has_options(self) -> None:
+        copula = Candidate(method="peer:sdv-copula")
+
+        with pytest.raises(BudgetError, match="has no private form"):
+            copula.check(1.0)
+        with pytest.raises(BudgetError, match="needs a finite epsilon"):
+            Candidate(method="peer:dpmm-mst").check(math.inf)
+        with pytest.raises(ArgumentError, match="leave out its options"):
+            Candidate(method="peer:dpmm-mst", options={"degree": 3}).check(1.0)
+        copula.check(math.inf)
+
+    def test_a_peer_of_rows_gets_cells_and_its_rows_have_the_tables_types(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A stand-in for SDV returns the rows that it got, with whole numbers as fractions."""
+        python = tmp_path / "python"
+        code = (
+            "import sys, pandas; _, table, columns, out = sys.argv[3:7]; frame = pandas.read_parquet(table); "
+            "frame['age'] = frame['age'].astype(float); frame.to_parquet(out)"
+        )
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
+        python.chmod(0o755)
+        monkeypatch.setenv("SYNTABULA_PEER_SDV", str(python))
+        row = Candidate(method="peer:sdv-copula", epsilons=(math.inf,))
+
+        (found,) = run(replace(STUDY, methods=(row,)), tmp_path / "s.jsonl").values()
+
+        assert found.status == "done", found.reason
+        assert found.scores["tvd-1"] == 0.0
 
     def test_each_adapter_has_its_script(self) -> None:
         folder = Path(sys.modules["syntabula.bench.peers"].__file__ or "").parent

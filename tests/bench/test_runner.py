@@ -95,13 +95,13 @@ class TestTrouble:
         assert "4711" not in (tmp_path / "s.jsonl").read_text()
 
     def test_a_cell_that_hangs_or_fills_memory_is_cut_off(self, tmp_path: Path) -> None:
-        hanging = Study(name="h", datasets=(ROWS,), methods=("hanging",), scores=("tvd-1",), seconds=4.0)
+        hanging = Study(name="h", datasets=(ROWS,), methods=("hanging",), scores=("tvd-1",), seconds=1.0)
         growing = Study(name="g", datasets=(ROWS,), methods=("growing",), scores=("tvd-1",), memory_mb=400.0)
 
         found = [*run(hanging, tmp_path / "s.jsonl").values(), *run(growing, tmp_path / "s.jsonl").values()]
 
         assert [record.status for record in found] == ["cut off", "cut off"]
-        assert [record.reason for record in found] == ["not done in 4 s", "needed more than 400 MB of memory"]
+        assert [record.reason for record in found] == ["not done in 1 s", "needed more than 400 MB of memory"]
 
     def test_a_larger_limit_runs_what_was_cut_off_again_and_again_runs_failures(self, tmp_path: Path) -> None:
         store = tmp_path / "s.jsonl"
@@ -168,10 +168,35 @@ class TestKilled:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
-        ends = time.monotonic() + 60
-        while any(_is_running(child) for child in children) and time.monotonic() < ends:
-            time.sleep(0.05)
-        assert not any(_is_running(child) for child in children)
+        assert _ended(children)
+
+    @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+    def test_no_peer_outlives_a_killed_run(self, tmp_path: Path) -> None:
+        peer = tmp_path / "python"
+        peer.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'pid'}\nexec sleep 3600\n")
+        peer.chmod(0o755)
+        code = (
+            "from syntabula import bench\n"
+            f"study = bench.Study(name='p', datasets=('{ROWS}',), methods=('peer:mbi-aim',))\n"
+            f"bench.run(study, {str(tmp_path / 's.jsonl')!r})"
+        )
+        environment = {**os.environ, "SYNTABULA_PEER_MBI": str(peer)}
+        process = subprocess.Popen([sys.executable, "-P", "-c", code], env=environment)
+        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+        assert _ended([int((tmp_path / "pid").read_text())])
+
+
+def _ended(processes: list[int]) -> bool:
+    """Wait until none of them runs any more, for a minute."""
+    ends = time.monotonic() + 60
+    while any(_is_running(process) for process in processes) and time.monotonic() < ends:
+        time.sleep(0.05)
+    return not any(_is_running(process) for process in processes)
 
 
 def _children(pid: int) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syntabula.bench import Binning, Candidate, Study, read_study
+from syntabula.bench import Binning, Candidate, Study, find_study, read_study
 from syntabula.bench.cell import Cell
 from syntabula.bench.study_file import study_of
 from syntabula.errors import ArgumentError, BudgetError
@@ -207,4 +207,25 @@ class TestQuick:
 
         assert quick.datasets == ("census@200",)
         assert (len(quick.cells), quick.epsilons, quick.seeds) == (4, (1.0,), (0,))
-        assert quick.methods == study.methods
+        assert [c.label for c in quick.methods] == [c.label for c in study.methods]
+
+    def test_fits_are_short_unless_the_row_says_how_long(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("bank",),
+            methods=(
+                Candidate(method="rap++", preset="tab_bench"),
+                Candidate(method="margnet", options={"iterations": 100}),
+                "HALF",  # type: ignore[arg-type]
+            ),
+        )
+
+        rap, margnet, half = (cell.options for cell in study.quick().cells)
+
+        assert (rap["n_thresholds"], rap["iterations"]) == (2000, 50)
+        assert margnet["iterations"] == 100
+        assert half == {}
+
+    def test_a_numbered_target_becomes_the_most_extreme_of_the_few_rows(self) -> None:
+        assert find_study("discretization-f15a").quick().options["target"] == "extreme"
+        assert find_study("discretization-f15d").quick().options["target"] == "inside"

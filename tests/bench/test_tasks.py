@@ -144,6 +144,28 @@ class TestColumns:
         assert all(0 < record.scores["utility"] < 1 for record in found.values())
 
 
+class TestTuning:
+    def test_scores_of_the_best_options_stand_beside_what_they_gain(self) -> None:
+        study = Study(
+            name="s",
+            task="tuning",
+            datasets=("census@200",),
+            methods=("independent",),
+            preprocessing=(Binning(bins=2, discretizer="uniform"),),
+            epsilons=(float("inf"),),
+            scores=("wasserstein",),
+            score_options={"wasserstein": {"max_rows": 100, "max_pairs": 2}},
+            options={"trials": 2, "space": "usual"},
+        )
+
+        found = TASKS["tuning"].run(study.cells[0])
+
+        before, after = found.facts["without tuning"]["wasserstein"], found.scores["wasserstein"]
+        assert found.facts["options"]["bins"] >= 10  # two bins are too few for any score
+        assert 0 < after < before
+        assert found.scores["gain of wasserstein %"] == pytest.approx(100 * (before - after) / before)
+
+
 class TestShadows:
     def test_copies_disclose_more_than_columns_drawn_apart(self) -> None:
         study = Study(
@@ -177,3 +199,25 @@ class TestShadows:
 
         assert 0 <= found.scores["groundhog"] <= 1
         assert found.facts["shadows"] == 8
+
+    def test_the_extreme_record_can_be_attacked_by_its_range(self, tmp_path: Path) -> None:
+        rows = [f"{n + 0.5},{100 - n * n / 16}" for n in range(40)]
+        rows[23] = "23.5,-90.0"  # beyond the others, though in the middle of the first column
+        (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+        study = Study(
+            name="s",
+            task="membership",
+            datasets=(str(tmp_path / "t.csv"),),
+            methods=("independent",),
+            preprocessing=(Binning(bins=20, discretizer="uniform", domain="observed"),),
+            epsilons=(100.0,),
+            scores=("range",),
+            options={"shadows": 8, "target": "extreme"},
+            split="whole",
+        )
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+            found = TASKS["membership"].run(study.cells[0])
+
+        assert found.scores["range"] > 0.9  # a domain that is read off the table gives the record away

@@ -70,6 +70,9 @@ class TestPrivately:
 
         assert ran.code == 0, ran.err
         assert "best of a random number of trials, 2 on average" in " ".join(ran.out.split())
+        # Those of each trial would tell how many there were.
+        warned = [line for line in ran.err.splitlines() if line.startswith("warning:")]
+        assert len(warned) == len(set(warned))
         drawn = run("sample", "best.syn", "-o", "made.csv", "-n", 50)
         assert drawn.code == 0, drawn.err
         assert "bins" in (space / "best.yaml").read_text()
@@ -79,6 +82,8 @@ class TestPrivately:
         [
             ((), "--private needs --release"),
             (("--release", "x.syn", "--target", "job"), "no --validation, --target"),
+            (("--release", "x.syn", "--seed", "0"), "--storage, --seed"),
+            (("--release", "x.syn", "--seconds", "9"), "--seconds"),
             (("--release", "x.syn"), "--private needs --schema"),
         ],
     )
@@ -100,6 +105,8 @@ class TestOptionsFile:
             ("bins: 9\n", (), "must hold `method`"),
             ("method: mst\noptions: {max_rounds: 9}\n", (), "no option 'max_rounds'"),
             ("method: [\n", (), "o.yaml"),
+            ("method: mst\noptions: {epochs: 3}\n", (), "give `steps` instead"),
+            ("method: argn\noptions: {epochs: 3}\n", (), "give `steps` instead"),
         ],
     )
     def test_refuses_a_file_of_something_else(self, folder, run, text, more, what):

@@ -166,7 +166,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_system_audit.py::TestAudits"
             "::test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind",
             "statistics/test_system_audit.py::TestAudits::test_half_of_the_noise_is_flagged",
-            "privacy/test_split_tree.py::TestProof"
+            "privacy/test_mechanisms_split_tree.py::TestProof"
             "::test_all_decisions_on_a_path_cost_less_than_three_over_the_scale",
             "privacy/doors/test_tables.py::TestMeasure"
             "::test_cliques_measured_together_have_their_number_as_squared_sensitivity",

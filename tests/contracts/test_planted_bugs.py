@@ -26,8 +26,8 @@ from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.doors import tables as curators
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.ledger import Ledger, LedgerEntry
+from syntabula.privacy.mechanisms import Sensitive
 from syntabula.privacy.rules import failure_of
-from syntabula.privacy.sensitive import Sensitive
 from syntabula.select import spanning_tree
 from syntabula.select.spanning_tree import SpanningTree
 from syntabula.synthesizers import fitting

@@ -32,8 +32,8 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import STEPS
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.split_tree import STEPS
 
 # A loose budget, so that something is found in some dozens of records.
 with warnings.catch_warnings():

@@ -160,7 +160,7 @@ class TestRecordAndReplay:
     )
     # Table 0 has a few rows, table 1 many.
     @pytest.mark.parametrize(
-        "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 6))]
+        "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 6))]
     )
     def test_neighbours_differ_only_within_the_declared_sensitivity(self, method, budget, seed, tmp_path):
         assert compare(method, budget, seed, tmp_path) >= 5

@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": _ENCODED,
     "attacks": {*_LEARNING, "synthesizers", "metrics"},
     "tuning": {*_LEARNING, "table", "synthesizers", "metrics"},
-    "bench": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
+    "bench": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets", "tuning"},
     "plugins": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks"},
     "testing": {*_LEARNING, "prepare", "synthesizers", "metrics", "attacks", "datasets"},
     "report": {"", "synthesizers", "metrics", "bench", "marginals", "table", "privacy"},

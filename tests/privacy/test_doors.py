@@ -31,7 +31,6 @@ from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.teachers import TeacherCurator
 from syntabula.privacy.events import (
     Event,
     ExponentialEvent,
@@ -41,9 +40,10 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import STEPS, Node
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import counting_event
-from syntabula.privacy.split_tree import STEPS, Node
+from syntabula.privacy.training.teachers import TeacherCurator
 
 BUDGETS = {
     "gdp": Budget(epsilon=1.0, delta=1e-5),

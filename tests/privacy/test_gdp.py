@@ -37,9 +37,9 @@ from syntabula.privacy.gdp import (
     ranged_cost,
     ranged_cost_before,
 )
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.rules import cost_of, epsilon_of, mu_squared_of, mu_squared_together, rho_of
-from syntabula.privacy.spends import MemoryJournal
 
 ONE = Budget(1.0, 1e-5, accounting="gdp")
 COSTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**3)

@@ -15,8 +15,7 @@ import pytest
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy import journal as journals
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
-from syntabula.privacy.journal import Journal
-from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.journal import Journal, MemoryJournal
 
 EVENT = GaussianEvent(10.1, 1, 4)
 ARRAYS = [

@@ -25,10 +25,9 @@ from syntabula.privacy.events import (
     ThresholdEvent,
 )
 from syntabula.privacy.gdp import exponential_epsilon, gaussian_sigma
-from syntabula.privacy.journal import Journal
+from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.rules import cost_of, rho_of
-from syntabula.privacy.spends import MemoryJournal
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
 

@@ -16,9 +16,8 @@ from syntabula.privacy.events import (
     LaplaceEvent,
     ThresholdEvent,
 )
-from syntabula.privacy.mechanisms import choose, frequent, noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, choose, frequent, noisy_counts
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.sensitive import Sensitive
 
 COUNTS = np.arange(6).reshape(2, 3)
 SCORES = np.array([1.0, 5.0, 5.0])

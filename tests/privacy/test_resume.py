@@ -24,11 +24,11 @@ from syntabula.privacy.events import (
     ThresholdEvent,
     TreeEvent,
 )
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.mechanisms import Node, leaves_of
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import answer, fingerprint, open_ledger
-from syntabula.privacy.spends import MemoryJournal
-from syntabula.privacy.split_tree import Node, leaves_of
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
 EVENT = GaussianEvent(4.0, 1, 1)

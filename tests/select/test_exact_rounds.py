@@ -52,7 +52,7 @@ class TestLearnExactly:
             assert np.abs(exact - learned).sum() < 1.1 * sampling_error(learned)
 
     def test_rounds_are_few_however_many_columns(self, selector: Adaptive) -> None:
-        asked = curator(table(14, 4, dependent=True))
+        asked = curator(table(11, 3, dependent=True))
 
         selector.select(asked, PGM())
 

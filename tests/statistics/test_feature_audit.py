@@ -14,11 +14,11 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.fourier import draw_features
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.doors import features as module
-from syntabula.privacy.doors.features import FeatureCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.training import features as module
+from syntabula.privacy.training.features import FeatureCurator
 
 DOMAIN = Domain(("a", "b"), (3, 8), frozenset({"b"}))
 BUDGET = Budget(epsilon=10.0, delta=1e-5)

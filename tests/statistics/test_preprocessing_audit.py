@@ -32,8 +32,8 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import Node
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.split_tree import Node
 
 CONFIDENCE = 1 - 5e-8
 RUNS = 10_000

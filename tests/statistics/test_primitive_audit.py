@@ -16,9 +16,8 @@ import pytest
 from half_noise import HalfNoise
 
 from syntabula.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
-from syntabula.privacy.sensitive import Sensitive
 
 pytestmark = pytest.mark.fresh_noise
 

@@ -20,11 +20,11 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu
-from syntabula.privacy.doors import records as door
-from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import Event, TrainingEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.training import records as door
 from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.privacy.training.sampled import training_mu
 
@@ -61,7 +61,7 @@ def evidence(noise, multiplier: float, rate: float, steps: int, runs: int, *, ca
     """Return what each run of so many steps tells for the canary."""
     codes = np.zeros((OTHERS + canary, 2), dtype=np.uint8)
     codes[OTHERS:] = 2, 1
-    table = CountedTable(MemoryEngine(EncodedTable(DOMAIN, tuple(codes.T))), Ledger(Budget.none()), noise)
+    table = Curator(MemoryEngine(EncodedTable(DOMAIN, tuple(codes.T))), Ledger(Budget.none()), noise)
     network = Network()
     event = TrainingEvent(multiplier, rate, steps * runs, CLIP, 2, PART)
     session = door.TrainingSession(

@@ -17,10 +17,9 @@ import pytest
 import syntabula as st
 from syntabula.errors import BudgetExceededError
 from syntabula.privacy.events import ThresholdEvent, TreeEvent
-from syntabula.privacy.journal import Journal
+from syntabula.privacy.journal import Journal, JournalRecord
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import JournalRecord
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
 

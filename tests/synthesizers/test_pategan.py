@@ -13,8 +13,8 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, MissingExtraError, TrainingError
-from syntabula.privacy.doors.teachers import Council
 from syntabula.privacy.noise import SeededNoise
+from syntabula.privacy.training.teachers import Council
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.loop import Training
 from syntabula.record_models.teaching import Teaching

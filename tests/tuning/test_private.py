@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, SchemaError
-from syntabula.privacy.best_of_trials import number_of_trials
+from syntabula.privacy.noise import number_of_trials
 from syntabula.tuning import private
 from syntabula.tuning.private import drawn, tune_privately
 from syntabula.tuning.space import Choice, Range
@@ -78,6 +79,35 @@ class TestTunePrivately:
         exact = TotalVariation(levels=24)(tables, np.random.default_rng(0)).value
 
         assert found.distance == pytest.approx(exact, abs=0.03)
+
+    def test_warnings_do_not_tell_the_number_of_trials(self):
+        """Each trial clips the same ages."""
+        narrow = st.Schema({**SCHEMA.columns, "age": st.Numeric(17, 60, integer=True)})
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            tune_privately(
+                st.MST(epsilon=2.0, seed=seed_of(3)), people(200), narrow, space={"bins": [4]}, trials=4
+            )
+
+        clipped = [str(one.message) for one in told if "clipped" in str(one.message)]
+        assert len(clipped) == 1
+        assert "'age'" in clipped[0]
+
+    def test_columns_that_rules_compute_or_order_are_no_part_of_the_score(self):
+        ruled = st.Schema(
+            {**SCHEMA.columns, "later": st.Numeric(17, 99, integer=True)},
+            rules=st.Rules(derive={"old": "age > 60"}, order=[["age", "later"]]),
+        )
+        table = people(500).assign(later=lambda t: t["age"] + 5)
+
+        found = tune_privately(
+            st.MST(epsilon=9.0, seed=seed_of(2)), table, ruled, space={"bins": [8]}, trials=4
+        )
+
+        rows = found.release.sample(100, seed=0)
+        assert [*rows] == ["age", "pay", "old", "later"]
+        assert (rows["later"] >= rows["age"]).all()
+        assert math.isfinite(found.distance)
 
     def test_a_trial_that_fails_is_the_worst_and_no_end(self, monkeypatch):
         fit = private.fit

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -109,16 +108,29 @@ class TestTune:
         with pytest.raises(ArgumentError, match="holds no search"):
             search(trials=1, storage=tmp_path / "trials")
 
-    def test_a_file_in_use_is_refused(self, tmp_path):
-        from syntabula._files import lock_exclusively
+    def test_a_file_in_use_is_refused_until_its_search_ends(self, tmp_path, monkeypatch):
+        refused = []
 
-        descriptor = os.open(tmp_path / "trials.lock", os.O_CREAT | os.O_RDWR)
-        assert lock_exclusively(descriptor)
-        try:
+        def repeat(self, values, number, place):
             with pytest.raises(ArgumentError, match="another search uses"):
                 search(trials=1, storage=tmp_path / "trials")
-        finally:
-            os.close(descriptor)
+            refused.append(number)
+            return {"tvd-2": 0.5}
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        search(trials=2, storage=tmp_path / "trials")
+
+        assert refused == [-1, 0, 1]
+
+    def test_a_mark_of_a_write_that_was_killed_is_removed(self, tmp_path, monkeypatch):
+        """Optuna would wait half a minute before it removed the mark itself."""
+        monkeypatch.setattr("optuna.storages.journal._file.time.sleep", None)
+        (tmp_path / "trials.lock").symlink_to(tmp_path / "trials")
+
+        found = search(trials=1, storage=tmp_path / "trials")
+
+        assert [t.state for t in found.trials] == ["done"]
+        assert [path.name for path in tmp_path.iterdir()] == ["trials"]
 
     @pytest.mark.thorough
     def test_processes_try_as_many(self):

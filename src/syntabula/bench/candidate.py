@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 from syntabula._arguments import count, near, normalise, one_of, refusal, share, text
 from syntabula._register import load
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, SyntabulaError
 
 BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
 """Tables of known quality in place of a method: the learned rows, half of them, each column resampled on its own, and
 the learned rows after binning, which is the best that a method over these bins can do."""
+
+_FEW = {"iterations": 50, "steps": 200, "n_thresholds": 2000, "threshold_rounds": 5}
+"""Options of quick studies, which would otherwise be larger."""
 
 Domain = Literal["public", "observed", "found"]
 
@@ -147,7 +150,7 @@ class Candidate:
         if self.peer is not None:
             from syntabula.bench.peers import check_peer
 
-            check_peer(self.peer)
+            check_peer(self.peer, epsilon, self.options)
         elif not self.is_baseline:
             self.synthesizer(epsilon=epsilon)
         elif self.options and self.method != "BINS":
@@ -169,6 +172,24 @@ class Candidate:
                 raise ArgumentError(f"write {self.method.upper()!r} for the table of known quality")
             made = load("synthesizer", self.method)(**settings)
         return made.with_options(**self.options) if self.options else made
+
+    def quicker(self, dataset: str, epsilon: float) -> Candidate:
+        """Return the row with few iterations, where its method has such options and the row does not set them."""
+        from syntabula.synthesizers.options import method_options
+
+        if self.is_baseline or self.peer is not None:
+            return self
+        try:
+            made = self.with_settings(dataset, epsilon).synthesizer(epsilon=epsilon)
+        except SyntabulaError:
+            return self  # `check` says what is wrong
+        known = {name: value for part in method_options(made).values() for name, value in part.items()}
+        few = {
+            name: most
+            for name, most in _FEW.items()
+            if known.get(name, 0) is None or known.get(name, 0) > most
+        }
+        return replace(self, options={**few, **self.options})
 
     def with_settings(self, dataset: str, epsilon: float) -> Candidate:
         """Return the candidate whose options hold those of its preset, which may depend on the table and budget."""

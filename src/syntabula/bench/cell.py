@@ -60,7 +60,8 @@ class Cell:
         return isinstance(other, Cell) and (self.key, self.label) == (other.key, other.label)
 
     def __hash__(self) -> int:
-        return hash((self.key, self.label))
+        # Studies have thousands of cells; their keys are made only where these facts are the same.
+        return hash((self.dataset, self.label, self.epsilon, self.seed, self.binning.label))
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as values of JSON."""
@@ -77,6 +78,8 @@ class Cell:
 
 def plain(value: Any) -> Any:
     """Return a value with types of JSON only; an infinite number becomes "inf"."""
+    if value is None or type(value) in (str, int, bool):
+        return value
     if isinstance(value, Binning):
         return value.to_json()
     if isinstance(value, Mapping):

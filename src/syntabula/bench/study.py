@@ -7,8 +7,9 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +157,13 @@ class Study:
             BudgetError: If a method does not take one of the budgets, as it has no private form.
             MissingExtraError: If the library of one is missing.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", SyntabulaWarning
-            )  # that a budget is weak is what a study is about
+        with _any_budget():
             for candidate in () if TASKS[self.task].methods else self.methods:
                 for epsilon in candidate.epsilons or self.epsilons:
                     candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
         return self
 
-    @property
+    @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Its cells, each with what it needs: seeds last, so that every row has a first figure early."""
         return tuple(dict.fromkeys(self._cells()))
@@ -200,7 +198,7 @@ class Study:
             )
 
     def quick(self) -> Study:
-        """Return a small study of the same kind: one table of at most 1,000 rows, one seed, few cells and a short limit.
+        """Return a small study of the same kind: at most 1,000 rows of one table, one seed, few cells, short fits.
 
         Its figures show that the study works; they are too few to compare methods.
         """
@@ -208,10 +206,14 @@ class Study:
         middle = sorted(small.epsilons, key=lambda epsilon: abs(math.log(min(epsilon, 1e6))))
         # A row with budgets of its own would otherwise bring in a second one.
         shared = [c for c in small.methods if not c.epsilons or middle[0] in c.epsilons] or [*small.methods]
+        dataset, rows = with_rows(_first_here(small.datasets), _QUICK_ROWS), tuple(shared[:_QUICK_CELLS])
+        if not TASKS[self.task].methods:
+            with _any_budget():
+                rows = tuple(candidate.quicker(dataset, middle[0]) for candidate in rows)
         small = replace(
             small,
-            methods=tuple(shared[:_QUICK_CELLS]),
-            datasets=(with_rows(_first_here(small.datasets), _QUICK_ROWS),),
+            methods=rows,
+            datasets=(dataset,),
             epsilons=tuple(middle[:1]),
             seeds=small.seeds[:1],
             seconds=min(small.seconds, _QUICK_SECONDS),
@@ -220,6 +222,14 @@ class Study:
         # Evenly from all of them, so that each discretizer is among them.
         every = small.preprocessing[:: max(1, -(-len(small.preprocessing) // few))]
         return replace(small, preprocessing=every[:few])
+
+
+@contextmanager
+def _any_budget() -> Iterator[None]:
+    """Make methods without a warning that a budget is weak, which is what a study is about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntabulaWarning)
+        yield
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
+from syntabula._arguments import one_of
 from syntabula.attacks.baselines import take_rows
 from syntabula.bench.cell import table_and_rows
 from syntabula.datasets.registry import describe, registry
@@ -20,6 +22,8 @@ from syntabula.table.schema.schema import Schema
 
 CODED_ADULT = "adult_margnet"
 """The coded Adult of MargNet's public code, in the checkout that the environment variable MARGNET names."""
+SIMULATED = "controlled_"
+"""Begins the names of tables of one simulated column."""
 _ROWS_SEED = 0
 
 
@@ -36,15 +40,21 @@ def load_table(name: str) -> RawTable:
         OSError: If it is not there.
     """
     table, rows = table_and_rows(name)
-    if table.startswith("controlled_") and rows is not None:
-        from syntabula.datasets.simulated import controlled
-
-        return read(controlled(table.removeprefix("controlled_"), rows))  # type: ignore[arg-type]
+    if table.startswith(SIMULATED) and rows is not None:
+        return simulated_column(table, rows)
     whole = _whole(table)
     if rows is None or rows >= whole.n_rows:
         return whole
     chosen = np.random.default_rng(_ROWS_SEED).permutation(whole.n_rows)[:rows]
     return take_rows(whole, np.sort(chosen))
+
+
+def simulated_column(table: str, rows: int, seed: int = 0) -> RawTable:
+    """Draw the table of one simulated column, such as "controlled_normal"."""
+    from syntabula.datasets.simulated import Shape, controlled
+
+    shape: Shape = one_of(*get_args(Shape))("the shape of the column", table.removeprefix(SIMULATED))
+    return read(controlled(shape, rows, seed=seed))
 
 
 def check_table(name: str) -> None:

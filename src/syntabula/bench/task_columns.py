@@ -20,11 +20,11 @@ from syntabula._register import load
 from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Binning
 from syntabula.bench.cell import Cell, table_and_rows
-from syntabula.bench.table_source import load_table
+from syntabula.bench.table_source import SIMULATED, load_table, simulated_column
 from syntabula.bench.tasks import Outcome
 from syntabula.bins.spread import uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.datasets.simulated import LOWER, UPPER, controlled
+from syntabula.datasets.simulated import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
 from syntabula.prepare.discretizer import FittedDiscretizer
@@ -66,11 +66,8 @@ def run(cell: Cell) -> Outcome:
 
 def _values(cell: Cell) -> Floats:
     table, rows = table_and_rows(cell.dataset)
-    if table.startswith("controlled_"):
-        from syntabula.table.read import read
-
-        shape = table.removeprefix("controlled_")
-        drawn = read(controlled(shape, rows or 10_000, seed=cell.seed))  # type: ignore[arg-type]
+    if table.startswith(SIMULATED):
+        drawn = simulated_column(table, rows or 10_000, cell.seed)
         return drawn.columns["value"].values.astype(np.float64)
     numbers = [c for c in load_table(cell.dataset).columns.values() if c.physical.is_ordered]
     if not numbers:

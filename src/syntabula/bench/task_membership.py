@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from syntabula.bench.tasks import Outcome
 from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
+from syntabula.table.schema.columns import Numeric
 
 _LEAST_SHARE = 1e-6
 
@@ -26,7 +28,8 @@ def run(cell: Cell) -> Outcome:
 
     The option `bins_epsilon` is the epsilon for bins and domain, beside that of the cell for the model; where bins and
     domain cost nothing, only the model's is spent. The option `without` names columns that are left out. The target is
-    the number of a row, "outlier", or "inside", the record nearest to the middle of all columns.
+    the number of a row, "outlier", "extreme", the record furthest beyond the range of all others in one column, or
+    "inside", the record nearest to the middle of all columns, on which the attack "range" cannot be mounted.
     """
     options: dict[str, Any] = {
         "shadows": 200, "target": "outlier", "bins_epsilon": 0.0, "without": (), **cell.task_options
@@ -43,7 +46,7 @@ def run(cell: Cell) -> Outcome:
         _synthesizer(cell, split, float(options["bins_epsilon"])),
         declared(split, cell.binning) if cell.binning.domain == "public" else None,
         attacks=cell.scores,
-        target=_middle(table) if target == "inside" else target,
+        target=_TARGETS[target](split) if target in _TARGETS else target,
         n_shadows=int(options["shadows"]),
         seed=cell.seed,
     )
@@ -65,11 +68,34 @@ def _synthesizer(cell: Cell, split: Split, bins_epsilon: float) -> Any:
     return Candidate(method=cell.method, options=cell.options).synthesizer(**given)
 
 
-def _middle(table: RawTable) -> int:
+def _middle(split: Split) -> int:
     """Return the record whose numbers are nearest to the middle of their ranks."""
+    table = split.fit
     distance = np.zeros(table.n_rows)
     for column in table.columns.values():
         if column.physical.is_ordered:
             ranks = np.argsort(np.argsort(column.values, kind="stable"), kind="stable")
             distance += np.abs(ranks / max(1, table.n_rows - 1) - 0.5)
     return int(np.argmin(distance))
+
+
+def _extreme(split: Split) -> int:
+    """Return the record that exceeds all others the most in one numeric column, as a share of their range."""
+    furthest, chosen = -1.0, 0
+    for name, column in split.fit.columns.items():
+        known = np.flatnonzero(~column.missing)
+        if not isinstance(split.schema.columns[name], Numeric) or known.size < 3:
+            continue
+        values = column.values[known].astype(np.float64)
+        order = np.argsort(values, kind="stable")
+        ascending = values[order]
+        whole = float(ascending[-1] - ascending[0])
+        for end, beside in ((-1, -2), (0, 1)):
+            gap = abs(float(ascending[end] - ascending[beside]))
+            share = gap / (whole - gap) if whole > gap else float(gap > 0)
+            if share > furthest:
+                furthest, chosen = share, int(known[order[end]])
+    return chosen
+
+
+_TARGETS: Mapping[str, Callable[[Split], int]] = {"inside": _middle, "extreme": _extreme}

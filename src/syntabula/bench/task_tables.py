@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from syntabula.bench.candidate import Candidate, fraction_of
 from syntabula.bench.cell import Cell
 from syntabula.bench.levels import in_levels, schema_of_levels
 from syntabula.bench.splits import Split, bins_of_pairs, declared, load_split
-from syntabula.bench.tasks import Outcome
+from syntabula.bench.tasks import Outcome, metric_of
 from syntabula.metrics.comparison import Comparison
-from syntabula.metrics.metric import Metric
 from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric
 from syntabula.metrics.score import Score
@@ -164,13 +162,7 @@ def _compared(
 
 
 def _score(cell: Cell, key: str, tables: Comparison) -> Score:
-    metric: Metric = describe_metric(key).make()
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in cell.score_options.get(key, {}).items()
-    }
-    if options:
-        metric = replace(metric, **options)  # type: ignore[type-var]
+    metric = metric_of(key, cell.score_options.get(key, {}))
     return metric(tables, np.random.default_rng(cell.seed))
 
 

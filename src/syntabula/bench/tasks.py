@@ -13,6 +13,7 @@ from syntabula.errors import ArgumentError
 if TYPE_CHECKING:
     from syntabula.bench.cell import Cell
     from syntabula.bench.study import Study
+    from syntabula.metrics.metric import Metric
     from syntabula.metrics.score import Direction
 
 ROLES = ("held out", "learned")
@@ -69,7 +70,10 @@ class Task:
         """Return the study with small options, and cheaper scores of the same names."""
         cheaper = {name: _CHEAPER[name] for name in study.scores if name in _CHEAPER}
         scores = {**study.score_options, **cheaper} if not self.scores else {}
-        return replace(study, options={**study.options, **self.quick_options}, score_options=scores)
+        # What a study says in a word, such as a target, holds for few rows too.
+        said = {name for name, value in study.options.items() if isinstance(value, str)}
+        smaller = {name: value for name, value in self.quick_options.items() if name not in said}
+        return replace(study, options={**study.options, **smaller}, score_options=scores)
 
     def run(self, cell: Cell) -> Outcome:
         """Do what a cell says; raises what its parts raise."""
@@ -100,6 +104,21 @@ def direction_of(task: str, score: str) -> Direction:
         return "higher"  # the mean of similarities
 
 
+def metric_of(score: str, options: Mapping[str, Any]) -> Metric:
+    """Return a metric with options; raises ArgumentError if there is none, or it does not have one of them."""
+    from syntabula.metrics.registry import describe_metric
+
+    made: Any = describe_metric(score).make()
+    if not isinstance(options, Mapping):
+        raise ArgumentError(f"the options of the score {score!r} must be names with values")
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    try:
+        chosen: Metric = replace(made, **given)
+    except TypeError:
+        raise ArgumentError(f"the score {score!r} has no option {' or '.join(map(repr, options))}") from None
+    return chosen
+
+
 def _check_metrics(study: Study) -> None:
     from syntabula.metrics.registry import describe_metric
 
@@ -107,15 +126,7 @@ def _check_metrics(study: Study) -> None:
         describe_metric(score)
     _check_names("score in `score_options`", study.score_options, study.scores)
     for score, options in study.score_options.items():
-        made = describe_metric(score).make()
-        if not isinstance(options, Mapping):
-            raise ArgumentError(f"the options of the score {score!r} must be names with values")
-        try:
-            replace(made, **options)  # type: ignore[type-var]
-        except TypeError:
-            raise ArgumentError(
-                f"the score {score!r} has no option {' or '.join(map(repr, options))}"
-            ) from None
+        metric_of(score, options)
 
 
 def _check_names(what: str, given: Any, known: Any) -> None:
@@ -133,6 +144,12 @@ TASKS: Mapping[str, Task] = {
         summary="learn a table, draw a synthetic one and score it",
         options={"holdout": 0.2},
     ),
+    "tuning": Task(
+        home="syntabula.bench.task_tuning",
+        summary="search options of a method, and score it with them and without",
+        options={"trials": 50, "space": "synmeter"},
+        quick_options={"trials": 2},
+    ),
     "disclosure": Task(
         home="syntabula.bench.task_disclosure",
         summary="membership disclosure by shadow models",
@@ -144,7 +161,7 @@ TASKS: Mapping[str, Task] = {
         home="syntabula.bench.task_membership",
         summary="attack one record by shadow models",
         options={"shadows": 200, "target": "outlier", "bins_epsilon": 0.0, "without": ()},
-        quick_options={"shadows": 8, "target": "outlier"},  # few rows may not have the numbered one
+        quick_options={"shadows": 8, "target": "extreme"},  # few rows may not have the numbered one
         scores={"range": "lower", "groundhog": "lower", "querybased": "lower"},
     ),
     "columns": Task(

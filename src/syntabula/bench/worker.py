@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -64,6 +65,7 @@ def _outcome(text: str) -> dict[str, Any]:
     except errors.SyntabulaError as error:
         return {"status": "failed", "reason": str(error)}
     except Exception as error:
+        # A method, a plug-in or a library may raise anything; the cell then has an outcome, and the run goes on.
         if ran_out(error):
             return {"status": "cut off", "reason": "memory ran out", "limit": "memory"}
         # The text of another library's error may show a cell of the table.
@@ -88,6 +90,9 @@ def peak_mb() -> float:
 def _end_with_the_run() -> None:
     while sys.stdin.read(1):
         pass
+    # A peer's script is a process of its own, in the group that this one leads.
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
 

@@ -224,6 +224,11 @@ def _filed(path: Path, method: str | None) -> dict[str, Any]:
             f"--options {str(path)!r} must hold `method` and a mapping `options`, as `syntabula tune --out` writes them",
             Exit.ARGUMENTS,
         )
+    if "epochs" in options_given:
+        raise CommandError(
+            f"--options {str(path)!r} gives epochs, which depend on the number of rows; give `steps` instead",
+            Exit.ARGUMENTS,
+        )
     if method is not None and found.get("method", method) != method:
         raise CommandError(
             f"--options {str(path)!r} is for the method {found['method']!r}; leave out --method, or name the same",

@@ -15,8 +15,7 @@ from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaEr
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
-from syntabula.table.files.formats import file_format
-from syntabula.table.files.workbooks import is_workbook
+from syntabula.table.files.formats import file_format, is_workbook
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.narrowing import cells_around, find_window
+from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
 
 INTEGER_EXPONENTS = range(65)
 REAL_EXPONENTS = range(-32, 63)
 REFINING_CELLS = 8
-LEAST_FAILURE = 1e-8
 MISSING_TAIL = 0.01
 NEAR_ZERO = 32
 WINDOWS = (1, 2, 4)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from syntabula._planning import Progress, one_by_one
 from syntabula._warnings import warn_caller
 from syntabula.errors import DomainWarning, PrivateDomainError
-from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL
-from syntabula.prepare.preprocessing import type_step
+from syntabula.prepare.bounds import MISSING_TAIL
+from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

@@ -5,20 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from syntabula.privacy.units import RECORD, Unit, Units
+from syntabula.privacy.units import Units
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.unit_rows import unit_keys
 
 if TYPE_CHECKING:
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.schema.schema import Schema
-
-
-def unit_of(schema: Schema | None) -> Unit:
-    """Return whom a schema's guarantee protects."""
-    if schema is None or schema.unit is None or schema.rows_per_unit is None:
-        return RECORD
-    return Unit(schema.unit, schema.rows_per_unit)
 
 
 def limited(

@@ -14,9 +14,9 @@ from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.bounds import LEAST_FAILURE
 from syntabula.prepare.discretizer import is_worth_fitting
 from syntabula.prepare.preprocessing import (
+    LEAST_FAILURE,
     TYPE_SHARE,
     BinCount,
     Part,
@@ -32,7 +32,6 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from syntabula.privacy.noise import NoiseSource
     from syntabula.privacy.pricing import NoisyVector
     from syntabula.privacy.units import Units
+    from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.raw import PhysicalType, RawTable
 
@@ -299,6 +299,8 @@ class Preparation:
         """Count the units by their number of rows, so that synthetic ones have as many."""
         if units is None or not self.units:
             return None
+        from syntabula.table.coding.unit_sizes import UnitSizes
+
         most = ledger.unit.rows
         every = ColumnCurator(units.sizes(), ledger, noise, of_units=True)
         answer = every.histogram(range(1, most + 2), share=self.units, step=_UNITS_STEP)

@@ -17,6 +17,9 @@ from syntabula.privacy.doors.tables import Curator
 EVEN = "uniform"
 """Name of the bins that do not depend on data."""
 BinCount = int | Literal["auto"]
+LEAST_FAILURE = 1e-8
+"""Probability with which noise alone passes a test of whether there is anything."""
+
 TYPE_SHARE = Fraction(1, 8)
 """Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 Part = Literal["roundness", "atoms", "bins", "spread"]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.prepare.bounds import LEAST_FAILURE, MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger

@@ -11,7 +11,7 @@ from syntabula.bins.uniform import Bins
 from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import TreeEvent
-from syntabula.privacy.split_tree import Node
+from syntabula.privacy.mechanisms import Node
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PrivTreeBins(FittedDiscretizer):
 
     "PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions", Algorithm 2, in one
     dimension with fanout 2: noise of scale 3 / epsilon and a decay of scale * ln 2 per level, at any depth.
-    The proof is with the mechanism, `syntabula.privacy.split_tree.split_tree`; it holds for any threshold of at least 0
+    The proof is with the mechanism, `syntabula.privacy.mechanisms.split_tree`; it holds for any threshold of at least 0
     that depends only on public or released numbers.
 
     The threshold of that paper is 0. Ganev et al., "The Importance of Being Discrete", set it to 1 / b of the records,

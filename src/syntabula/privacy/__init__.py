@@ -1,23 +1,19 @@
 """Everything that protects privacy; to audit a release, read only this folder, in this order.
 
-1. Guarantees: `rounding` (to the safe side), `conversion` (from totals to guarantees, with proofs), `best_of_trials`
-   (the cost of the best of several runs), `budget` (the allowed total), `units` (whom it protects, where persons have
-   several rows, with proofs).
+1. Guarantees: `rounding` (to the safe side), `conversion` (from totals to guarantees, with proofs), `budget` (the
+   allowed total), `units` (whom it protects, where persons have several rows, with proofs).
 2. Mechanisms on paper: `events` (each mechanism's parameters), `gdp` (costs in Gaussian privacy, with proofs, and the
-   noise that a cost buys), `exact_samplers` (exact draws), `training` (a folder: what training on records costs and
-   computes), `rules` (for each event: cost in each currency, failure probability, the noise that a cost buys, words).
-3. Spending: `spends` (and their answers and checkpoints), `ledger` (refuses before the draw; each of its tokens pays
-   for one draw), `pricing` (the only place where a share of the budget becomes an event).
-4. Drawing: `sensitive` (exact statistics, closed to everything but mechanisms), `noise`, `mechanisms`, `split_tree` (the
-   mechanism that divides an interval).
-5. Interrupted runs: `journal` (what a run spent and was answered, on disk), `resume` (why a resumed run pays once for
-   each answer).
-6. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `counted_table`, `tables` and `queries`; to
-   one raw column in `sorted_points`, `columns` and `labels`; for models that learn from the records themselves in
-   `records` (gradients), `teachers` (votes) and `features` (sums of bounded features).
-7. Reporting: `statement_facts`, `statement`.
+   noise that a cost buys), `exact_samplers` (exact draws), `training` (a folder, for models that are trained on records
+   alone), `rules` (for each event: cost in each currency, failure probability, the noise that a cost buys, words).
+3. Spending: `journal` (what a run spent and was answered, in memory or on disk), `ledger` (refuses before the draw; each
+   of its tokens pays for one draw), `pricing` (the only place where a share of the budget becomes an event).
+4. Drawing: `noise`, `mechanisms` (the only functions that see an exact statistic and release a value), `resume` (why an
+   interrupted run that is resumed pays once for each answer).
+5. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `tables` and `queries`; to one raw column in
+   `sorted_points`, `columns` and `labels`.
+6. Reporting: `statement_facts`, `statement`.
 
-A release of marginals loads no file of `training`, nor `records`, `teachers` and `features`; leave them out to audit one.
+A release of marginals loads no file of `training`; leave it out to audit one.
 
 A new mechanism is one dataclass in `events`, one rule in `rules` and one draw in `mechanisms`.
 """

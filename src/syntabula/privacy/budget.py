@@ -12,8 +12,14 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula._warnings import warn_caller
 from syntabula.errors import BudgetError, PrivacyWarning
-from syntabula.privacy.best_of_trials import epsilon_from_trials, rho_from_trials
-from syntabula.privacy.conversion import epsilon_from_mu, epsilon_from_rho, mu_from_epsilon, rho_from_epsilon
+from syntabula.privacy.conversion import (
+    epsilon_from_mu,
+    epsilon_from_rho,
+    epsilon_from_trials,
+    mu_from_epsilon,
+    rho_from_epsilon,
+    rho_from_trials,
+)
 from syntabula.privacy.rounding import (
     Number,
     float_above,
@@ -92,7 +98,7 @@ class Budget:
                 _delta(delta)
             self._set(math.inf, 0.0, "none", "none", None)
             return
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        _positive("epsilon", bound, _EPSILON_ALLOWED)
         slack = _delta(delta)
         currency = _CURRENCIES[accounting]
         self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
@@ -109,9 +115,7 @@ class Budget:
         Raises:
             BudgetError: If an argument is outside its range, or no number.
         """
-        allowed = "a finite number above 0"
-        total = number_below("rho", rho, allowed)
-        _require_positive("rho", total, allowed)
+        total = _positive("rho", rho, "a finite number above 0")
         slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
         budget._warn_if_weak()
@@ -124,15 +128,14 @@ class Budget:
         Raises:
             BudgetError: If epsilon is outside its range, or no number.
         """
-        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
 
     @classmethod
     def best_of(cls, epsilon: Number, delta: Number, trials: int) -> Budget:
-        """Make the budget of each trial of a search whose best trial is released (`privacy.best_of_trials`).
+        """Make the budget of each trial of a search whose best trial is released (`privacy.conversion`).
 
         A ledger of this budget holds one trial, which costs its total at most; epsilon and delta are those of the release
         of the best trial. No draw of a trial may fail beyond its cost, as finding categories may.
@@ -145,8 +148,7 @@ class Budget:
         Raises:
             BudgetError: If an argument is outside its range, or no number.
         """
-        bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
-        _require_positive("epsilon", bound, _EPSILON_ALLOWED)
+        bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         slack = _delta(delta)
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
             raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
@@ -315,7 +317,7 @@ class Budget:
                     accounting: Accounting = "gdp" if "mu_squared" in record else "zcdp"
                     whole = cls(record.get("epsilon"), record.get("delta"), accounting=accounting)  # type: ignore[arg-type]
                     # JSON reads a number that exceeds floats as infinity; a budget without privacy has the kind none.
-                    _require_positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
+                    _positive("epsilon", whole.epsilon, "a finite number above 0, or the kind none")
                     return whole._read_failure(record)
                 case "zcdp":
                     whole = cls.zcdp(record.get("rho"), record.get("delta"))  # type: ignore[arg-type]
@@ -345,13 +347,9 @@ class Budget:
     def _set(
         self, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
     ) -> None:
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "currency", currency)
-        object.__setattr__(self, "total", total)
-        object.__setattr__(self, "failure_delta", Fraction(0))
-        object.__setattr__(self, "trials", None)
+        facts = {"epsilon": epsilon, "delta": delta, "kind": kind, "currency": currency, "total": total}
+        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None}).items():
+            object.__setattr__(self, name, fact)
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:
@@ -380,10 +378,12 @@ def _grown(power: float) -> float:
     return math.exp(min(power, 700.0))
 
 
-def _require_positive(name: str, number: float, allowed: str) -> None:
-    """Refuse a number that is not finite and above 0; raises BudgetError."""
+def _positive(name: str, value: Number, allowed: str) -> float:
+    """Read a finite number above 0, rounded down; raises BudgetError."""
+    number = number_below(name, value, allowed)
     if not (math.isfinite(number) and number > 0):
         raise BudgetError(f"{name} is {number!r}; it must be {allowed}")
+    return number
 
 
 def _delta(value: Number | None) -> float:

@@ -1,4 +1,4 @@
-"""Conversion of zCDP and Gaussian privacy to (epsilon, delta), rounded to the safe side.
+"""Conversion of zCDP, Gaussian privacy and the best of several trials to (epsilon, delta), rounded to the safe side.
 
 **zCDP.** A rho-zCDP mechanism is (epsilon, delta)-DP for every order alpha > 1 with
 
@@ -19,6 +19,23 @@ normal density it equals
 
 whose terms are all positive, so it keeps its digits for every epsilon and mu, and its logarithm never underflows.
 `privacy.gdp` derives the cost of discrete noise and other events in Gaussian privacy.
+
+**The best of several trials.** A trial draws options without a look at the table, learns the table with them, and
+measures by noise how good it is; all of it together is rho-zCDP. After each trial the search stops with probability
+1 / m, so that m trials are made on average, and the best is released; how many there were is not. If a trial has Renyi
+divergences e(a) of order a, the release has those of
+
+    e(a) + 2 (1 - 1/b) e(b) + 2 ln(m) / b + ln(m) / (a - 1)      for every order b >= 1
+
+(Papernot and Steinke 2022, "Hyperparameter Tuning with Renyi Differential Privacy", Theorem 2, with eta = 1 and gamma =
+1 / m, which is this geometric number; Liu and Talwar 2019 have the pure case). With e(a) = rho a, the two middle terms
+are 2 (rho (b - 1) + ln(m) / b), which is least at b = sqrt(ln(m) / rho): twice 2 sqrt(rho ln m) - rho. If ln m is below
+rho, b = 1 is best, which gives twice ln m. The last term adds ln(m) to ln(1/delta) in the conversion of zCDP. So the
+release has the epsilon that rho-zCDP has at delta / m, plus
+
+    2 min(2 sqrt(rho ln m) - rho, ln m)   (the first where rho <= ln m).
+
+Draws that may fail beyond their cost would fail in any of the trials, so none is allowed.
 """
 
 from __future__ import annotations
@@ -30,7 +47,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.rounding import float_above
+from syntabula.privacy.rounding import float_above, float_below
 
 _LARGEST_ORDER = 1e300
 _ROUNDING_OF_ORDERS = (
@@ -44,6 +61,9 @@ _NODES = np.exp(np.arange(-43.0, 4.0, _STEP))
 # 752 positive terms, each accurate to some units in the last place: below 2e-13 in any order of addition.
 _ROUNDING_OF_CURVE = 1e-12
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+_ROUNDING_OF_TRIALS = 2.0**-48
+"""Bound on the relative error of a few roundings of terms that are all positive, or subtracted at their full size."""
 
 
 def epsilon_from_rho(rho: float | Fraction, delta: float) -> float:
@@ -187,6 +207,57 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
         else:
             low = middle
     return high
+
+
+def epsilon_from_trials(rho: float | Fraction, delta: float, trials: int) -> float:
+    """Convert the cost of one trial to the epsilon of the best of them at this delta, rounded up.
+
+    Args:
+        rho: Cost of one trial in zCDP, at least 0.
+        delta: Between 0 and 1, both excluded.
+        trials: Average number of trials, m above; at least 2.
+
+    Raises:
+        BudgetError: If an argument is outside its range.
+    """
+    if trials < 2:
+        raise BudgetError(f"trials is {trials}; the best of several needs 2 or more on average")
+    cost = float_above(rho) if isinstance(rho, Fraction) else rho
+    alone = epsilon_from_rho(cost, float_below(Fraction(delta) / trials))
+    if cost == 0:
+        return alone
+    logarithm = math.log(trials)
+    root = 2 * math.sqrt(cost * logarithm)
+    choosing = 2 * (root - cost) if cost <= logarithm else 2 * logarithm
+    error = _ROUNDING_OF_TRIALS * (2 * root + 2 * cost + 2 * logarithm + alone)
+    return math.nextafter(alone + choosing + error, math.inf)
+
+
+def rho_from_trials(epsilon: float, delta: float, trials: int) -> float:
+    """Convert a guarantee of the best of several trials to the largest zCDP cost of one that keeps it, rounded down.
+
+    Args:
+        epsilon: Finite and above 0.
+        delta: Between 0 and 1, both excluded.
+        trials: Average number of trials, at least 2.
+
+    Returns:
+        A rho above 0 with `epsilon_from_trials(rho, delta, trials) <= epsilon`.
+
+    Raises:
+        BudgetError: If an argument is outside its range, or epsilon too small for a positive rho.
+    """
+    low, high = 0.0, rho_from_epsilon(epsilon, delta)
+    while (middle := 0.5 * (low + high)) not in (low, high):
+        if epsilon_from_trials(middle, delta, trials) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    if not low > 0:
+        raise BudgetError(
+            f"epsilon {epsilon!r} is too small for the best of {trials} trials; make fewer, or raise it"
+        )
+    return low
 
 
 def _order_at_zero_rho(log_inverse: float) -> float:

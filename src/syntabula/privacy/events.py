@@ -134,7 +134,7 @@ class TreeEvent(Event):
     """All decisions of one PrivTree with binary splits (Zhang, Xiao and Xie, 2016).
 
     All of its decisions together cost a pure epsilon of `rows` times `sensitivity` / scale: for each row of a unit in
-    turn, as much as for one; `privacy.split_tree.split_tree` proves it.
+    turn, as much as for one; `privacy.mechanisms.split_tree` proves it.
 
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per

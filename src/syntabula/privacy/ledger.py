@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError
+from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.events import Event
+from syntabula.privacy.journal import Checkpoint, JournalRecord, MemoryJournal, NoisyArray
 from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
-from syntabula.privacy.spends import Checkpoint, MemoryJournal, NoisyArray, Replay
 from syntabula.privacy.units import RECORD, Unit
+
+REMEDY = (
+    "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or start without "
+    "resume, with the rest of the budget"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,57 @@ class Token:
     def __reduce__(self) -> str:
         # A copy would pay for a second draw.
         raise TypeError("a token cannot be copied or pickled")
+
+
+class Replay:
+    """The spends of an interrupted run, to be requested again in their order.
+
+    Args:
+        records: The journal's records of that run.
+    """
+
+    def __init__(self, records: Sequence[JournalRecord] = ()) -> None:
+        self._records = tuple(records)
+        self._next = 0
+
+    @property
+    def left(self) -> int:
+        """Number of spends that were not requested again so far."""
+        return len(self._records) - self._next
+
+    @property
+    def answered(self) -> int:
+        """Number of recorded answers that were returned so far."""
+        return sum(record.is_answered for record in self._records[: self._next])
+
+    def require_all_taken(self) -> None:
+        """Refuse a release that leaves out spends of the resumed run, which its total would not include.
+
+        Raises:
+            ResumeError: If some spends were not requested again.
+        """
+        if self.left:
+            raise ResumeError(
+                f"the journal belongs to another run: {self.left} of its spends were not requested again; {REMEDY}"
+            )
+
+    def take(self, event: Event, step: str, query: str | None) -> JournalRecord | None:
+        """Return the next recorded spend, which must match this one; None if all were taken.
+
+        Raises:
+            ResumeError: If it is another spend, which is then not taken.
+        """
+        if not self.left:
+            return None
+        record = self._records[self._next]
+        if (record.step, record.event, record.query) != (step, event, query):
+            differs = "another query" if (record.step, record.event) == (step, event) else "another draw"
+            raise ResumeError(
+                f"the journal belongs to another run: its spend {self._next + 1} is for step {record.step!r}, and "
+                f"this run asks for {differs} in step {step!r}; {REMEDY}"
+            )
+        self._next += 1
+        return record
 
 
 class Ledger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -266,6 +267,21 @@ class SeededNoise:
 
     def __repr__(self) -> str:
         return "SeededNoise(not private)"
+
+
+def number_of_trials(trials: int, seed: int | None = None) -> int:
+    """Draw how many trials are made: after each, the search stops with probability 1 / trials.
+
+    Args:
+        trials: Their average number.
+        seed: Replaces cryptographic randomness, for experiments; the result is then NOT private.
+    """
+    if seed is not None:
+        return int(np.random.default_rng(seed).geometric(1 / trials))
+    made = 1
+    while secrets.randbelow(trials):
+        made += 1
+    return made
 
 
 def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: Callable[[int], bytes]) -> Counts:

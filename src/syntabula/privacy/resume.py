@@ -48,10 +48,10 @@ import numpy as np
 from syntabula.errors import ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
-from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.journal import MemoryJournal, NoisyArray
+from syntabula.privacy.ledger import REMEDY, Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.rules import RULES, failure_of
-from syntabula.privacy.spends import REMEDY, MemoryJournal, NoisyArray
 from syntabula.privacy.units import RECORD, Unit
 
 _LENGTH = 32

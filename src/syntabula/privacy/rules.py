@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,36 +158,17 @@ def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -
     return event
 
 
-# A release of marginals loads no file of `privacy.training`.
 def _training(price: Price, *, rate: float, **query: Any) -> Event:
-    from syntabula.privacy.training.prices import training_event
-
-    # A step takes one row of a unit alone (`doors.records`), and a unit is in as many steps as all of its rows.
-    return training_event(price.cost, price.currency, rate=rate * price.rows, **query)
-
-
-def _no_training(currency: Currency) -> NoReturn:
-    from syntabula.privacy.training.prices import refuse_training
-
-    refuse_training(currency)
+    # A step takes one row of a unit alone (`training.records`), and a unit is in as many steps as all of its rows.
+    event: Event = _prices().training_event(price.cost, price.currency, rate=rate * price.rows, **query)
+    return event
 
 
-def _training_cost(event: TrainingEvent) -> Fraction:
-    from syntabula.privacy.training.prices import training_cost
+def _prices() -> Any:
+    # A release of marginals loads no file of `privacy.training`.
+    from syntabula.privacy.training import prices
 
-    return training_cost(event)
-
-
-def _training_failure(event: TrainingEvent) -> Fraction:
-    from syntabula.privacy.training.prices import training_failure
-
-    return training_failure(event)
-
-
-def _training_covers(event: TrainingEvent, moved: NDArray[np.float64], scale: float) -> bool:
-    from syntabula.privacy.training.prices import training_covers
-
-    return training_covers(event, moved, scale)
+    return prices
 
 
 def _no_price(price: Price) -> Event:
@@ -273,13 +254,13 @@ RULES: dict[type[Event], Rule] = {
             "sums, standard deviation"
         ),
         parameter="deviation",
-        rho=lambda event: _no_training("rho"),
-        epsilon=lambda event: _no_training("epsilon"),
-        mu_squared=_training_cost,
-        failure=_training_failure,
+        rho=lambda event: _prices().refuse_training("rho"),
+        epsilon=lambda event: _prices().refuse_training("epsilon"),
+        mu_squared=lambda event: _prices().training_cost(event),
+        failure=lambda event: _prices().training_failure(event),
         bought=_training,
         is_answer=lambda event, values: values.dtype == np.float64 and values.ndim == 1,
-        covers=_training_covers,
+        covers=lambda event, moved, scale: _prices().training_covers(event, moved, scale),
     ),
     ExactEvent: Rule(
         words=lambda event: f"exact {event.what}, no noise",

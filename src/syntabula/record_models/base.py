@@ -13,7 +13,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
-from syntabula.privacy.doors.records import RecordCurator
+from syntabula.privacy.training.records import RecordCurator
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 

@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
-from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator
+from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator
 from syntabula.record_models.loop import Trainable, Training, seconds_per_step, train
 from syntabula.record_models.network_model import NetworkModel
 from syntabula.record_models.noisy_loop import (

@@ -17,10 +17,10 @@ from syntabula._extras import require
 from syntabula._planning import Progress
 from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device, training_threads
-from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
+from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import Checkpoint
 from syntabula.privacy.training.per_record import clipped_sum
+from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.record_models.loop import (
     TRAIN,
     WEIGHT_DECAY,

@@ -14,8 +14,8 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.doors.teachers import Council
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.privacy.training.teachers import Council
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.generated_rows import (
     code_shares,

@@ -76,7 +76,7 @@ def draw_marginals(
     *,
     title: str,
     times: Collection[str] = (),
-    most_columns: int = 12,
+    most_columns: int = 15,
 ) -> Distances:
     """Draw one-way marginals side by side and a heat map of two-way distances, as a PNG.
 
@@ -198,7 +198,9 @@ def _draw_heat_map(figure: Any, axes: Any, distances: Distances, n_shown: int) -
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.set_title("TVD of each pair of columns (0 is alike)", fontsize=10, color=_TEXT, loc="left")
-    bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
+    axes.set_anchor("N")
+    # Beside the map itself, whose height is not that of its place.
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.35, 0.03, 0.65)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=7, length=2)
 

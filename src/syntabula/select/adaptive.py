@@ -25,7 +25,6 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
-from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise
 
@@ -166,7 +165,9 @@ class Adaptive(Selector):
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
         )
-        if is_exact(curator):
+        if not curator.is_private:
+            from syntabula.select.exact_rounds import learn_exactly
+
             model = learn_exactly(
                 curator,
                 model,

@@ -17,7 +17,6 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
-from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 ONE_WAY = "measure one-way marginals"
@@ -94,7 +93,9 @@ class FirstTimeDoubling(Selector):
         if used == share:
             return model
         pairs = pairs_of(domain)
-        if is_exact(curator):
+        if not curator.is_private:
+            from syntabula.select.exact_rounds import learn_exactly
+
             weights = dict.fromkeys(pairs, 1.0)
             return learn_exactly(
                 curator,

@@ -22,11 +22,6 @@ Fitting = Callable[[MarginalModel, Sequence[Clique], Sequence[Clique], float], l
 """Returns which candidates a model can take, from the model, the candidates, those measured, and the part done."""
 
 
-def is_exact(curator: Curator) -> bool:
-    """Return whether privacy is switched off, so that all answers are exact."""
-    return curator.ledger.budget.currency == "none"
-
-
 def sampling_error(expected: FloatArray) -> float:
     """Return about the mean L1 distance between a marginal's expected counts and those of a sample.
 

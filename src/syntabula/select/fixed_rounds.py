@@ -18,7 +18,6 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
-from syntabula.select.exact_rounds import is_exact, learn_exactly
 from syntabula.select.rounds import (
     Rounds,
     affordable,
@@ -107,7 +106,9 @@ class FixedRounds(Selector):
         model = model.over(domain).fit(measured)
 
         left = pairs_of(domain)
-        if is_exact(curator) and used < share:
+        if not curator.is_private and used < share:
+            from syntabula.select.exact_rounds import learn_exactly
+
             return learn_exactly(
                 curator,
                 model,

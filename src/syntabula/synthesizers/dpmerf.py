@@ -19,7 +19,7 @@ class DPMERF(FromRecords):
 
     Harder, Adamczewski, Park (2021), "DP-MERF: Differentially Private Mean Embeddings with Random Features for Practical
     Privacy-preserving Data Generation". A tenth of the budget measures one-way marginals, the rest pays for one
-    sum of features (`privacy.doors.features` proves its sensitivity); training looks at these alone.
+    sum of features (`privacy.training.features` proves its sensitivity); training looks at these alone.
 
     Departures. The paper's features see numbers together, and each category only with the label, so what categories say
     of each other is lost; here each feature is a wave over two columns (`marginals.fourier`), and no column need be

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -16,7 +16,6 @@ from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
 from syntabula.marginals.counting import engine_for
-from syntabula.prepare.persons import limited, unit_of
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -33,12 +32,11 @@ from syntabula.synthesizers.plan import (
     check_declared_memory,
     planned_fit,
     preparation_of,
+    unit_of,
 )
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
-from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec, Coercions
-from syntabula.table.key_names import keys_of_persons, warning_of_keys
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import learned_part, row_rules
@@ -128,7 +126,12 @@ def fit_table(
         judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable)
-    source, units = limited(source, schema)
+    names = tuple(source.columns if isinstance(source, RawTable) else source.names)
+    units = None
+    if schema is not None and schema.unit is not None:
+        from syntabula.prepare.persons import limited
+
+        source, units = limited(source, schema)
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -146,8 +149,11 @@ def fit_table(
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     computed = () if rules is None else (*rules.compiled.derived,)
     found = _to_find(source, schema, computed)
-    if units is None and not is_exact and (keys := keys_of_persons(found)):
-        warn_caller(PrivacyWarning(warning_of_keys(keys)))
+    if found and units is None and not is_exact:
+        from syntabula.table.key_names import keys_of_persons, warning_of_keys
+
+        if keys := keys_of_persons(found):
+            warn_caller(PrivacyWarning(warning_of_keys(keys)))
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, declared, journal)
 
@@ -172,7 +178,7 @@ def fit_table(
         warn_caller(CoercionWarning(sentence))
     engine = engine_for(encoded, limit_mb=method.memory_mb)
     encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
-    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(code_texts, codec))
+    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
@@ -189,7 +195,7 @@ def fit_table(
     if judging:
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
-    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema)
+    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema, names)
     released = codec.schema if whole is None else whole.schema
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
@@ -212,6 +218,13 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
+
+
+def _texts(codec: Codec) -> Mapping[str, Sequence[str]]:
+    # Only models of texts ask for them.
+    from syntabula.table.coding.code_texts import code_texts
+
+    return code_texts(codec)
 
 
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
@@ -248,12 +261,13 @@ def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
     return learned
 
 
-def _with_found(rules: RowRules, declared: Schema, learned: Schema) -> RowRules:
-    """Return the rules with a schema of whole rows, in which domains that were found have their place."""
+def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Iterable[str]) -> RowRules:
+    """Return the rules with a schema of whole rows, in the table's order, with the domains that were found."""
     if is_whole(declared):
         return rules
-    names = dict.fromkeys([*learned, *declared])
-    columns = {name: declared[name] if name in declared else learned[name] for name in names}
+    # Derived columns may be absent from the table.
+    whole = dict.fromkeys([*names, *declared])
+    columns = {name: declared[name] if name in declared else learned[name] for name in whole}
     found = row_rules(replace(declared, columns=columns, others=None))
     assert found is not None
     return found

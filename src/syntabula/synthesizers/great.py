@@ -42,7 +42,7 @@ class GReaT(RecordTrained):
     key: ClassVar[str] = "great"
     paper: ClassVar[str] = "Borisov et al. 2023, GReaT"
     why_not_private: ClassVar[str] = (
-        "great trains on records, and its private form (noisy gradients through the door of privacy/doors/records.py) "
+        "great trains on records, and its private form (noisy gradients through the door of privacy/training/records.py) "
         "is missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
     )
 

@@ -28,7 +28,7 @@ class PATEGAN(RecordTrained):
     PATE-GAN", find 19 violations in six public versions: a student that is shown records, parts that are drawn again
     while the account takes them as fixed, votes that are not charged, an encoding and a number of records that
     are taken from the data, a private epsilon that is published. Here teachers never leave
-    `privacy.doors.teachers`, whose proof holds for each vote alone; all else is made of the released one-way
+    `privacy.training.teachers`, whose proof holds for each vote alone; all else is made of the released one-way
     marginals and votes.
 
     It differs from the paper where votes tell little: budgets near 1 pay for a few thousand noisy votes. Teachers

@@ -10,7 +10,6 @@ from typing import Any
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
-from syntabula.prepare.persons import unit_of
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import standard_deviation, whole_count
@@ -224,6 +223,13 @@ def check_declared_memory(method: Settings, schema: Schema) -> None:
     codec = guessed_codec(method, schema, GUESSED_ROWS)
     plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
+
+
+def unit_of(schema: Schema | None) -> Unit:
+    """Return whom a schema's guarantee protects."""
+    if schema is None or schema.unit is None or schema.rows_per_unit is None:
+        return RECORD
+    return Unit(schema.unit, schema.rows_per_unit)
 
 
 def planned_fit(

@@ -54,11 +54,11 @@ class RuledCompletion:
     def of(cls, rules: RowRules, codec: Codec, model: Model, source: Any) -> Self:
         """Read a given table; raises as `Completion.of`."""
         table = read(source, rules.schema)
-        ends, derived = rules.compiled.ends, rules.compiled.derived
+        distances, derived = rules.compiled.distances, rules.compiled.derived
         wrong = [
             objection
             for name, raw in table.columns.items()
-            if name in ends or name in derived
+            if name in distances or name in derived
             for objection in objections(name, rules.schema[name], raw)
         ]
         if wrong:
@@ -66,7 +66,9 @@ class RuledCompletion:
                 f"values are given that this release cannot have: {'; '.join(wrong)}. Correct these cells, or leave "
                 "their rows or columns out"
             )
-        near = tuple(n for n in ends if n in table.columns and not all(e in table.columns for e in ends[n]))
+        near = tuple(
+            n for n, d in distances.items() if n in table.columns and not {*d.columns} <= table.columns.keys()
+        )
         kept = {n: c for n, c in table.columns.items() if n not in near}
         learned, _ = rules.learned_table(RawTable(kept, table.n_rows, table.origin))
         return cls(rules, Completion.of(codec, model, learned), table.columns, near)

@@ -80,7 +80,7 @@ def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any]
     computed: dict[str, Allowed] = {}
     for name, condition in where.items():
         column = columns[name]
-        if name in rules.compiled.ends or name not in codec.schema:
+        if name in rules.compiled.distances or name not in codec.schema:
             computed[name] = allowed(name, column, condition)
         else:
             plain[name] = condition

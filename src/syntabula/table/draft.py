@@ -133,17 +133,17 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
+        names_persons = _may_name_persons(name, raw)
         try:
-            column, note = _draft_column(name, raw)
+            column, note = (_key_of_person(raw), None) if names_persons else _draft_column(name, raw)
             drafted[name] = _in_format(column, raw.physical.format)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
             noted.setdefault(note, []).append(name)
-        if _may_name_persons(name, raw):
-            noted.setdefault(f"holds keys with several rows each; {REMEDY.format(name=name)}", []).append(
-                name
-            )
+        if _may_be_key(name, raw):
+            so = ", so it is treated as an identifier" if names_persons else ""
+            noted[f"holds keys with several rows each{so}; {REMEDY.format(name=name)}"] = [name]
     return drafted, noted
 
 
@@ -163,13 +163,37 @@ def _in_format(column: Column, format: str | None) -> Column:
 
 
 def _may_name_persons(name: str, raw: RawColumn) -> bool:
-    """Return whether a column has the name of a key, and many values, most of them with a few rows each."""
-    named = is_key_name(name) or keys_of_persons([name])
-    if not named or raw.physical.kind not in ("integer", "float", "text"):
+    """Return whether a column has the name of keys of persons, and holds keys with several rows each."""
+    return bool(keys_of_persons([name])) and raw.physical.kind != "float" and _repeats_keys(raw)
+
+
+def _may_be_key(name: str, raw: RawColumn) -> bool:
+    """Return whether a column has the name of a key, and holds keys with several rows each."""
+    return (is_key_name(name) or bool(keys_of_persons([name]))) and _repeats_keys(raw)
+
+
+def _repeats_keys(raw: RawColumn) -> bool:
+    """Return whether a column has many values, most of them with a few rows each."""
+    if raw.physical.kind not in ("integer", "float", "text"):
         return False
     present = raw.values[~raw.missing]
     distinct = len(set(present.tolist()))
     return distinct > FEW_VALUES and distinct < present.size <= _MOST_ROWS_OF_A_KEY * distinct
+
+
+def _key_of_person(raw: RawColumn) -> Identifier:
+    """Return the domain of keys of persons, none of which a draft should list."""
+    nullable = bool(raw.missing.any())
+    if raw.physical.kind == "integer":
+        return Identifier(integer=True, nullable=nullable, provenance="observed")
+    pattern = _pattern(set(raw.values[~raw.missing].tolist()))
+    return Identifier(pattern=pattern, nullable=nullable, provenance="observed")
+
+
+def _pattern(labels: set[str]) -> str | None:
+    """Return the pattern of keys, if enough new ones can be made of it."""
+    pattern = pattern_of(labels)
+    return None if pattern is None or KeyPattern.of(pattern).n_keys < _OFTEN * len(labels) else pattern
 
 
 def _note(names: list[str], note: str) -> str:
@@ -223,9 +247,7 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     unique = len(labels) == values.size and values.size > FEW_VALUES
     if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
         kind = "differs in every row" if unique else "has very many distinct values"
-        pattern = pattern_of(labels)
-        if pattern is not None and KeyPattern.of(pattern).n_keys < _OFTEN * len(labels):
-            pattern = None
+        pattern = _pattern(labels)
         by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
         return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
             f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError
-from syntabula.table.files.workbooks import is_workbook, read_workbook
+from syntabula.table.files.formats import is_workbook
 from syntabula.table.frames.retyping import typed_as_declared
 from syntabula.table.raw import Origin, RawColumn, RawTable
 
@@ -40,6 +40,8 @@ def read(source: Any, schema: SchemaSource | None = None) -> RawTable:
 
         schema = as_schema(schema)
     if is_workbook(source):
+        from syntabula.table.files.workbooks import read_workbook
+
         source = read_workbook(source)
     if isinstance(source, str | Path | os.PathLike):
         from syntabula.table.files.files import read_table

@@ -2,14 +2,16 @@
 
 Each trial draws options at random, which needs no look at the table, learns the table with them, and measures the
 distance between pairs of columns of its rows and of the table with noise. Options, release and score of the best trial
-are what is given out; `privacy.best_of_trials` has the cost, and the proof (Papernot and Steinke 2022).
+are what is given out; `privacy.conversion` has the cost, and the proof (Papernot and Steinke 2022).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,17 +21,19 @@ import numpy as np
 from syntabula._arguments import count, function, share
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
+from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, SchemaError, SyntabulaError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique
-from syntabula.privacy.best_of_trials import number_of_trials
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.noise import number_of_trials
 from syntabula.synthesizers.fitting import Judging, fit
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
+from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.schema import SchemaSource, as_schema, is_whole
 from syntabula.tuning.presets import space_for
 from syntabula.tuning.space import Range, Value, check_space, with_values
@@ -121,29 +125,42 @@ def tune_privately(
     every = Budget.best_of(budget.epsilon, budget.delta, count(2)("trials", trials))
     report = function("a function of a step's name and the fraction done").or_none("progress", progress)
     rng = np.random.default_rng(given.seed)
-    scored = _Scored(codec=Codec.plan(declared, bins=_BINS), memory_mb=given.memory_mb)
+    scored = _Scored(codec=Codec.plan(learned_part(declared), bins=_BINS), memory_mb=given.memory_mb)
     best: PrivateTuning | None = None
     failed: SyntabulaError | None = None
-    for _ in range(number_of_trials(trials, given.seed)):
-        if report is not None:
-            report("fit one of the trials", 0.0)
-        values = {name: drawn(of, rng) for name, of in tried.items()}
-        seed = None if given.seed is None else int(rng.integers(_RANDOM_BITS))
-        alone = replace(given, budget=every, seed=seed, progress=None)
-        try:
-            trial = with_values(alone, values, 0)
-            release = fit(trial, table, declared, strict=False, judging=scored.judging(of_score, rng))
-        except SyntabulaError as error:
-            # To fail is an outcome of a trial like any other, and the worst.
-            failed = error
-            continue
-        found = PrivateTuning(release=release, options=values, distance=scored.last)
-        if best is None or found.distance < best.distance:
-            best = found
+    with _told_once():
+        for _ in range(number_of_trials(trials, given.seed)):
+            if report is not None:
+                report("fit one of the trials", 0.0)
+            values = {name: drawn(of, rng) for name, of in tried.items()}
+            seed = None if given.seed is None else int(rng.integers(_RANDOM_BITS))
+            alone = replace(given, budget=every, seed=seed, progress=None)
+            try:
+                trial = with_values(alone, values, 0)
+                release = fit(trial, table, declared, strict=False, judging=scored.judging(of_score, rng))
+            except SyntabulaError as error:
+                # To fail is an outcome of a trial like any other, and the worst.
+                failed = error
+                continue
+            found = PrivateTuning(release=release, options=values, distance=scored.last)
+            if best is None or found.distance < best.distance:
+                best = found
     if best is None:
         assert failed is not None
         raise failed
     return best
+
+
+@contextmanager
+def _told_once() -> Iterator[None]:
+    """Give each warning once, at the end: those of every trial would tell how many there were."""
+    told: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            yield
+    finally:
+        for warning in {str(one.message): one.message for one in told}.values():
+            warn_caller(warning if isinstance(warning, Warning) else UserWarning(warning))
 
 
 def drawn(tried: Any, rng: np.random.Generator) -> Value:

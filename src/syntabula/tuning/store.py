@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from syntabula._extras import require
-from syntabula._files import lock_exclusively
+from syntabula._files import check_is_file, lock_exclusively
 from syntabula.errors import ArgumentError
 from syntabula.tuning.job import Job
 
@@ -26,13 +27,15 @@ def opened_study(optuna: Any, stored: Any, job: Job) -> Iterator[Any]:
     if stored is None:
         yield optuna.create_study(study_name=name, pruner=pruner, direction="minimize")
         return
-    descriptor = os.open(f"{os.fspath(stored)}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    place = os.fspath(stored)
+    check_is_file(Path(place))
+    descriptor = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         if not lock_exclusively(descriptor):
-            raise ArgumentError(
-                f"another search uses {os.fspath(stored)!r}; wait for it, or choose another file"
-            )
-        yield _opened(optuna, os.fspath(stored), name, pruner)
+            raise ArgumentError(f"another search uses {place!r}; wait for it, or choose another file")
+        # Optuna marks each write by this name and waits half a minute for one that a killed search left behind.
+        Path(f"{place}.lock").unlink(missing_ok=True)
+        yield _opened(optuna, place, name, pruner)
     finally:
         os.close(descriptor)
 

@@ -14,10 +14,10 @@ from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.mechanisms import Node
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import MemoryJournal
-from syntabula.privacy.split_tree import Node
 
 WHOLE = Fraction(1)
 BOTH = [Budget(epsilon=1.0, delta=1e-5, accounting=accounting) for accounting in ("zcdp", "gdp")]

@@ -8,9 +8,9 @@ import pytest
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import labels as label_curator
 from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import MemoryJournal
 
 DELTA = Fraction(1, 10**6)
 BUDGET = Budget.zcdp(1.0, 1e-5).with_failure_delta(DELTA)

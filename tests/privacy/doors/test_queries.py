@@ -15,7 +15,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, random_thresholds
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import queries as module
-from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator
+from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator, with_thresholds
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
@@ -189,7 +189,7 @@ class TestThresholdColumns:
         rows = table()
         threshold = LinearThreshold(("x", "y"), np.array([1.0, 0.5]), 0.8)
 
-        wider = curator(NO_PRIVACY, rows).with_thresholds({"t": threshold})
+        wider = with_thresholds(curator(NO_PRIVACY, rows), {"t": threshold})
 
         (found,) = wider.measure([("t", "c")], share=0.5, step="measure")
         assert found.values.sum() == 2000
@@ -198,7 +198,7 @@ class TestThresholdColumns:
     def test_are_paid_for_on_the_same_ledger(self) -> None:
         first = curator(Budget.zcdp(1.0, 1e-6))
         drawn = random_thresholds(["x"], [], 2, np.random.default_rng(0))
-        wider = first.with_thresholds(drawn.named([0, 1]))
+        wider = with_thresholds(first, drawn.named([0, 1]))
 
         wider.measure([("threshold 0",)], share=0.5, step="measure")
 
@@ -206,7 +206,7 @@ class TestThresholdColumns:
 
     def test_cannot_have_the_name_of_a_column(self) -> None:
         with pytest.raises(ArgumentError, match="name"):
-            curator(NO_PRIVACY).with_thresholds({"x": LinearThreshold(("y",), np.array([1.0]), 0.0)})
+            with_thresholds(curator(NO_PRIVACY), {"x": LinearThreshold(("y",), np.array([1.0]), 0.0)})
 
 
 class TestAnswers:

@@ -17,9 +17,9 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import tables as module
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import MemoryJournal
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
 

@@ -106,6 +106,14 @@ class TestRoundTrip:
         with pytest.raises(SchemaError):
             Codec.from_json({**Codec.plan(ALL_KINDS).to_json(), **change})
 
+    @pytest.mark.parametrize("step", ["1e300", "nan", "-1", "1/0", "9" * 401, "1 / 2"])
+    def test_a_number_of_another_notation_is_refused_unread(self, step):
+        """1e999999999 would take all memory."""
+        stored = {**Codec.plan(ALL_KINDS).to_json(), "roundness": {"age": [[step], [1.0, 0.0]]}}
+
+        with pytest.raises(SchemaError, match=r"cannot be read: (a step is no fraction|Fraction\(1, 0\))"):
+            Codec.from_json(stored)
+
 
 class TestShapes:
     def test_no_rows(self):

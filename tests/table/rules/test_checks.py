@@ -8,6 +8,7 @@ import pytest
 
 from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema
 from syntabula.errors import SchemaError
+from syntabula.table.rules.checks import Distance
 
 DAY = dt.date(2020, 1, 1)
 TIME = dt.datetime(2020, 1, 1)
@@ -39,6 +40,9 @@ COLUMNS = {
         ({"require": ["a + 1"]}, "require 'a + 1': it gives integer values, not true or false; write a comparison"),
         ({"require": ["a > 'x'"]}, "require \"a > 'x'\": it cannot be computed for any row of the declared domains"),
         ({"derive": {"total": "s::INTEGER"}}, "derive for column 'total': it cannot be computed for any row"),
+        ({"derive": {"total": "a + 21"}}, "derive for column 'total': no value that was computed over"),
+        ({"derive": {"a": "b / 0"}}, "derive for column 'a': no value that was computed over"),
+        ({"derive": {"s": "CASE WHEN a > 2 THEN 'z' ELSE 'X' END"}, "require": ["a >= 0"]}, "bounds or categories"),
         ({"require": ["a > 10"]}, "require 'a > 10': no row that was tried over the declared domains satisfies it"),
         ({"require": ["a > b + 10"]}, "no row that was tried over the declared domains satisfies it"),
         ({"require": ["total < 0"], "derive": {"total": "a + b"}}, "require 'total < 0': no row that was tried"),
@@ -75,11 +79,34 @@ def test_rules_compile_in_an_order_in_which_they_can_be_computed():
     found = schema.compiled_rules
 
     assert found.stages == (("b",), ("total",))
-    assert found.ends == {"end": ("start",), "local": ("start", "end")}
+    assert found.distances == {
+        "end": Distance(("start",), upwards=True),
+        "local": Distance(("start", "end"), upwards=True),
+    }
     assert [c.rule for c in found.conditions] == ["total > 1", "start <= end <= local"]
 
 
-def test_a_second_order_that_ends_in_the_same_column_becomes_a_condition():
+def test_a_second_order_is_learned_from_the_column_that_it_shares():
     schema = Schema(COLUMNS, rules=Rules(order=[["a", "total"], ["b", "total"]]))
 
-    assert schema.compiled_rules.ends == {"total": ("a",)}
+    assert schema.compiled_rules.distances == {
+        "total": Distance(("a",), upwards=True),
+        "b": Distance(("total",), upwards=False),
+    }
+    assert all(condition.learned for condition in schema.compiled_rules.conditions)
+
+
+def test_an_order_of_columns_that_others_place_becomes_a_condition():
+    schema = Schema(COLUMNS, rules=Rules(order=[["a", "total"], ["b", "total"], ["a", "b"]]))
+
+    assert [c.rule for c in schema.compiled_rules.conditions if not c.learned] == ["a <= b"]
+
+
+def test_an_order_is_learned_from_its_narrowest_column_in_both_directions():
+    birth, left = Date(dt.date(1900, 1, 1), DAY), Date(DAY, dt.date(2021, 1, 1))
+    schema = Schema(COLUMNS | {"birth": birth, "left": left}, rules=Rules(order=[["birth", "start", "left"]]))
+
+    assert schema.compiled_rules.distances == {
+        "left": Distance(("start",), upwards=True),
+        "birth": Distance(("start",), upwards=False),
+    }

@@ -73,6 +73,31 @@ class TestOrders:
             expected, _ = plain_cells(found.schema[name], original[name])
             np.testing.assert_array_equal(column.values, expected)
 
+    def test_days_before_the_narrowest_come_back_exactly(self):
+        rng = np.random.default_rng(2)
+        stay = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 30, N), unit="D")
+        born = stay - pd.to_timedelta(rng.integers(0, 30_000, N), unit="D")
+        left = stay + pd.to_timedelta(rng.integers(0, 90, N), unit="D")
+        frame = pd.DataFrame({"born": born, "stay": stay, "left": left})
+        found = schema(
+            {
+                "born": Date(dt.date(1900, 1, 1), dt.date(2020, 2, 1)),
+                "stay": Date(dt.date(2020, 1, 1), dt.date(2020, 2, 1)),
+                "left": Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31)),
+            },
+            order=[["born", "stay", "left"]],
+        )
+
+        table = learned(found, frame)
+        rows, kept, _ = completed(found, table)
+
+        assert kept.all()
+        assert (table.columns["born"].values == (stay - born).days).all()
+        original = read(frame, found.schema).columns
+        for name, column in rows.items():
+            expected, _ = plain_cells(found.schema[name], original[name])
+            np.testing.assert_array_equal(column.values, expected)
+
     def test_the_distance_has_the_bounds_and_the_grid_that_follow(self):
         found = schema(
             {
@@ -107,12 +132,16 @@ class TestOrders:
     def test_steps_have_a_common_one(self, first, second, expected):
         assert schema({"a": first, "b": second}, order=[["a", "b"]]).learned_schema["b"] == expected
 
-    def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self):
+    @pytest.mark.parametrize("narrowest", ["a", "b", "c"])
+    def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self, narrowest):
         values = [1, 3, None]
         cases = [(a, b, c) for a in values for b in (3, 4, None) for c in (4, 7, None)]
         frame = pd.DataFrame(cases, columns=["a", "b", "c"], dtype="Int64")
         column = Numeric(0, 9, integer=True, nullable=True)
-        found = schema({"a": column, "b": column, "c": column}, order=[["a", "b", "c"]])
+        columns = {"a": column, "b": column, "c": column}
+        columns[narrowest] = Numeric(0, 8, integer=True, nullable=True)
+        found = schema(columns, order=[["a", "b", "c"]])
+        assert {*found.compiled.distances} == {*"abc"} - {narrowest}
 
         rows, kept, _ = completed(found, learned(found, frame))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from syntabula._arguments import near
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, BudgetError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,11 +20,16 @@ class Adapter:
         script: File of this folder that runs it.
         word: The method, as the script takes it.
         installed_by: How it is installed.
+        learns: "codes", if it gets the integer codes of the cell's bins as our methods see them; or "rows", if it gets
+            the cells themselves, as it prepares columns on its own.
+        is_private: Whether it spends the budget; otherwise its rows have an infinite one.
     """
 
     script: str
     word: str
     installed_by: str
+    learns: Literal["codes", "rows"] = "codes"
+    is_private: bool = True
 
     @property
     def variable(self) -> str:
@@ -30,21 +37,53 @@ class Adapter:
         return f"SYNTABULA_PEER_{Path(self.script).stem.upper()}"
 
 
+_DPMM = "pip install dpmm 'pyarrow<20'"
+_SMARTNOISE = "pip install smartnoise-synth"
+_DPSYNTH = "pip install git+https://github.com/google/dpsynth, for Python 3.12"
+_SDV = "pip install sdv pyarrow"
+
+
+def _rows(script: str, word: str, installed_by: str) -> Adapter:
+    return Adapter(script=script, word=word, installed_by=installed_by, learns="rows", is_private=False)
+
+
 ADAPTERS: Mapping[str, Adapter] = {
     "mbi-aim": Adapter(script="mbi.py", word="aim", installed_by="pip install mbi"),
     "mbi-independent": Adapter(script="mbi.py", word="independent", installed_by="pip install mbi"),
-    "dpmm-mst": Adapter(script="dpmm.py", word="mst", installed_by="pip install dpmm 'pyarrow<20'"),
-    "dpmm-aim": Adapter(script="dpmm.py", word="aim", installed_by="pip install dpmm 'pyarrow<20'"),
-    "dpmm-privbayes": Adapter(
-        script="dpmm.py", word="privbayes", installed_by="pip install dpmm 'pyarrow<20'"
-    ),
+    "dpmm-mst": Adapter(script="dpmm.py", word="mst", installed_by=_DPMM),
+    "dpmm-aim": Adapter(script="dpmm.py", word="aim", installed_by=_DPMM),
+    "dpmm-privbayes": Adapter(script="dpmm.py", word="privbayes", installed_by=_DPMM),
+    "smartnoise-mst": Adapter(script="smartnoise.py", word="mst", installed_by=_SMARTNOISE),
+    "smartnoise-aim": Adapter(script="smartnoise.py", word="aim", installed_by=_SMARTNOISE),
+    "dpsynth-mst": Adapter(script="dpsynth.py", word="mst", installed_by=_DPSYNTH),
+    "dpsynth-aim": Adapter(script="dpsynth.py", word="aim", installed_by=_DPSYNTH),
+    "dpsynth-swift": Adapter(script="dpsynth.py", word="swift", installed_by=_DPSYNTH),
+    "sdv-copula": _rows("sdv.py", "copula", _SDV),
+    "sdv-ctgan": _rows("sdv.py", "ctgan", _SDV),
+    "sdv-tvae": _rows("sdv.py", "tvae", _SDV),
+    "mostlyai": _rows("mostlyai.py", "argn", "pip install mostlyai-engine"),
 }
-"""Adapters by the name that follows "peer:"."""
+"""Adapters by the name that follows "peer:". SDV and CTGAN are not open source: they stand here to be compared with, and
+nothing of this library needs them."""
 
 
-def check_peer(name: str) -> None:
-    """Raise ArgumentError, with similar names, unless there is an adapter of this name."""
+def check_peer(name: str, epsilon: float, options: Mapping[str, object]) -> Adapter:
+    """Return the adapter of this name.
+
+    Raises:
+        ArgumentError: If there is none (suggests similar names), or it has options.
+        BudgetError: If it is private and the budget infinite, or the other way round.
+    """
     if name not in ADAPTERS:
         raise ArgumentError(
             f"there is no peer {name!r}{near(name, ADAPTERS)}; peers are {', '.join(ADAPTERS)}"
         )
+    if options:
+        raise ArgumentError(f"the peer {name!r} runs with its own defaults; leave out its options")
+    adapter = ADAPTERS[name]
+    if math.isinf(epsilon) is adapter.is_private:
+        wanted = (
+            "needs a finite epsilon" if adapter.is_private else "has no private form: give it `epsilons: inf`"
+        )
+        raise BudgetError(f"the peer {name!r} {wanted}")
+    return adapter

@@ -2,9 +2,13 @@
 
 python mbi.py METHOD CODES.csv SIZES.json OUT.csv EPSILON DELTA RHO SEED
 
-The library estimates; the mechanisms are written here. "aim" has the constants of the authors' public mechanism: all
-pairs, 16 d planned rounds, 80 MB, 1,000 steps of mirror descent a round from the last model. "independent" measures
-single columns alone.
+The library estimates; the mechanisms are written here, as the package has none. "aim" has the constants of the authors'
+public mechanism: all pairs, 16 d planned rounds, 80 MB, 1,000 steps of mirror descent a round from the last model.
+"independent" measures single columns alone.
+
+The noise is drawn here, from numpy and in floating point, although only `privacy` may draw noise for a release: this
+script is the peer's side of a comparison, runs where this library is not installed, and has no ledger. Nothing of what
+it returns is private, and no method of this library may use it.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     import numpy as np
 
+    np.random.seed(int(seed))  # noqa: NPY002 - the library draws rows from this generator
     rows = np.loadtxt(codes, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
     counts = [int(n) for n in json.loads(Path(sizes).read_text()).values()]
     names = [f"c{place}" for place in range(len(counts))]

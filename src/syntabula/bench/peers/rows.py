@@ -1,4 +1,4 @@
-"""Runs a peer's script on the codes of a table, in the Python that the user names, and decodes its rows."""
+"""Runs a peer's script on a table or its codes, in the Python that the user names, and reads its rows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula.bench.peers.adapter import ADAPTERS, check_peer
+from syntabula.bench.peers.adapter import check_peer
 from syntabula.bench.splits import Split, declared
-from syntabula.errors import ArgumentError, MissingExtraError, TrainingError
+from syntabula.errors import MissingExtraError, TrainingError
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.privacy.conversion import rho_from_epsilon
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.synthesizers.independent import Independent
 from syntabula.synthesizers.plan import budget_of, preparation_of
-from syntabula.table.raw import RawTable
+from syntabula.table.files.files import write_table
+from syntabula.table.frames.conform import conform
+from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema.columns import Column, Numeric
 
 if TYPE_CHECKING:
     from syntabula.bench.cell import Cell
@@ -42,16 +46,44 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
         TrainingError: If its script fails.
     """
     name = cell.method.partition(":")[2]
-    if math.isinf(cell.epsilon):
-        raise ArgumentError(f"the peer {name!r} needs a finite epsilon")
-    check_peer(name)
-    adapter = ADAPTERS[name]
+    adapter = check_peer(name, cell.epsilon, cell.options)
     python = os.environ.get(adapter.variable)
     if not python:
         raise MissingExtraError(
             f"the peer {name!r} is not here: make an environment for it ({adapter.installed_by}) and name its Python in "
             f"the environment variable {adapter.variable}"
         )
+    script = [python, "-P", str(Path(__file__).parent / adapter.script), adapter.word]
+    private = adapter.is_private
+    rho = rho_from_epsilon(cell.epsilon, cell.delta) if private else math.inf
+    budget = [repr(cell.epsilon), repr(cell.delta), repr(rho), str(cell.seed)]
+
+    def ran(*files: Path) -> float:
+        started = time.perf_counter()
+        ended = subprocess.run([*script, *map(str, files), *budget], capture_output=True, check=False)
+        if ended.returncode or not files[-1].is_file():
+            raise TrainingError(
+                f"the peer {name!r} failed with exit code {ended.returncode}; run its script to see why"
+            )
+        return round(time.perf_counter() - started, 3)
+
+    with tempfile.TemporaryDirectory() as place:
+        if adapter.learns == "rows":
+            columns, seconds = _from_rows(split, Path(place), ran)
+        else:
+            columns, seconds = _from_codes(cell, split, settings, Path(place), ran)
+    n_rows = next(iter(columns.values())).values.size
+    return RawTable(columns, n_rows, split.fit.origin), {"fit_seconds": seconds}
+
+
+Run = Callable[[Path, Path, Path], float]
+"""Runs a script from its table and the facts about it to the synthetic table, and returns the seconds."""
+
+
+def _from_codes(
+    cell: Cell, split: Split, settings: Mapping[str, Any], folder: Path, ran: Run
+) -> tuple[dict[str, RawColumn], float]:
+    """Let a peer learn the codes of the columns in their bins, and redraw cells within the bins."""
     schema = declared(split, cell.binning, cell.epsilon) or split.schema
     method = Independent(**settings)
     prepared = preparation_of(method, schema, {})
@@ -62,32 +94,36 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
     )
     encoded, _ = codec.encode(split.fit)
     sizes = dict(zip(codec.domain.columns, codec.domain.sizes, strict=True))
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        rows = np.column_stack([encoded.column(column) for column in sizes]).astype(np.int64)
-        _write(folder / "codes.csv", list(sizes), rows)
-        (folder / "sizes.json").write_text(json.dumps(sizes), encoding="utf-8")
-        files = [str(folder / name) for name in ("codes.csv", "sizes.json", "out.csv")]
-        script = Path(__file__).parent / adapter.script
-        rho = rho_from_epsilon(cell.epsilon, cell.delta)
-        words = [adapter.word, *files, repr(cell.epsilon), repr(cell.delta), repr(rho), str(cell.seed)]
-        started = time.perf_counter()
-        ran = subprocess.run([python, "-P", str(script), *words], capture_output=True, check=False)
-        seconds = time.perf_counter() - started
-        if ran.returncode or not (folder / "out.csv").is_file():
-            raise TrainingError(
-                f"the peer {name!r} failed with exit code {ran.returncode}; run its script to see why"
-            )
-        made = np.loadtxt(folder / "out.csv", delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
+    rows = np.column_stack([encoded.column(column) for column in sizes]).astype(np.int64)
+    table, facts, out = (folder / name for name in ("codes.csv", "sizes.json", "out.csv"))
+    header = ",".join(f"c{place}" for place in range(len(sizes)))
+    np.savetxt(table, rows, fmt="%d", delimiter=",", header=header, comments="")
+    facts.write_text(json.dumps(sizes), encoding="utf-8")
+    seconds = ran(table, facts, out)
+    made = np.loadtxt(out, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
     codes = {
         column: made[:, place].clip(0, sizes[column] - 1).astype(code_dtype(sizes[column]))
         for place, column in enumerate(sizes)
     }
-    table = EncodedTable.from_mapping(codec.domain, codes)
-    columns = codec.decode(table, np.random.default_rng(cell.seed))
-    return RawTable(columns, table.n_rows, split.fit.origin), {"fit_seconds": round(seconds, 3)}
+    drawn = EncodedTable.from_mapping(codec.domain, codes)
+    return codec.decode(drawn, np.random.default_rng(cell.seed)), seconds
 
 
-def _write(path: Path, names: list[str], rows: Any) -> None:
-    header = ",".join(f"c{place}" for place in range(len(names)))
-    np.savetxt(path, rows, fmt="%d", delimiter=",", header=header, comments="")
+def _from_rows(split: Split, folder: Path, ran: Run) -> tuple[dict[str, RawColumn], float]:
+    """Let a peer learn the cells themselves, with what the schema says of their columns."""
+    table, facts, out = (folder / name for name in ("rows.parquet", "columns.json", "out.parquet"))
+    write_table(split.fit.columns, table, split.fit.origin)
+    told = {name: facts_of(column) for name, column in split.schema.columns.items()}
+    facts.write_text(json.dumps(told), encoding="utf-8")
+    seconds = ran(table, facts, out)
+    made = read(out)
+    return {
+        name: conform(made.columns[name], column.physical) for name, column in split.fit.columns.items()
+    }, seconds
+
+
+def facts_of(column: Column) -> dict[str, Any]:
+    """Return what a peer that learns rows is told of a column: its bounds, or its categories."""
+    if isinstance(column, Numeric):
+        return {"lower": column.lower, "upper": column.upper, "integer": column.integer}
+    return {"categories": list(getattr(column, "categories", (False, True)))}

@@ -187,8 +187,8 @@ def _study(name: str, *, quick: bool, seconds: float | None = None, memory: floa
     is_file = Path(name).suffix.lower() in (".yaml", ".yml")
     found = bench.read_study(name) if is_file else bench.find_study(name)
     found = found.quick() if quick else found
-    given = {"seconds": seconds, "memory_mb": memory}
-    return replace(found, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    given: dict[str, Any] = {"seconds": seconds, "memory_mb": memory}
+    return replace(found, **{key: value for key, value in given.items() if value is not None})
 
 
 def _store(study: Study, store: Path | None, *, quick: bool) -> Path:

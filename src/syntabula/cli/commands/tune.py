@@ -13,6 +13,11 @@ from syntabula.cli.exits import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, output
 from syntabula.cli.request import Request, takes_request
 
+_NOT_PRIVATE = (
+    "validation", "target", "weight", "repeats", "seconds", "workers", "storage", "seed", "picture", "public",
+)  # fmt: skip
+"""Options without a meaning in a private search."""
+
 
 @takes_request
 def tune(
@@ -96,10 +101,10 @@ def tune(
     """Search the options of a method that score best on rows it has not seen. NOT private without `--private`."""
     console: Console = context.obj
     if private or release is not None:
-        if not private or release is None or validation or target or weight or storage or picture or public:
+        if not private or release is None or any(_is_given(context, name) for name in _NOT_PRIVATE):
+            *most, last = (f"--{name}" for name in _NOT_PRIVATE)
             raise CommandError(
-                "--private needs --release, and no --validation, --target, --weight, --storage, --picture or --public",
-                Exit.ARGUMENTS,
+                f"--private needs --release, and no {', '.join(most)} or {last}", Exit.ARGUMENTS
             )
         _tune_privately(console, request, table, space, trials, out, release, force=force)
         return
@@ -171,6 +176,12 @@ def _tune_privately(
     lines += ["", found.release.privacy.text()]
     facts = plain | {"distance": found.distance, "privacy": found.release.privacy.to_json()}
     console.result("\n".join(lines), facts)
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    """Return whether the command line has an option, whatever its value."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _space(given: str) -> Any:

@@ -13,9 +13,9 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
-    from syntabula.privacy.doors.features import FeatureCurator
-    from syntabula.privacy.doors.records import RecordCurator
-    from syntabula.privacy.doors.teachers import TeacherCurator
+    from syntabula.privacy.training.features import FeatureCurator
+    from syntabula.privacy.training.records import RecordCurator
+    from syntabula.privacy.training.teachers import TeacherCurator
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +39,21 @@ class Doors:
     def records(self) -> RecordCurator:
         """Answers for the records themselves."""
         # Most methods ask tables alone, and load no other door.
-        from syntabula.privacy.doors.records import RecordCurator
+        from syntabula.privacy.training.records import RecordCurator
 
         return RecordCurator(self.tables)
 
     @property
     def teachers(self) -> TeacherCurator:
         """Lets teachers on parts of the records vote on rows."""
-        from syntabula.privacy.doors.teachers import TeacherCurator
+        from syntabula.privacy.training.teachers import TeacherCurator
 
         return TeacherCurator(self.tables)
 
     @property
     def features(self) -> FeatureCurator:
         """Answers sums of bounded features of the records."""
-        from syntabula.privacy.doors.features import FeatureCurator
+        from syntabula.privacy.training.features import FeatureCurator
 
         return FeatureCurator(self.tables)
 

@@ -15,8 +15,19 @@ from syntabula.errors import ArgumentError
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import choose, frequent, noisy_counts
+from syntabula.privacy.mechanisms import (
+    Node,
+    Sensitive,
+    are_decisions,
+    choose,
+    frequent,
+    leaves_of,
+    most_decisions,
+    noisy_counts,
+    split_tree,
+)
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import (
     NoisyVector,
@@ -25,9 +36,6 @@ from syntabula.privacy.pricing import (
     laplace_epsilon_of_share,
 )
 from syntabula.privacy.resume import answer, fingerprint
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
-from syntabula.privacy.split_tree import Node, are_decisions, leaves_of, most_decisions, split_tree
 
 
 class ColumnCurator:
@@ -36,7 +44,8 @@ class ColumnCurator:
     Neighbouring tables differ by one record, which has at most one value in the column: it changes one cell
     of a histogram by one, one sum by at most one width, and the rank of any point by at most one. Cells,
     candidates and shares must come from public facts or released values; sensitivities are computed here, for one
-    record; `privacy.rules` turns them into those for all rows of a unit.
+    record; `privacy.rules` turns them into those for all rows of a unit. Each query takes its cost as a `share` of the
+    whole budget, and the `step` that the ledger names its spend by.
 
     Args:
         points: [n] present values: float64 without NaN, int64 or uint64. They are sorted once, in a copy of 8 bytes
@@ -97,8 +106,6 @@ class ColumnCurator:
         Args:
             edges: k + 1 ascending edges. Cell i holds e_i <= x < e_(i+1); the first and last cell also hold the
                 values outside.
-            share: Fraction of the whole budget.
-            step: Name of this spend in the ledger.
             count_missing: Whether to count missing values in an additional last cell; it costs nothing, because a record
                 lies in one cell.
 
@@ -132,8 +139,6 @@ class ColumnCurator:
             edges: k + 1 ascending edges, as in `histogram`; values outside are clipped to the nearest edge.
             power: 1 for places, 2 for their squares.
             of: Whether 0 and 1 are the ends of the cell or of all cells together.
-            share: Fraction of the whole budget.
-            step: Name of this spend in the ledger.
 
         Returns:
             [k] noisy sums.
@@ -173,7 +178,6 @@ class ColumnCurator:
             edges: k + 1 ascending edges of the candidate cells.
             fractions: Ascending, each between 0 and 1, both excluded, with a small denominator.
             share: Fraction of the whole budget, for all of them together.
-            step: Name of the spends in the ledger.
 
         Returns:
             The position of the chosen cell, for each fraction.
@@ -225,8 +229,6 @@ class ColumnCurator:
             enough: A public or released number of values.
             merits: How many values each may lack because of its other merits; public or released.
             log_weights: Log weights between windows with equal scores; ignored without privacy.
-            share: Fraction of the whole budget.
-            step: Name of this spend in the ledger.
 
         Returns:
             The position of the chosen window.
@@ -322,7 +324,6 @@ class ColumnCurator:
             share: Fraction of the whole budget; it must be a budget with a delta.
             delta: Part of the budget's delta: an upper bound on the probability of releasing a value that only one
                 record has.
-            step: Name of this spend in the ledger.
 
         Returns:
             The values in ascending order, as int or float, and their noisy counts.
@@ -366,7 +367,6 @@ class ColumnCurator:
 
         Args:
             most: Largest number of bins.
-            step: What the ledger calls this.
 
         Raises:
             BudgetError: If there is a budget, as no noise protects what this returns.

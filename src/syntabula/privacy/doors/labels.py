@@ -10,13 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.privacy.events import ThresholdEvent
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import frequent
+from syntabula.privacy.mechanisms import Sensitive, frequent
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import answer
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
 
 CellText = str | None
 """The text of a cell, which is its label; None if the cell is missing."""

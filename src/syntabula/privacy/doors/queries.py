@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,15 +13,13 @@ from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.threshold import CrossedThresholds, places
-from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, places, with_threshold_columns
 from syntabula.privacy.doors.scores import Weighing, differences, row_distances
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import choose, noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.resume import fingerprint
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
 
 Cell = tuple[int, ...]
 """One code for each column of a clique."""
@@ -37,14 +35,15 @@ class CellCurator:
     """Answers queries of single cells of marginals, on a curator's ledger.
 
     One record changes a single cell of each marginal, by one. So the score of a cell (its distance to an estimate)
-    has sensitivity 1, and so has each marginal whose cells are measured.
+    has sensitivity 1, and so has each marginal whose cells are measured. Shares, steps and errors of queries are those of
+    a `Curator`.
 
     Args:
         curator: Holds the table.
         cliques: The marginals whose cells may be queried.
     """
 
-    def __init__(self, curator: CountedTable, cliques: Sequence[Clique]) -> None:
+    def __init__(self, curator: Curator, cliques: Sequence[Clique]) -> None:
         if not cliques:
             raise ArgumentError("cliques must hold at least one clique")
         self._curator = curator
@@ -64,12 +63,6 @@ class CellCurator:
         Args:
             estimates: Expected counts of each clique, of its shape.
             without: Cells to exclude; at least one must remain.
-            share: Fraction of the whole budget for this choice.
-            step: Name of this spend in the ledger.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         left = np.ones(self._ends[-1], dtype=bool)
         left[[self._position(*cell) for cell in without]] = False
@@ -100,16 +93,10 @@ class CellCurator:
 
         Args:
             cells: At least one; each with its clique.
-            share: Fraction of the whole budget for all of them together.
-            step: Name of this spend in the ledger.
 
         Returns:
             One measurement per clique with a measured cell. All other cells in it are 0, with a standard deviation
             beyond any count, so they carry no information.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         chosen: dict[Clique, list[Cell]] = {}
         for clique, cell in dict.fromkeys(cells):
@@ -158,7 +145,8 @@ class ThresholdCurator:
     """Selects among very many thresholds, each crossed with a column, and measures a few, on a curator's ledger.
 
     The answer of a threshold is the number of records that pass it, for each code of its other column: one record
-    changes one cell by one, so the L1 distance to an estimate has sensitivity 1.
+    changes one cell by one, so the L1 distance to an estimate has sensitivity 1. Shares and steps are those of a
+    `Curator`.
 
     Args:
         curator: Holds the table.
@@ -202,13 +190,9 @@ class ThresholdCurator:
             among: Mask of the thresholds of the first choice [thresholds].
             picks: Number of choices, at most that of the thresholds.
             share: Fraction of the whole budget for all choices.
-            step: Name of the spends in the ledger.
 
         Returns:
             Positions of the chosen ones, in order.
-
-        Raises:
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         if believed.shape != (len(self._thresholds), max(self._sizes)) or among.shape != believed.shape[:1]:
             raise ArgumentError(
@@ -237,7 +221,7 @@ class ThresholdCurator:
 
     def measure(self, chosen: Sequence[int], *, share: Fraction | float, step: str) -> list[Measurement]:
         """Release noisy counts of thresholds with their other columns, as `Curator.measure` does."""
-        wider = self._curator.with_thresholds(self._thresholds.named(chosen))
+        wider = with_thresholds(self._curator, self._thresholds.named(chosen))
         return wider.measure([self._thresholds.clique(i) for i in chosen], share=share, step=step)
 
     def _all(self) -> Sensitive[NDArray[np.int64]]:
@@ -260,6 +244,32 @@ class ThresholdCurator:
 
     def __repr__(self) -> str:
         return f"ThresholdCurator({len(self._thresholds)} thresholds)"
+
+
+def with_thresholds(curator: Curator, thresholds: Mapping[str, LinearThreshold]) -> Curator:
+    """Return a curator of the same table with a column for each threshold, on the same ledger.
+
+    A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
+    same sensitivity as any other; the thresholds themselves must come from public facts.
+
+    Args:
+        curator: Holds the table.
+        thresholds: By the name of their column, over columns of the domain.
+
+    Raises:
+        ArgumentError: If a name is taken.
+        SchemaError: If a threshold is over an unknown column.
+    """
+    if set(thresholds) & set(curator.domain.columns):
+        raise ArgumentError("a threshold has the name of a column; rename the column")
+    recoding, domain = curator._recoding, with_threshold_columns(curator.domain, thresholds)
+
+    def wider(table: EncodedTable) -> EncodedTable:
+        coded = table if recoding is None else recoding.encode(table)
+        further = tuple(threshold.codes(coded) for threshold in thresholds.values())
+        return EncodedTable(domain, (*coded.codes, *further))
+
+    return Curator(curator._engine.mapped(domain, wider), curator._ledger, curator._source, curator._units)
 
 
 def _passing(

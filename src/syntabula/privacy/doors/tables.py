@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique
+from syntabula.marginals.counting import CountingEngine
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.privacy.doors.counted_table import CountedTable
-from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, Weighing, batches, distances
-from syntabula.privacy.events import Event
-from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import choose, noisy_counts
-from syntabula.privacy.pricing import vector_event
-from syntabula.privacy.resume import fingerprint
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
+from syntabula.privacy.doors.scores import (
+    SENSITIVITY_STEPS,
+    STEPS_PER_RECORD,
+    Weighing,
+    batches,
+    dependence_steps,
+    distances,
+)
+from syntabula.privacy.events import Event, ExponentialEvent
+from syntabula.privacy.journal import NoisyArray
+from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
+from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.pricing import bought, standard_deviation, vector_event
+from syntabula.privacy.resume import answer, fingerprint
+from syntabula.privacy.units import Units
 
-if TYPE_CHECKING:
-    from syntabula.marginals.threshold import LinearThreshold
+CACHED_CELLS = 50_000_000
+"""Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
 
 
-class Curator(CountedTable):
+class Curator:
     """Holds a sensitive table and a ledger; measures marginals and selects cliques under privacy.
 
     Neighbouring tables differ by adding or removing one record. One record changes one cell of a
@@ -38,8 +46,10 @@ class Curator(CountedTable):
     sensitivities are computed here, from the query; no caller passes one in. Where neighbours differ by all rows of a
     unit, `privacy.rules` turns them into those for its rows.
 
-    A cost is given as a share of the ledger's allowance, a Fraction or float in (0, 1]. The allowance is the whole
-    budget unless an earlier run has spent part of it.
+    Each query takes the `step` that the ledger names its spend by, and its cost as a `share` of the ledger's allowance, a
+    Fraction or float in (0, 1]; the allowance is the whole budget unless an earlier run has spent part of it. It raises
+    ResourceError if counting could take more memory than the engine allows, before anything is spent, and
+    BudgetExceededError if the ledger cannot pay, before anything is drawn.
 
     Args:
         engine: Counts the encoded table exactly.
@@ -47,6 +57,33 @@ class Curator(CountedTable):
         noise: Draws the noise.
         units: Whom the engine's records are about; None where each is about somebody else.
     """
+
+    def __init__(
+        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: Units | None = None
+    ) -> None:
+        self._engine = engine
+        self._ledger = ledger
+        self._source = noise
+        self._units = units
+        self._recoding: Recoding | None = None
+        self._cache: dict[Clique, Sensitive[NDArray[np.int64]]] = {}
+        self._cached_cells = 0
+        self._dependences: dict[Clique, Sensitive[int]] = {}
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes of the table in its present coding."""
+        return self._recoding.target if self._recoding else self._engine.domain
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays."""
+        return self._ledger
+
+    @property
+    def is_private(self) -> bool:
+        """Whether noise is drawn at all; False if privacy is switched off."""
+        return self._ledger.budget.currency != "none"
 
     def recoded(self, recoding: Recoding) -> Curator:
         """Return a curator of the same table with codes merged, on the same ledger.
@@ -60,46 +97,14 @@ class Curator(CountedTable):
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
 
-    def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Curator:
-        """Return a curator of the same table with a column for each threshold, on the same ledger.
-
-        A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
-        same sensitivity as any other; the thresholds themselves must come from public facts.
-
-        Args:
-            thresholds: By the name of their column, over columns of the domain.
-
-        Raises:
-            ArgumentError: If a name is taken.
-            SchemaError: If a threshold is over an unknown column.
-        """
-        if set(thresholds) & set(self.domain.columns):
-            raise ArgumentError("a threshold has the name of a column; rename the column")
-        from syntabula.marginals.threshold import with_threshold_columns
-
-        recoding, domain = self._recoding, with_threshold_columns(self.domain, thresholds)
-
-        def wider(table: EncodedTable) -> EncodedTable:
-            coded = table if recoding is None else recoding.encode(table)
-            further = tuple(threshold.codes(coded) for threshold in thresholds.values())
-            return EncodedTable(domain, (*coded.codes, *further))
-
-        return Curator(self._engine.mapped(domain, wider), self._ledger, self._source, self._units)
-
     def measure(self, cliques: Sequence[Clique], *, share: Fraction | float, step: str) -> list[Measurement]:
         """Release noisy counts of some marginals, all with the same noise.
 
         Args:
             cliques: At least one clique; a clique named twice is measured (and paid for) twice.
-            share: Fraction of the whole budget for all of them together.
-            step: Name of this spend in the ledger.
 
-            Returns:
-                One measurement per clique, with values of the clique's shape.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
+        Returns:
+            One measurement per clique, with values of the clique's shape.
         """
         if not cliques:
             raise ArgumentError("measure needs at least one clique")
@@ -130,10 +135,7 @@ class Curator(CountedTable):
     ) -> int:
         """Select the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
-        This makes a single choice; `Candidates` takes the same arguments and allows several (see its `choose`).
-
-        Returns:
-            The position of the chosen candidate.
+        A single choice, whose position is returned; `Candidates` takes the same arguments and allows several.
         """
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)
@@ -154,23 +156,14 @@ class Curator(CountedTable):
         Args:
             cliques: At least one clique.
             estimates: Expected counts of each, of the clique's shape, from public facts and released values.
-            share: Fraction of the whole budget.
-            step: Name of this spend in the ledger.
 
         Returns:
             The noisy sum, which noise may make negative.
 
         Raises:
             ArgumentError: If the estimates do not match the cliques in number or shape.
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
-        if not cliques or len(cliques) != len(estimates):
-            raise ArgumentError(
-                "measure_distance needs one estimate for each clique, and at least one clique"
-            )
-        if any(np.shape(e) != self.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
-            raise ArgumentError("each estimate must have the shape of its clique")
+        self._check_estimates(cliques, estimates)
         self._engine.check_memory(self._missing(cliques))
         steps = len(cliques) * STEPS_PER_RECORD
         event = vector_event(
@@ -202,15 +195,9 @@ class Curator(CountedTable):
 
         Args:
             families: At least one clique, each of two columns or more.
-            share: Fraction of the whole budget for all of them together.
-            step: Name of this spend in the ledger.
 
         Returns:
             One noisy dependence per family, which noise may make negative.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         self._check_families(families)
 
@@ -225,19 +212,14 @@ class Curator(CountedTable):
     def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
         """Select the family whose last column depends most on the others, by the exponential mechanism.
 
-        The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`).
+        The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`); that of a
+        single column is 0.
 
         Args:
-            families: At least one clique; a single column scores 0.
-            share: Fraction of the whole budget for this choice.
-            step: Name of this spend in the ledger.
+            families: At least one clique.
 
         Returns:
             The position of the chosen family.
-
-        Raises:
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         self._check_families(families)
 
@@ -247,6 +229,13 @@ class Curator(CountedTable):
             return np.asarray([choose(token, self._source, Sensitive(steps / STEPS_PER_RECORD), sensitivity)])
 
         return int(self._answer(self._choice(len(families), share), step, families, draw)[0])
+
+    def _check_estimates(self, cliques: Sequence[Clique], estimates: Sequence[FloatArray]) -> None:
+        if not cliques or len(cliques) != len(estimates):
+            raise ArgumentError("give one estimate for each clique, and at least one clique")
+        # A wider array would count each record several times.
+        if any(np.shape(e) != self.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
+            raise ArgumentError("each estimate must have the shape of its clique")
 
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
@@ -263,6 +252,63 @@ class Curator(CountedTable):
             cells=n_families,
             what="dependences",
         )
+
+    def _records(self) -> EncodedTable:
+        """Return all records, for `RecordCurator`, which knows when that is allowed."""
+        records = self._engine.records()
+        return self._recoding.encode(records) if self._recoding else records
+
+    def _answer(self, event: Event, step: str, query: Any, draw: Callable[[Token], NoisyArray]) -> NoisyArray:
+        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
+
+    def _choice(self, candidates: int, share: Fraction | float) -> Event:
+        """Return the event of one choice among this many candidates."""
+        return bought(self._ledger, share, ExponentialEvent, what="choice", candidates=candidates)
+
+    def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
+        """Return the dependence of each family in steps; only these numbers are kept, not the counts."""
+        missing = [f for f in dict.fromkeys(families) if f not in self._dependences]
+        for batch in batches(self._engine.domain, missing):
+            for family, counts in self._counted(batch):
+                self._dependences[family] = Sensitive(dependence_steps(counts))
+        return [self._dependences[f].reveal_inside_privacy() for f in families]
+
+    def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
+        """Return the event and the standard deviation of the noise for cliques that are counted together."""
+        # A record is in one cell of each.
+        event = vector_event(
+            self._ledger, share, l1_sensitivity=n_cliques, l2_sensitivity_squared=n_cliques, cells=cells
+        )
+        return event, standard_deviation(event)
+
+    def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
+        if clique not in self._cache:
+            self._fill_cache([clique])
+        return self._cache[clique]
+
+    def _joined(self, cliques: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
+        self._fill_cache(cliques)
+        exact = [self._exact(c) for c in cliques]
+        return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
+
+    def _missing(self, cliques: Sequence[Clique]) -> list[Clique]:
+        return [c for c in dict.fromkeys(cliques) if c not in self._cache]
+
+    def _fill_cache(self, cliques: Sequence[Clique]) -> None:
+        if not (missing := self._missing(cliques)):
+            return
+        domain = self.domain
+        new = sum(domain.cells(c) for c in missing)
+        if self._cached_cells + new > CACHED_CELLS:
+            self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
+            self._cached_cells = sum(domain.cells(c) for c in self._cache)
+        self._cached_cells += new
+        self._cache |= {clique: Sensitive(counts) for clique, counts in self._counted(missing)}
+
+    def _counted(self, cliques: Sequence[Clique]) -> Iterator[tuple[Clique, NDArray[np.int64]]]:
+        """Yield each clique and its exact counts in the present coding."""
+        for clique, counts in zip(cliques, self._engine.counts(cliques), strict=True):
+            yield clique, self._recoding.merge_counts(clique, counts) if self._recoding else counts
 
     def __repr__(self) -> str:  # shows no count, not even that of the rows
         return f"Curator({len(self.domain)} columns)"
@@ -283,25 +329,20 @@ class Candidates:
         penalties: One number per candidate, independent of the data; 0 by default.
 
     Raises:
-        ArgumentError: If the estimates do not match the candidates in number or shape, or weights or penalties are
-            invalid.
+        ArgumentError: If one of them does not match the candidates in number or shape, or is outside its range.
     """
 
     def __init__(
         self,
-        curator: CountedTable,
+        curator: Curator,
         cliques: Sequence[Clique],
         estimates: Sequence[FloatArray],
         *,
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
     ) -> None:
-        if not cliques or len(cliques) != len(estimates):
-            raise ArgumentError("choose needs one estimate for each candidate, and at least one candidate")
+        curator._check_estimates(cliques, estimates)
         self._weighing = Weighing.of(len(cliques), weights, penalties)
-        # A wider array would count each record several times.
-        if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(cliques, estimates, strict=True)):
-            raise ArgumentError("each estimate must have the shape of its candidate")
         self._curator = curator
         self._cliques = cliques
         self._estimates = estimates
@@ -311,8 +352,6 @@ class Candidates:
         """Choose the candidate whose marginal differs most from its estimate, by the exponential mechanism.
 
         Args:
-            share: Fraction of the whole budget for this choice.
-            step: Name of this spend in the ledger.
             among: Mask of the candidates of this choice [candidates], by released values alone; None for all.
 
         Returns:
@@ -320,8 +359,6 @@ class Candidates:
 
         Raises:
             ArgumentError: If no candidate is left.
-            ResourceError: If counting could take more memory than the engine allows; nothing was spent.
-            BudgetExceededError: If the ledger cannot pay; nothing was drawn.
         """
         every = among is None
         left = np.ones(len(self._cliques), dtype=np.bool_) if among is None else among

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
@@ -21,10 +22,12 @@ from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
 from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
-from syntabula.table.coding.unit_sizes import UnitSizes
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.coding.unit_sizes import UnitSizes
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,7 @@ class Codec:
             cuts = msgspec.convert(document["cuts"], dict[str, list[int | float]])
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
-            roundness = {n: Roundness(tuple(map(Fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
+            roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
@@ -276,13 +279,26 @@ class Codec:
         for name, inner in cuts.items():
             lower, upper, integer = schema[name].span()
             bins[name] = Bins((lower, *inner, upper + integer), integer=integer)
-        sizes = None if shares is None else UnitSizes(shares)
+        sizes = None
+        if shares is not None:
+            from syntabula.table.coding.unit_sizes import UnitSizes
+
+            sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
         return cls(schema, bins, spreads, roundness, sizes)
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
+
+def _fraction(text: str) -> Fraction:
+    """Read a stored fraction; raises ValueError for other notations, as 1e999999999 would fill the memory."""
+    if not _FRACTION.fullmatch(text):
+        raise ValueError("a step is no fraction")
+    return Fraction(text)
+
+
+_FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
 
 _COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",

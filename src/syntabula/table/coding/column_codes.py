@@ -16,7 +16,6 @@ from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Identifier, Label, Ordered
-from syntabula.table.schema.key_patterns import KeyPattern
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +186,8 @@ def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
     """
     if column.pattern is not None:
+        from syntabula.table.schema.key_patterns import KeyPattern
+
         keys = KeyPattern.of(column.pattern).drawn(first_row, missing.size)
         if column.integer:
             whole = np.array([int(key) for key in keys], dtype=np.int64)

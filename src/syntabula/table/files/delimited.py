@@ -21,10 +21,8 @@ from syntabula._memory import memory_for
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
 from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
-from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
-from syntabula.table.files.formats import check_readable, file_format
-from syntabula.table.files.workbooks import is_workbook
+from syntabula.table.files.formats import check_readable, file_format, is_workbook
 from syntabula.table.raw import (
     DELIMITERS,
     Container,
@@ -139,6 +137,8 @@ class DelimitedFile:
             physical: Type of each undeclared column.
             schema: Declares the other columns, which are read by the rules of `declared_cells`.
         """
+        from syntabula.table.files.cell_types import found_value
+
         values = {
             name: found_value(f"c{i}", physical[name])
             for i, name in enumerate(self.names)
@@ -238,6 +238,9 @@ def _read(
         in_order(database)
         return *read_declared(database, names, schema), found
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
+    # Most tables are declared whole, and need no types found.
+    from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
+
     types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
     values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}

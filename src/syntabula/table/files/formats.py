@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file
@@ -80,3 +80,8 @@ def check_readable(path: str, *, once: bool = False) -> None:
             pass
     except OSError as error:
         raise DataError(f"cannot read {path!r}: {error.strerror}") from None
+
+
+def is_workbook(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether the source of a table is the path of an Excel workbook."""
+    return isinstance(source, str | os.PathLike) and Path(os.fspath(source)).suffix.lower() == ".xlsx"

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TypeGuard
 
 from syntabula._extras import require
 from syntabula.errors import DataError
 from syntabula.table.files.formats import check_readable
 from syntabula.table.raw import RawTable
-
-
-def is_workbook(source: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Return whether the source of a table is the path of an Excel workbook."""
-    return isinstance(source, str | os.PathLike) and Path(os.fspath(source)).suffix.lower() == ".xlsx"
 
 
 def read_workbook(path: str | os.PathLike[str]) -> RawTable:

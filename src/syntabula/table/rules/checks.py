@@ -13,7 +13,8 @@ import numpy as np
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
-from syntabula.table.raw import PhysicalType
+from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.rules.computed import as_declared, bound_as_number
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
@@ -39,20 +40,32 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Distance:
+    """What a column in an order is a distance from.
+
+    Attributes:
+        columns: Its neighbours in the order, up to one that is learned as it is; in their order.
+        upwards: Whether the column comes after these.
+    """
+
+    columns: tuple[str, ...]
+    upwards: bool
+
+
+@dataclass(frozen=True)
 class Compiled:
     """Rules that fit their schema.
 
     Attributes:
         derived: Expression of each derived column, in an order in which they can be computed.
         stages: The same columns, in groups of which each needs none but the groups before it.
-        ends: For each column that is learned as a distance, the columns before it in its chain; in an order in which they
-            can be computed.
+        distances: What each column is a distance from that is learned as one; in an order in which they can be computed.
         conditions: What must hold of every row besides.
     """
 
     derived: Mapping[str, Expression]
     stages: tuple[tuple[str, ...], ...]
-    ends: Mapping[str, tuple[str, ...]]
+    distances: Mapping[str, Distance]
     conditions: tuple[Condition, ...]
 
 
@@ -78,13 +91,14 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     for condition in required:
         _check_usable(f"require {_short(condition.rule)}", condition.expression.columns, columns)
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
-    ends = _ends(rules, columns)
+    distances = _distances(rules, columns)
     _check_types(derived, required, columns)
     for name, expression in derived.items():
-        _check_computable(f"derive for column {name!r}", expression, derived, columns)
+        found = _check_computable(f"derive for column {name!r}", expression, derived, columns)
+        _check_in_domain(name, found, columns[name])
     for condition in required:
         _check_computable(f"require {_short(condition.rule)}", condition.expression, derived, columns)
-    return Compiled(derived, _stages(derived), ends, (*required, *_of_lists(rules, names, ends)))
+    return Compiled(derived, _stages(derived), distances, (*required, *_of_lists(rules, names, distances)))
 
 
 def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
@@ -194,35 +208,62 @@ def _order_cycle(names: Sequence[str]) -> str:
     )
 
 
-def _ends(rules: Rules, columns: Mapping[str, Column]) -> dict[str, tuple[str, ...]]:
-    """Return the columns that are learned as distances; the first chain that a column ends in decides."""
+def _distances(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance]:
+    """Return the columns that are learned as distances; the first order that names a column decides.
+
+    An order is learned from its narrowest column on, in both directions: a distance from a wide one, such as from a day
+    of birth to a stay in hospital, would lead beyond the bounds of a narrow one.
+    """
     before: dict[str, list[str]] = {}
-    ends: dict[str, tuple[str, ...]] = {}
+    found: dict[str, Distance | None] = {}
     for chain in rules.order:
         for first, second in pairwise(chain):
             before.setdefault(second, []).append(first)
-        for place, name in enumerate(chain):
-            earlier = tuple(n for n in chain[:place] if n not in rules.derive)
-            if earlier and name not in rules.derive and name not in ends:
-                ends[name] = earlier
     _sorted(
         {*before, *(n for those in before.values() for n in those)}, lambda n: before.get(n, []), _order_cycle
     )
-    return {name: ends[name] for name in _sorted(ends, ends.__getitem__, _order_cycle)}
+    for chain in rules.order:
+        learned = [name for name in chain if name not in rules.derive]
+        if not learned:
+            continue
+        anchor = next((n for n in learned if n in found), None) or min(
+            learned, key=lambda n: _width(columns[n])
+        )
+        found.setdefault(anchor, None)
+        middle = learned.index(anchor)
+        for place in range(middle + 1, len(learned)):
+            found.setdefault(learned[place], Distance(tuple(learned[middle:place]), upwards=True))
+        for place in reversed(range(middle)):
+            nearer = tuple(learned[place + 1 : middle + 1])
+            found.setdefault(learned[place], Distance(nearer, upwards=False))
+    return {name: distance for name, distance in found.items() if distance is not None}
 
 
-def _of_lists(rules: Rules, names: tuple[str, ...], ends: Mapping[str, tuple[str, ...]]) -> list[Condition]:
+def _width(column: Column) -> float:
+    assert isinstance(column, Ordered)
+    return float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))
+
+
+def _of_lists(rules: Rules, names: tuple[str, ...], distances: Mapping[str, Distance]) -> list[Condition]:
     """Return the conditions that lists of columns mean."""
     found = []
     for chain in rules.order:
         text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
-        learned = all(ends.get(name, ())[-1:] == chain[i : i + 1] for i, name in enumerate(chain[1:]))
+        learned = all(_is_learned(*pair, distances) for pair in pairwise(chain))
         found.append(Condition(" <= ".join(chain), read_expression(text, names), learned))
     for listed in rules.together:
         first = f"{identifier(listed[0])} IS NULL"
         text = " AND ".join(f"({first}) = ({identifier(n)} IS NULL)" for n in listed[1:])
         found.append(Condition(f"missing together: {', '.join(listed)}", read_expression(text, names), True))
     return found
+
+
+def _is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
+    """Return whether neighbours in an order are in this order however they are drawn."""
+    up, down = distances.get(second), distances.get(first)
+    return (up is not None and up.upwards and up.columns[-1] == first) or (
+        down is not None and not down.upwards and down.columns[0] == second
+    )
 
 
 def _check_types(
@@ -248,8 +289,8 @@ def _check_types(
 
 def _check_computable(
     where: str, expression: Expression, derived: Mapping[str, Expression], columns: Mapping[str, Column]
-) -> None:
-    """Try an expression on rows that cover the domain of its columns."""
+) -> RawColumn:
+    """Try an expression on rows that cover the domain of its columns, and return its values on them."""
     found = tried_values(columns, expression, derived)
     if found.missing.all() and found.missing.size:
         raise SchemaError(
@@ -260,6 +301,17 @@ def _check_computable(
         raise SchemaError(
             f"rules: {where}: no row that was tried over the declared domains satisfies it; correct the rule or the "
             "domains, or if it states an equality, derive one of its columns from the others"
+        )
+    return found
+
+
+def _check_in_domain(name: str, found: RawColumn, column: Column) -> None:
+    """Refuse a derived column all of whose values on some rows are outside its domain."""
+    _, fits = as_declared(column, found)
+    if fits.size and not fits.any():
+        raise SchemaError(
+            f"rules: derive for column {name!r}: no value that was computed over the declared domains lies in that of "
+            "the column; correct the expression, or the column's bounds or categories"
         )
 
 

@@ -66,8 +66,12 @@ def possible_cells(rules: RowRules, codec: Codec) -> list[Possible]:
 def _clique(condition: Condition, rules: RowRules, codec: Codec) -> Clique:
     """Return the learned columns that decide a condition; empty if they are too many, or have too many codes."""
     used = dict.fromkeys(bases(condition.expression.columns, rules.compiled.derived))
-    for name in [*used]:
-        used |= dict.fromkeys(rules.compiled.ends.get(name, ()))
+    left = [*used]
+    while left:
+        distance = rules.compiled.distances.get(left.pop())
+        new = [] if distance is None else [n for n in distance.columns if n not in used]
+        used |= dict.fromkeys(new)
+        left += new
     if not 1 <= len(used) <= _MOST_COLUMNS or not all(name in codec.domain for name in used):
         return ()
     clique = codec.domain.canonical(used)

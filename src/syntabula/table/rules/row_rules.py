@@ -1,8 +1,9 @@
 """Rules at work: the table that is learned in place of the declared one, and its rows completed and checked.
 
-Derived columns are left out of what is learned. A column that follows another in an order is learned as its distance from
-the latest column before it that is present, which is at least 0; if none is present, from the first value that it
-can have. Both changes are made record by record, so neighbouring tables stay neighbours.
+Derived columns are left out of what is learned. Of the columns in an order, the narrowest is learned as it is. A later
+one is learned as its distance from the largest of those between that are present, an earlier one from the smallest;
+if none is present, from the first or last value that they can have. Distances are at least 0. All of this is done
+record by record, so neighbouring tables stay neighbours.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class RowRules:
     def learned_schema(self) -> Schema:
         """What is learned: the schema without derived columns, with distances in place of columns in an order."""
         columns: dict[str, Column] = {
-            name: self.distance(name) if name in self.compiled.ends else column
+            name: self.distance(name) if name in self.compiled.distances else column
             for name, column in self.schema.columns.items()
             if name not in self.compiled.derived
         }
@@ -75,10 +76,12 @@ class RowRules:
         return self.schema.with_columns(columns, rules=None)
 
     def distance(self, name: str) -> Numeric:
-        """Return the declaration of a column's distance from those before it, whose bounds follow from theirs."""
-        column, before = self._ordered(name), [self._ordered(n) for n in self.compiled.ends[name]]
-        observed = any(c.provenance == "observed" for c in (column, *before))
-        reach = bound_as_number(column, "upper") - self._reference(name)
+        """Return the declaration of a column's distance from its neighbours, whose bounds follow from theirs."""
+        distance = self.compiled.distances[name]
+        column, others = self._ordered(name), [self._ordered(n) for n in distance.columns]
+        observed = any(c.provenance == "observed" for c in (column, *others))
+        farthest = bound_as_number(column, "upper" if distance.upwards else "lower")
+        reach = abs(farthest - self._reference(name))
         shared: dict[str, Any] = {
             "nullable": column.nullable,
             "provenance": "observed" if observed else column.provenance,
@@ -87,7 +90,7 @@ class RowRules:
         }
         if not isinstance(column, Numeric):
             return Numeric(0, max(int(reach // self._unit(name)), 0), integer=True, **shared)
-        numbers = [c for c in (column, *before) if isinstance(c, Numeric)]
+        numbers = [c for c in (column, *others) if isinstance(c, Numeric)]
         units = None if any(c.grid() is None for c in numbers) else [c.unit for c in numbers]
         whole = all(c.integer for c in numbers)
         return Numeric(
@@ -98,7 +101,7 @@ class RowRules:
         """Return what is learned of a table, and for each column in an order how many of its values were clipped."""
         columns = {n: c for n, c in table.columns.items() if n not in self.compiled.derived}
         clipped: dict[str, int] = {}
-        for name in self.compiled.ends:
+        for name in self.compiled.distances:
             if name in columns:
                 columns[name], clipped[name] = self._as_distance(name, table.columns)
         return RawTable(columns, table.n_rows, table.origin), {n: k for n, k in clipped.items() if k}
@@ -108,7 +111,8 @@ class RowRules:
         values, present, clipped = self._numbers(name, raw)
         base = self._base(name, cells)
         unit = self._unit(name)
-        distance = np.maximum(values - base, 0)
+        above = values - base if self.compiled.distances[name].upwards else base - values
+        distance = np.maximum(above, 0)
         declared = self.distance(name)
         if declared.integer:
             distance = np.floor_divide(distance, unit) if unit > 1 else distance
@@ -119,15 +123,15 @@ class RowRules:
         return RawColumn(np.where(present, points, 0), ~present, physical, raw.unreadable), clipped
 
     def _base(self, name: str, cells: Cells) -> NDArray[Any]:
-        """Return what each row's distance is counted from: the largest of the columns before, or else the reference."""
-        base: NDArray[Any] | None = None
+        """Return what each row's distance is counted from; where all neighbours are missing, the reference."""
+        distance = self.compiled.distances[name]
         reference = self._reference(name)
-        for earlier in self.compiled.ends[name]:
-            values, present, _ = self._numbers(earlier, cells[earlier])
-            own = np.where(present, values, reference)
-            base = own if base is None else np.maximum(base, own)
-        assert base is not None
-        return base
+        nearest = np.maximum if distance.upwards else np.minimum
+        found = []
+        for other in distance.columns:
+            values, present, _ = self._numbers(other, cells[other])
+            found.append(np.where(present, values, reference))
+        return np.asarray(reduce(nearest, found))
 
     def _numbers(self, name: str, raw: RawColumn) -> tuple[NDArray[Any], Flags, int]:
         """Return an ordered column's values as numbers within its bounds, which are present, and how many were clipped.
@@ -145,13 +149,18 @@ class RowRules:
         return filled, present, clipped
 
     def _reference(self, name: str) -> Any:
-        return min(bound_as_number(self._ordered(n), "lower") for n in (name, *self.compiled.ends[name]))
+        """Return the first value that a column or its neighbours can have, or for one before them the last."""
+        distance = self.compiled.distances[name]
+        names = (name, *distance.columns)
+        if distance.upwards:
+            return min(bound_as_number(self._ordered(n), "lower") for n in names)
+        return max(bound_as_number(self._ordered(n), "upper") for n in names)
 
     def _unit(self, name: str) -> int:
         """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
         units = [
             MICROSECONDS[c.resolution if isinstance(c, Datetime) else "day"]
-            for n in (name, *self.compiled.ends[name])
+            for n in (name, *self.compiled.distances[name].columns)
             if isinstance(c := self._ordered(n), Date | Datetime)
         ]
         return min(units, default=1)
@@ -181,7 +190,7 @@ class RowRules:
         cells, broken = dict(learned), dict[str, Flags]()
         for names in self.rules.together:
             cells |= _missing_together(names, cells, rng)
-        for name in self.compiled.ends:
+        for name in self.compiled.distances:
             cells[name], fits = self._as_end(name, cells)
             if not fits.all():
                 broken[f"{name} within its bounds"] = ~fits
@@ -213,8 +222,8 @@ class RowRules:
         """
         cells, columns = dict(learned), self.schema.columns
         kept = np.ones(n_rows, np.bool_)
-        for name, before in self.compiled.ends.items():
-            if name in cells and all(b in cells for b in before):
+        for name, distance in self.compiled.distances.items():
+            if name in cells and all(other in cells for other in distance.columns):
                 cells[name], fits = self._as_end(name, cells)
                 kept &= fits
         with self._database() as database:
@@ -250,7 +259,8 @@ class RowRules:
         """Return a column in an order from its decoded distance, and which of its cells its declaration allows."""
         column, distance = self._ordered(name), cells[name]
         base = self._base(name, cells)
-        moved = base + distance.values * (self._unit(name) if not isinstance(column, Numeric) else 1)
+        way = 1 if self.compiled.distances[name].upwards else -1
+        moved = base + way * distance.values * (self._unit(name) if not isinstance(column, Numeric) else 1)
         if isinstance(column, Numeric):
             kind = "integer" if moved.dtype.kind in "iu" else "float"
             raw = RawColumn(moved, distance.missing, PhysicalType(kind, str(moved.dtype)))  # type: ignore[arg-type]

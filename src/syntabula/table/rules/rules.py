@@ -31,7 +31,7 @@ class Rules:
             but not learned, and may be absent from the table: they cost no budget, and are computed for every
             synthetic row, rounded as declared.
         order: Lists of columns of numbers, dates or times that never decrease from one to the next, such as
-            `[start, end]`. The first is learned as it is, and each later one as its distance from the one before.
+            `[start, end]`. The one with the narrowest bounds is learned as it is, and the others as distances from it.
         require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`.
         together: Lists of nullable columns that are missing in the same rows, such as `[started, ended]`.
         provenance: Source of the rules: stated (`public`) or taken from the data (`observed`, which the guarantee does

@@ -24,7 +24,6 @@ from syntabula.table.schema.column_base import (
     type_of,
     unless,
 )
-from syntabula.table.schema.key_patterns import KeyPattern
 from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
 
@@ -232,6 +231,8 @@ class Identifier(ColumnBase):
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers cannot have a prefix or a width; drop them")
         if self.pattern is not None:
+            from syntabula.table.schema.key_patterns import KeyPattern
+
             found = KeyPattern.of(self.pattern)
             if self.prefix or self.width is not None:
                 raise SchemaError("a pattern says all of a key; drop prefix and width, and write them in it")

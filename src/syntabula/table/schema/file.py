@@ -21,15 +21,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from syntabula._arguments import near, shown
 from syntabula._arguments import path as file_path
 from syntabula._files import not_a_file, whole_file
 from syntabula.errors import SchemaError
-from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import COLUMN_TYPES, Column
 from syntabula.table.schema.plain_yaml import read_yaml, write_yaml
+
+if TYPE_CHECKING:
+    from syntabula.table.rules.rules import Rules
 
 SchemaT = TypeVar("SchemaT")
 
@@ -156,7 +158,11 @@ def fields_of_document(document: object) -> dict[str, Any]:
             raise SchemaError(f"column name {name!r} is not text; put it in quotes")
     made = {name: _column_from_document(name, body) for name, body in columns.items()}
     found = {"columns": made, "label": document.get("label")} | {n: document.get(n) for n in OF_TABLE}
-    return found | ({"rules": Rules.from_json(document["rules"])} if "rules" in document else {})
+    if "rules" not in document:
+        return found
+    from syntabula.table.rules.rules import Rules
+
+    return found | {"rules": Rules.from_json(document["rules"])}
 
 
 def _column_document(column: Column) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import syntabula
-from syntabula.privacy.sensitive import Sensitive
+from syntabula.privacy.mechanisms import Sensitive
 
 SOURCE = Path(syntabula.__file__).parent
 SECRET = 987654321

@@ -19,17 +19,15 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
-from syntabula.privacy.doors import records as records_door
-from syntabula.privacy.doors.counted_table import CountedTable
-from syntabula.privacy.doors.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
-from syntabula.privacy.journal import Journal
+from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import open_ledger
-from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.training import records as records_door
 from syntabula.privacy.training.grid import Grid, noise_scale
+from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator, TrainingSession
 from syntabula.privacy.units import Unit, Units
 
 torch = pytest.importorskip("torch", reason="the neural extra is not installed")
@@ -45,7 +43,7 @@ def curator(
 ) -> tuple[RecordCurator, Ledger]:
     ledger = Ledger(BUDGET) if ledger is None else ledger
     table = EncodedTable(DOMAIN, tuple(codes[:, j].astype(np.uint8) for j in range(3)))
-    return RecordCurator(CountedTable(MemoryEngine(table), ledger, noise or SeededNoise(3))), ledger
+    return RecordCurator(Curator(MemoryEngine(table), ledger, noise or SeededNoise(3))), ledger
 
 
 class Network:
@@ -456,7 +454,7 @@ class TestUnits:
     def opened(self, units: Units | None, noise: object = None, **options: object) -> TrainingSession:
         ledger = Ledger(BUDGET, unit=Unit("person", 3))
         table = EncodedTable(DOMAIN, tuple(CODES[:, j].astype(np.uint8) for j in range(3)))
-        door = RecordCurator(CountedTable(MemoryEngine(table), ledger, noise or SeededNoise(3), units))
+        door = RecordCurator(Curator(MemoryEngine(table), ledger, noise or SeededNoise(3), units))
         return opened(door, **options)[0]
 
     def test_a_step_takes_at_most_one_row_of_a_person_and_each_row_in_one_of_three(self, monkeypatch) -> None:

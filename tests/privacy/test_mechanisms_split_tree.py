@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from syntabula.privacy.events import ExactEvent, TreeEvent
+from syntabula.privacy.mechanisms import (
+    MOST_DEPTH,
+    STEPS,
+    Node,
+    Sensitive,
+    are_decisions,
+    most_decisions,
+    split_tree,
+)
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.split_tree import MOST_DEPTH, STEPS, Node, are_decisions, most_decisions, split_tree
 
 
 def log_split(biased: np.ndarray, scale: float) -> np.ndarray:

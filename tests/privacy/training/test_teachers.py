@@ -16,14 +16,15 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors import Doors, teachers
+from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.doors.teachers import Council, teachers_of
 from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import vector_event
-from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.training import teachers
+from syntabula.privacy.training.teachers import Council, teachers_of
 from syntabula.privacy.units import Unit, Units
 from syntabula.testing.replay import check_alike, recorded
 

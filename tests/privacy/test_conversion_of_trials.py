@@ -15,11 +15,11 @@ import pytest
 from scipy.stats import norm
 
 from syntabula.errors import BudgetError
-from syntabula.privacy.best_of_trials import epsilon_from_trials, number_of_trials, rho_from_trials
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.conversion import epsilon_from_rho
+from syntabula.privacy.conversion import epsilon_from_rho, epsilon_from_trials, rho_from_trials
 from syntabula.privacy.events import GaussianEvent
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import number_of_trials
 
 DELTAS = (1e-3, 1e-5, 1e-8)
 

@@ -13,11 +13,10 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.fourier import FourierFeatures
 from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, noisy_counts
 from syntabula.privacy.pricing import NoisyVector, vector_event
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
 
 STEPS = 2**20
 """Steps of the grid in the length of a record's vector; noise is drawn in whole steps."""

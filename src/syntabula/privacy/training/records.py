@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,15 @@ from syntabula._arguments import count, positive, real
 from syntabula._extras import require
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
+from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import NoisySums
+from syntabula.privacy.mechanisms import Sensitive, require_cells, revealed
 from syntabula.privacy.noise import TrainingNoise
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import fingerprint
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import Checkpoint
+from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.per_record import Losses, clipped_sum, require_separate
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class RecordCurator:
         curator: Holds the table, the ledger in which the spend is written, and the noise.
     """
 
-    def __init__(self, curator: CountedTable) -> None:
+    def __init__(self, curator: Curator) -> None:
         self._curator = curator
 
     def exact(self, *, step: str) -> EncodedTable:
@@ -164,7 +165,7 @@ class TrainingSession:
 
     def __init__(
         self,
-        curator: CountedTable,
+        curator: Curator,
         token: Token,
         noise: TrainingNoise,
         losses: Losses,
@@ -263,6 +264,61 @@ class TrainingSession:
 
     def __repr__(self) -> str:  # shows no number of records
         return f"TrainingSession({self._done} of {self._steps} steps)"
+
+
+class NoisySums:
+    """Releases the noisy sum of a training's every step, as many as were paid for.
+
+    Args:
+        token: From the ledger, for a training event.
+        noise: Draws the noise.
+        done: Steps that were released before, by a run that this one resumes.
+
+    Raises:
+        ArgumentError: If the event is of another kind.
+    """
+
+    def __init__(self, token: Token, noise: TrainingNoise, *, done: int = 0) -> None:
+        event = token.consume()
+        if not isinstance(event, TrainingEvent):
+            raise ArgumentError(
+                f"the token pays for {type(event).__name__}, which does not release gradients"
+            )
+        self._event = event
+        self._noise = noise
+        self._grid, self._scale = Grid(event.clip, event.cells), noise_scale(event)
+        self._done = done
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> int:
+        """Number of steps that were released."""
+        return self._done
+
+    def release(self, total: Sensitive[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return a sum of clipped gradients of records sampled at the event's rate, with noise.
+
+        Args:
+            total: The exact sum [cells], float64.
+
+        Raises:
+            ArgumentError: If the sum has another shape than was paid for.
+            BudgetError: If all steps that were paid for are done; nothing was drawn.
+        """
+        exact = revealed(total)
+        if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1:
+            raise ArgumentError("a sum of gradients must be a Sensitive numpy array of float64 with one axis")
+        require_cells(exact.size, self._event.cells)
+        with self._lock:
+            if self._done >= self._event.steps:
+                raise BudgetError(
+                    f"all {self._event.steps} steps that were paid for are done; nothing was drawn. Ask for more steps "
+                    "when training begins"
+                )
+            self._done += 1
+        noisy = self._noise.gaussian_vector(self._grid.rounded(exact), self._scale)
+        released: NDArray[np.float64] = noisy.astype(np.float64) * self._grid.unit
+        return released
 
 
 def _cells(parameters: Mapping[str, Tensor]) -> int:

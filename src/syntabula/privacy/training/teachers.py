@@ -11,12 +11,11 @@ from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.marginals.agreement import Agreement, Vectors, squared_agreement
 from syntabula.marginals.encoded import EncodedTable
-from syntabula.privacy.doors.counted_table import CountedTable
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.mechanisms import noisy_counts
+from syntabula.privacy.mechanisms import Sensitive, noisy_counts
 from syntabula.privacy.pricing import CountingEvent, NoisyVector, standard_deviation, vector_event
-from syntabula.privacy.sensitive import Sensitive
-from syntabula.privacy.spends import NoisyArray
 from syntabula.privacy.units import mixed
 
 _ROWS_AT_ONCE = 4096
@@ -29,7 +28,7 @@ class TeacherCurator:
         curator: Holds the table, the ledger that pays, and the noise.
     """
 
-    def __init__(self, curator: CountedTable) -> None:
+    def __init__(self, curator: Curator) -> None:
         self._curator = curator
 
     def council(self, agreement: Agreement, teachers: int) -> Council:
@@ -70,7 +69,7 @@ class Council:
     Yoon, van der Schaar 2019): those look at the votes of a fixed council, and their epsilon is itself private.
     """
 
-    def __init__(self, curator: CountedTable, agreement: Agreement, teachers: int) -> None:
+    def __init__(self, curator: Curator, agreement: Agreement, teachers: int) -> None:
         sizes = [len(table) for table in agreement.tables]
         if sizes != list(curator.domain.sizes):
             raise ArgumentError("agreement must have numbers for each code of each column")

@@ -15,12 +15,12 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors.features import STEPS, FeatureCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import GaussianEvent, LaplaceEvent
+from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.privacy.spends import MemoryJournal
+from syntabula.privacy.training.features import STEPS, FeatureCurator
 
 DOMAIN = Domain(("a", "b", "c"), (3, 20, 4), frozenset({"b"}))
 

@@ -1,0 +1,63 @@
+"""A cell that tunes a method and scores what that gains (Du and Li, SynMeter, Table 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from syntabula.bench import task_tables
+from syntabula.bench.candidate import Candidate
+from syntabula.bench.cell import Cell
+from syntabula.bench.splits import declared, load_split
+from syntabula.bench.tasks import Outcome
+from syntabula.metrics.registry import describe_metric
+from syntabula.tuning.search import tune
+
+_OF_BINNING = ("bins", "discretizer")
+
+
+def run(cell: Cell) -> Outcome:
+    """Search options on a fifth of the learned rows, and score the method with them and without.
+
+    The option `trials` is the number of sets of options that are tried, and `space` what is tried. Scores are those of
+    the tuned method; beside each is what it gained, in percent of the score without tuning. The rows that the scores
+    compare with take no part in the search, except for those that are learned.
+    """
+    options: dict[str, Any] = {"trials": 50, "space": "synmeter", **cell.task_options}
+    given = replace(cell, task="tables", task_options={})
+    found = _best(cell, int(options["trials"]), str(options["space"]))
+    binned = {name: value for name, value in found.items() if name in _OF_BINNING}
+    others = {name: value for name, value in found.items() if name not in _OF_BINNING}
+    tuned = replace(given, options={**cell.options, **others}, binning=replace(cell.binning, **binned))
+    before, after = (task_tables.run(each).scores for each in (given, tuned))
+    named = [name for name in after if name.partition(" [")[0] in cell.scores]
+    scores = {name: after[name] for name in named}
+    scores |= {f"gain of {name} %": _gain(name, before[name], after[name]) for name in named}
+    return Outcome(scores=scores, facts={"options": found, "without tuning": {n: before[n] for n in named}})
+
+
+def _best(cell: Cell, trials: int, space: str) -> Mapping[str, Any]:
+    split = load_split(cell.split, cell.dataset, {}, cell.target)
+    settings = task_tables.settings_of(cell, split)
+    settings.pop("seed")  # each trial has its own
+    found = tune(
+        Candidate(method=cell.method, options=cell.options).synthesizer(**settings),
+        split.fit,
+        schema=declared(split, cell.binning, cell.epsilon),
+        target=split.target,
+        space=space,
+        trials=trials,
+        seed=cell.seed,
+        is_public=True,  # a study is an experiment
+    )
+    return found.options
+
+
+def _gain(name: str, before: float, after: float) -> float:
+    """Return how much better a score has become, in percent of what it was; NaN if it was 0."""
+    if before == 0:
+        return math.nan
+    sign = 1 if describe_metric(name.partition(" [")[0]).direction == "lower" else -1
+    return sign * 100 * (before - after) / abs(before)
