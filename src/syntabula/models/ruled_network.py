@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def within_rules(
     tree = junction_tree(domain, [*network, *possible])
     if not possible or table_mb(tree.cells) > MOST_MB:
         return network
-    columns = [(c,) for c in domain.columns if any(c in clique for clique in possible)]
+    columns: list[Clique] = [(c,) for c in domain.columns if any(c in clique for clique in possible)]
     with np.errstate(divide="ignore", invalid="ignore"):
         potentials = _logs(domain, network)
         wanted = _marginals(tree, clique_tables(tree, potentials), columns)
@@ -84,7 +84,7 @@ def _marginals(
     return dict(zip(columns, marginal_probabilities(tree, tables, columns, MOST_MB), strict=True))
 
 
-def _along(tree: JunctionTree, tables: list[FloatArray]) -> dict[Clique, FloatArray]:
+def _along(tree: JunctionTree, tables: Sequence[FloatArray]) -> dict[Clique, FloatArray]:
     """Return the distribution of a junction tree as a network: each column given those before it in its clique."""
     found: dict[Clique, FloatArray] = {}
     placed: set[str] = set()

@@ -141,7 +141,8 @@ class RuledRows:
         compiled = self.rules.compiled
         expressions = [*compiled.derived.values(), *(c.expression for c in compiled.conditions)]
         found = {column for expression in expressions for column in expression.columns}
-        found |= {*compiled.ends, *(before for ends in compiled.ends.values() for before in ends)}
+        for name, distance in compiled.distances.items():
+            found |= {name, *distance.columns}
         return found - {*self.conditioned}
 
     def shares(self, *, rules_only: bool = False) -> dict[str, float]:
