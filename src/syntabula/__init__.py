@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
     from syntabula.synthesizers.synthpop import Synthpop as Synthpop
     from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
+    from syntabula.synthesizers.tablediffusion import TableDiffusion as TableDiffusion
+    from syntabula.synthesizers.tabpe import TabPE as TabPE
     from syntabula.synthesizers.tvae import TVAE as TVAE
     from syntabula.table.draft import draft_schema as draft_schema
     from syntabula.table.rules.rules import Rules as Rules

@@ -199,6 +199,15 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="synthesizer",
+        key="tablediffusion",
+        name="TableDiffusion",
+        home="syntabula.synthesizers.tablediffusion:TableDiffusion",
+        summary="Diffusion with a few levels of noise, all of them in each step of training.",
+        paper="Truda 2023, TableDiffusion",
+        extra="neural",
+    ),
+    Entry(
+        kind="synthesizer",
         key="ctgan",
         name="CTGAN",
         home="syntabula.synthesizers.ctgan:CTGAN",
@@ -241,6 +250,14 @@ BUILT_IN: tuple[Entry, ...] = (
         summary="A tree for each column given those before it, grown on records: without privacy, quick and near.",
         paper="Nowok, Raab, Dibben 2016, synthpop",
         extra="evaluate",
+    ),
+    Entry(
+        kind="synthesizer",
+        key="tab-pe",
+        name="TabPE",
+        home="syntabula.synthesizers.tabpe:TabPE",
+        summary="Rows that evolve by noisy votes of the records for the nearest: for dependence of many columns.",
+        paper="after Tran et al. 2026, Tab-PE",
     ),
     Entry(
         kind="synthesizer",
@@ -415,6 +432,12 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.record_models.column_trees:ColumnTrees",
         summary="A tree for each column given those before it, grown on records.",
         extra="evaluate",
+    ),
+    Entry(
+        kind="record_model",
+        key="evolved_rows",
+        home="syntabula.record_models.evolved_rows:EvolvedRows",
+        summary="Synthetic records that evolved by votes of real ones, as in Tab-PE.",
     ),
     Entry(
         kind="record_model",

@@ -32,6 +32,8 @@ _OPTIONS: dict[str, dict[str, float]] = {
     "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
     "tabddpm": {"units": 8, "levels": 20, "steps_back": 3, "steps": 6, "batch": 64, "rate": 0.5, "draws": 2},
+    "tab-pe": {"rounds": 3, "candidates": 200, "columns": 2},
+    "tablediffusion": {"units": 8, "levels": 3, "draws": 3, "steps": 6, "batch": 64, "rate": 0.5},
     "circuit": {"states": 4, "steps": 6, "batch": 64},
     "pategan": {
         "teachers": 20,
@@ -48,7 +50,7 @@ _OPTIONS: dict[str, dict[str, float]] = {
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
 
 
-NOISY_GRADIENTS = {"argn", "tabddpm"}
+NOISY_GRADIENTS = {"argn", "tabddpm", "tablediffusion"}
 """Methods that train with noise: their budget must be Gaussian, and they leave some millionths of it."""
 
 

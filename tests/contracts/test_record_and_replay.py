@@ -45,7 +45,9 @@ METHODS = [
     "rap++",
     "argn",
     "tabddpm",
+    "tablediffusion",
     "pategan",
+    "tab-pe",
     "dp-merf",
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.

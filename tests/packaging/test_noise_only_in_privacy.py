@@ -14,10 +14,13 @@ SOURCE = Path(syntabula.__file__).parent
 MAY_DRAW = {
     # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
     "bench": "numpy.random",
+    # A peer's own draws, in an environment of its own.
+    "bench/peers/sdv": "torch",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
+    "models/row_set": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
     "synthesizers/ruled_conditions": "numpy.random",
@@ -51,6 +54,7 @@ MAY_DRAW = {
     "record_models/conditions_first": "numpy.random",
     "record_models/column_trees": "numpy.random",
     "record_models/latent": "numpy.random",
+    "record_models/evolution": "numpy.random",
     "record_models/base": "numpy.random",
     # Rows are generated for teachers to vote on or to have a released mean, from a seed that is no secret: likewise.
     "record_models/generated_rows": "numpy.random",
@@ -60,13 +64,15 @@ MAY_DRAW = {
     "testing": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
+    # Rows of persons are held out to find the settings of a judge; it judges a released table.
+    "metrics/utility/tuning": "numpy.random",
     # A picture, which is not private and says so; its scores take a generator that they do not use.
     "report/marginal_picture": "numpy.random",
     # Options to try are drawn without a look at the table, as the guarantee of a private search takes it; how many
     # trials there are is drawn in privacy/. A search that is not private says so.
     "tuning": "numpy.random",
     # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
-    "report/plane": "numpy.random",
+    "metrics/plane": "numpy.random",
     "report/differences": "numpy.random",
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",

@@ -14,7 +14,8 @@ from syntabula._arguments import count, flag, normalise, real
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
-from syntabula.models.hard_rows import HardRows, Records, draw_codes
+from syntabula.models.hard_rows import HardRows
+from syntabula.models.row_set import Records, draw_codes
 
 _TRIES_PER_ROW = 100
 _SECONDS_PER_ROW_AND_MARGINAL = 1.5e-6  # at the usual tolerance, on one core

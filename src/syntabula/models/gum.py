@@ -16,7 +16,8 @@ from syntabula.marginals.consistency import AGREEMENT_BYTES, agreeing_marginals,
 from syntabula.marginals.domain import Clique, Domain, maximal
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.gum_update import GradualUpdate
-from syntabula.models.hard_rows import HardRows, Records
+from syntabula.models.hard_rows import HardRows
+from syntabula.models.row_set import Records
 from syntabula.models.tables import arranged, round_rows
 from syntabula.models.targets import Target, joined_targets
 

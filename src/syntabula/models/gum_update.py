@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import Codes, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.hard_rows import Records
+from syntabula.models.row_set import Records
 
 Index = NDArray[np.intp]
 

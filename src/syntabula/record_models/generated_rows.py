@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,23 +61,40 @@ def raked(weights: FloatArray, rows: EncodedTable, shares: Mapping[str, FloatArr
         rows: At least one.
         shares: Probability of each code of each column.
     """
+    columns = [(codes, shares[c]) for c, codes in zip(rows.domain, rows.codes, strict=True)]
+    return raked_to(weights, columns, times=_RAKINGS)
+
+
+def raked_to(
+    weights: FloatArray, divisions: Sequence[tuple[NDArray[Any], FloatArray]], *, times: int
+) -> FloatArray:
+    """Return weights with which the groups of some divisions of rows have some shares: see `raked` [rows].
+
+    Args:
+        weights: Of each row, above 0.
+        divisions: The group of each row [rows], and the share of each group; the last one holds exactly.
+        times: How often all of them are gone through.
+    """
     found: FloatArray = weights / weights.sum()
-    for _ in range(_RAKINGS):
-        for column, codes in zip(rows.domain, rows.codes, strict=True):
-            held = np.bincount(codes, found, minlength=rows.domain.size(column))
-            wanted = np.where(held > 0, shares[column], 0.0)
-            found = found * (wanted / np.maximum(held, 1e-300))[codes]
+    for _ in range(times):
+        for groups, shares in divisions:
+            held = np.bincount(groups, found, minlength=shares.size)
+            wanted = np.where(held > 0, shares, 0.0)
+            found = found * (wanted / np.maximum(held, 1e-300))[groups]
             found /= found.sum()
     return found
 
 
 def drawn_again(rows: EncodedTable, weights: FloatArray, n: int, seed: int) -> EncodedTable:
     """Return n rows by their weights, each as often as whole numbers allow, in random order."""
-    rng = np.random.default_rng([seed, n])
+    return rows_at(rows, places_again(weights, n, np.random.default_rng([seed, n])))
+
+
+def places_again(weights: FloatArray, n: int, rng: np.random.Generator) -> Places:
+    """Return n places by their weights, each as often as whole numbers allow, in random order."""
     heights = np.cumsum(weights)
     steps = (np.arange(n) + rng.random()) / n * heights[-1]
-    places = np.minimum(np.searchsorted(heights, steps, side="right"), weights.size - 1)
-    return rows_at(rows, rng.permutation(places))
+    return rng.permutation(np.minimum(np.searchsorted(heights, steps, side="right"), weights.size - 1))
 
 
 def rows_at(rows: EncodedTable, places: Places) -> EncodedTable:

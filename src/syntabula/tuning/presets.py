@@ -43,6 +43,7 @@ USUAL: Mapping[str, Space] = {
     "rap": _BINS | {"learning_rate": Range(low=0.01, high=0.2, log=True)},
     "argn": _TRAINING | _NETWORK | {"dropout": Range(low=0.0, high=0.3)},
     "tabddpm": _TRAINING | _NETWORK,
+    "tablediffusion": _TRAINING | {"units": Choice((64, 128, 256)), "levels": Range(low=3, high=8)},
     "great": _TRAINING | {"units": Choice((32, 64, 128)), "layers": Range(low=1, high=4)},
     "tvae": _TRAINING | _NETWORK | {"emphasis": Range(low=0.5, high=4.0, log=True)},
     "ctgan": _TRAINING | _NETWORK | {"critic_units": Choice((128, 256, 512))},
@@ -55,6 +56,7 @@ USUAL: Mapping[str, Space] = {
         "complexity": Range(low=1e-9, high=1e-3, log=True),
     },
     "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
+    "tab-pe": {"rounds": Range(low=10, high=80, log=True), "columns": Range(low=2, high=8)},
     "dp-merf": {
         "features": Choice((1000, 3000, 10_000)),
         "learning_rate": Range(low=3e-4, high=1e-2, log=True),

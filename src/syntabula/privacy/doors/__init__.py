@@ -14,6 +14,7 @@ from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
     from syntabula.privacy.training.features import FeatureCurator
+    from syntabula.privacy.training.nearest import NearestCurator
     from syntabula.privacy.training.records import RecordCurator
     from syntabula.privacy.training.teachers import TeacherCurator
 
@@ -56,6 +57,13 @@ class Doors:
         from syntabula.privacy.training.features import FeatureCurator
 
         return FeatureCurator(self.tables)
+
+    @property
+    def nearest(self) -> NearestCurator:
+        """Lets records vote for the nearest of some rows."""
+        from syntabula.privacy.training.nearest import NearestCurator
+
+        return NearestCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""

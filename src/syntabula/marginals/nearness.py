@@ -1,0 +1,69 @@
+"""Which of some rows is nearest to each record, in whole numbers, so that no order of adding changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+
+_LENGTH = 1024.0
+_MOST_NUMBERS = 1_000_000
+_ROWS_AT_ONCE = 4096
+
+
+class Nearness:
+    """Tells how near rows are by some numbers for each code: by the L2 distance of their vectors.
+
+    A row is the vector of its codes' numbers side by side, all scaled by one factor, with which no row is longer than
+    1,024, and rounded to whole numbers.
+
+    All of it is exact. Up to a million numbers a row, rounding lengthens a vector to at most 1,524. So the absolute
+    values of a product's terms add up to less than 2^22 (Cauchy and Schwarz), and float32 holds each partial sum,
+    whatever the order. Twice a product less a squared length is a whole number below 2^24 as well. So the nearest row of
+    a record depends on that record and the rows alone, not on which records are compared at once.
+
+    Args:
+        tables: Numbers of each code of each column [codes, numbers].
+
+    Raises:
+        ArgumentError: If a row has more than a million numbers.
+    """
+
+    def __init__(self, tables: Sequence[FloatArray]) -> None:
+        found = [np.asarray(table, dtype=np.float64) for table in tables]
+        longest = np.sqrt(sum(float(np.square(table).sum(1).max(initial=0.0)) for table in found))
+        scale = _LENGTH / max(longest, 1e-12)
+        self._tables = [np.rint(table * scale).astype(np.float32) for table in found]
+        if self.width > _MOST_NUMBERS:
+            raise ArgumentError(
+                f"a row has {self.width:,} numbers to compare, at most {_MOST_NUMBERS:,} are exact; merge rare categories"
+            )
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        return sum(table.shape[1] for table in self._tables)
+
+    @property
+    def tables(self) -> list[NDArray[np.float32]]:
+        """Whole numbers of each code of each column [codes, numbers]."""
+        return self._tables
+
+    def nearest(self, rows: EncodedTable, among: EncodedTable) -> NDArray[np.intp]:
+        """Return the position of the nearest of some rows to each row, the first if several are as near [rows]."""
+        held = self._vectors(among)
+        squares = np.square(held).sum(1)
+        found = np.empty(rows.n_rows, dtype=np.intp)
+        for start in range(0, rows.n_rows, _ROWS_AT_ONCE):
+            piece = slice(start, start + _ROWS_AT_ONCE)
+            part = EncodedTable(rows.domain, tuple(codes[piece] for codes in rows.codes))
+            found[piece] = np.argmax(2 * (self._vectors(part) @ held.T) - squares, axis=1)
+        return found
+
+    def _vectors(self, rows: EncodedTable) -> NDArray[np.float32]:
+        return np.concatenate([t[c] for t, c in zip(self._tables, rows.codes, strict=True)], axis=1)

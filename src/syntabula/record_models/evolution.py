@@ -1,0 +1,159 @@
+"""The learner of Tab-PE: rows evolve by the votes of records for the nearest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from syntabula._arguments import count, normalise, positive, refusal, share
+from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula.marginals.domain import Domain
+from syntabula.models.base import Model
+from syntabula.privacy.doors import Doors
+from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.record_models.evolved_rows import EvolvedRows
+from syntabula.record_models.generated_rows import code_shares, independent_rows
+from syntabula.record_models.learner import ONE_WAY
+from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.population import Ballot, ComparedColumns, Population, nearness_of
+from syntabula.record_models.representation import column_lookups, one_way_counts
+
+_LEAST_ASKED, _MOST_ASKED = 16, 2000
+_FIRST_CHANGE, _LAST_CHANGE, _FALL = 0.5, 0.01, 0.2
+_MOST_ROWS = 1_000_000
+
+# Measured on one processor.
+_SECONDS_PER_COMPARISON = 2.5e-9
+_USUAL_ASKED = 300
+_RAKED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evolution:
+    """How rows evolve.
+
+    Attributes:
+        rounds: How often records vote.
+        columns: Columns in which a round compares rows, those that were least compared together; None for all of them, as
+            in the paper.
+        crowd: Number of records that vote for a row on average, in standard deviations of the noise on it: a
+            larger one asks about fewer rows, which are told apart better from noise.
+        candidates: Rows of the population.
+        one_way_share: Fraction of the budget for the one-way marginals; the rounds share the rest equally.
+
+    Raises:
+        ArgumentError: If an argument is outside its range.
+    """
+
+    rounds: int = 40
+    columns: int | None = 4
+    crowd: float = 10.0
+    candidates: int = 20_000
+    one_way_share: Fraction = Fraction(1, 5)
+
+    def __post_init__(self) -> None:
+        normalise(
+            self,
+            rounds=count(),
+            columns=count().or_none,
+            crowd=positive,
+            candidates=count(2),
+            one_way_share=share,
+        )
+
+    @property
+    def round_share(self) -> Fraction:
+        """Fraction of the budget for the votes of a round."""
+        return (1 - self.one_way_share) / self.rounds
+
+    def asked_for(self, total: float, sigma: float) -> int:
+        """Return how many rows records vote for, by a released number of records and the noise on each row's votes."""
+        wanted = total / (self.crowd * sigma) if sigma > 0 else _MOST_ASKED
+        return min(max(round(min(wanted, _MOST_ASKED)), _LEAST_ASKED), self.candidates)
+
+    def change(self, r: int) -> float:
+        """Return how much a variation changes after round r, from 0.5 down to 0.01 (as the paper's code has it)."""
+        return _FIRST_CHANGE - (_FIRST_CHANGE - _LAST_CHANGE) * (r / self.rounds) ** _FALL
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolutionLearner:
+    """Measures one-way marginals, and lets rows evolve by votes (`synthesizers.tabpe`).
+
+    Attributes:
+        evolution: How.
+        seed: Of all that is drawn. No privacy rests on it.
+    """
+
+    evolution: Evolution = field(default_factory=Evolution)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.evolution, Evolution):
+            raise refusal("evolution", "an Evolution", self.evolution)
+
+    @property
+    def name(self) -> str:
+        """The kind of the rows."""
+        return EvolvedRows.kind
+
+    def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
+        """Say what each step will cost."""
+        evolution, cells = self.evolution, sum(domain.sizes)
+        rows, asked = max(n_rows, evolution.candidates), min(_MOST_ASKED, evolution.candidates)
+        # Codes and choices of the population and its successor, and some records compared with all rows asked.
+        numbers = rows * (3 * len(domain) + 2 * evolution.rounds) + 4096 * (3 * asked + 2 * cells)
+        each = min(max(n_rows // 100, _LEAST_ASKED), _USUAL_ASKED) + _RAKED * len(domain)
+        return [
+            PlannedStep(name=ONE_WAY, share=evolution.one_way_share, cells=cells, noisy_cells=cells),
+            *(
+                PlannedStep(
+                    name=_vote(r),
+                    share=evolution.round_share,
+                    noisy_cells=asked,
+                    cost=FitCost(
+                        numbers * 8 / 2**20,
+                        # Records choose in this round's vote, new rows in all votes so far.
+                        (n_rows + evolution.candidates * (r + 3) / 2) * each * _SECONDS_PER_COMPARISON,
+                    ),
+                )
+                for r in range(evolution.rounds)
+            ),
+        ]
+
+    def learn(
+        self, doors: Doors, *, share: Fraction, progress: Progress
+    ) -> tuple[Model, MethodChoice | None]:
+        """Measure the one-way marginals, let the records vote round by round, and return the last rows."""
+        evolution = self.evolution
+        progress(ONE_WAY, 0.0)
+        start = OneWayStart.of(doors, share=share * evolution.one_way_share, step=ONE_WAY)
+        doors, domain, one_way = start.doors, start.doors.domain, one_way_counts(start.measured)
+        total = max(float(np.mean([counts.sum() for counts in one_way.values()])), 1.0)
+        shares = code_shares(domain, dict(zip(domain, column_lookups(domain, one_way, waves=1), strict=True)))
+        rng = np.random.default_rng([self.seed, evolution.rounds])
+        paid = share * evolution.round_share
+        asked_for = evolution.asked_for(total, doors.nearest.sigma(evolution.candidates, paid))
+        population = Population.of(independent_rows(shares, domain, evolution.candidates, self.seed))
+        compared, ballots = ComparedColumns(domain, rng), list[Ballot]()
+        for r in range(evolution.rounds):
+            progress(_vote(r), r / evolution.rounds)
+            columns = compared.next(evolution.columns)
+            nearness = nearness_of(domain, shares, columns)
+            asked = population.asked(columns, asked_for, rng)
+            votes = doors.nearest.vote(nearness, asked, share=paid, step=_vote(r))
+            population, ballot = population.told(nearness, asked, votes.values / total, votes.sigma / total)
+            ballots.append(ballot)
+            is_last = r == evolution.rounds - 1
+            n = round(min(total, _MOST_ROWS)) if is_last else evolution.candidates
+            population = population.next(ballots, shares, n, evolution.change(r), rng)
+        progress(_vote(evolution.rounds - 1), 1.0)
+        return start.restored(EvolvedRows.of(population.rows, total)), None
+
+
+def _vote(r: int) -> str:
+    """Return the name of a round's spend."""
+    return f"records vote, round {r + 1}"

@@ -1,0 +1,77 @@
+"""Tab-PE from end to end: rows keep what columns tell of each other, pairs or more."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError
+from syntabula.record_models.evolution import Evolution
+
+SCHEMA = st.Schema(
+    {
+        "x": st.Categorical(("0", "1")),
+        "y": st.Categorical(("0", "1")),
+        "parity": st.Categorical(("0", "1")),
+        "size": st.Numeric(0.0, 20.0),
+        "double": st.Numeric(0.0, 40.0),
+    }
+)
+SMALL = Evolution(rounds=12, columns=3, candidates=2000)
+
+
+def method(**options: Any) -> st.TabPE:
+    return st.TabPE(**({"epsilon": 5.0, "evolution": SMALL, "seed": 0} | options))
+
+
+def table(n: int = 3_000) -> pd.DataFrame:
+    """Rows in which no pair tells the parity, and the double is near twice the size."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 2, (2, n))
+    size = np.clip(rng.normal(10, 3, n), 0, 20)
+    double = np.clip(2 * size + rng.normal(0, 0.5, n), 0, 40)
+    bits = {"x": x, "y": y, "parity": x ^ y}
+    return pd.DataFrame({c: v.astype(str) for c, v in bits.items()} | {"size": size, "double": double})
+
+
+@pytest.mark.parametrize("epsilon", [5.0, math.inf])
+def test_rows_keep_dependences_of_numbers_and_those_that_no_pair_shows(epsilon: float) -> None:
+    made = method(epsilon=epsilon).fit(table(), SCHEMA).sample(3_000, seed=0)
+
+    parity = made["x"].astype(int) ^ made["y"].astype(int)
+    assert np.mean(parity == made["parity"].astype(int)) > 0.85
+    assert np.corrcoef(made["size"], made["double"])[0, 1] > 0.8
+    assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
+
+
+def test_the_statement_has_votes_that_cost_the_whole_budget() -> None:
+    even = st.Preprocessing(discretizer="uniform")
+    privacy = method(bins=10, preprocessing=even).fit(table(500), SCHEMA).privacy
+
+    steps = privacy.to_json()["steps"]
+    rounds = [f"records vote, round {r}" for r in range(1, 13)]
+    assert [step["step"] for step in steps] == ["measure one-way marginals", *rounds]
+    assert {event["kind"] for step in steps for event in step["events"]} == {"gaussian"}
+    assert 4.9 < privacy.epsilon_spent <= 5.0
+
+
+def test_a_plan_says_how_long_votes_take_before_a_table_is_there() -> None:
+    short, long = (method(evolution=Evolution(rounds=r)).plan(SCHEMA, 50_000) for r in (5, 80))
+
+    assert 0 < short.seconds < long.seconds
+    assert [step.name for step in short.steps][-1] == "records vote, round 5"
+
+
+def test_options_are_listed_and_wrong_ones_refused() -> None:
+    assert set(st.option_notes("tab-pe")) >= {"rounds", "columns", "crowd", "candidates", "one_way_share"}
+    with pytest.raises(ArgumentError, match="rounds must be"):
+        method().with_options(rounds=0)
+    with pytest.raises(ArgumentError, match="candidates must be"):
+        Evolution(candidates=1)
+    with pytest.raises(ArgumentError, match="evolution must be"):
+        _ = method(evolution="fast").learner  # type: ignore[arg-type]
