@@ -253,8 +253,13 @@ def _filed(path: Path, method: str | None) -> dict[str, Any]:
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:
     """Replace a command's parameter `request` by the options that make up a request."""
     hints = get_type_hints(Request, include_extras=True)
-    asked = {f.name: f.default for f in fields(Request) if get_origin(hints[f.name]) is Annotated}
     own = get_type_hints(command, include_extras=True)
+    # An option of the command's own has the place of one of the same name, such as its number of processes.
+    asked = {
+        f.name: f.default
+        for f in fields(Request)
+        if get_origin(hints[f.name]) is Annotated and f.name not in own
+    }
     parameters = []
     for name, parameter in inspect.signature(command).parameters.items():
         taken = asked if name == "request" else {name: parameter.default}
